@@ -1,0 +1,146 @@
+"""Original ids, of any type, behind dense positions 0 … n-1.
+
+Whole numbers are kept as int64; everything else as text (UTF-8 bytes and offsets). Both are sorted, so looking an id up
+is a binary search, both are plain `.npy` files, and a table of a hundred million ids is memory-mapped, not loaded.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from sahcns.errors import DataError, nearest
+
+Id = int | str
+
+
+@dataclass(frozen=True, eq=False)
+class Texts:
+    """A column of texts: `blob` holds the UTF-8 bytes, text k is `blob[offsets[k]:offsets[k+1]]`."""
+
+    blob: npt.NDArray[np.uint8]
+    offsets: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> "Texts":
+        encoded = [text.encode() for text in texts]
+        offsets = np.zeros(len(encoded) + 1, np.int64)
+        np.cumsum([len(e) for e in encoded], out=offsets[1:]) if encoded else None
+        return cls(np.frombuffer(b"".join(encoded), np.uint8), offsets)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def raw(self, k: int) -> bytes:
+        return self.blob[self.offsets[k] : self.offsets[k + 1]].tobytes()
+
+    def __getitem__(self, k: int) -> str:
+        return self.raw(k).decode()
+
+    def take(self, positions: npt.NDArray[np.integer]) -> "Texts":
+        """The texts at `positions`, in that order."""
+        starts, lengths = self.offsets[positions], np.diff(self.offsets)[positions]
+        offsets = np.zeros(len(positions) + 1, np.int64)
+        np.cumsum(lengths, out=offsets[1:])
+        where = np.repeat(starts - offsets[:-1], lengths) + np.arange(offsets[-1])
+        return Texts(self.blob[where], offsets)
+
+
+@dataclass(frozen=True, eq=False)
+class IdMap:
+    """Position → original id and back; `values` is sorted and without repeats."""
+
+    values: npt.NDArray[np.int64] | Texts
+
+    @classmethod
+    def of(cls, ids: Iterable[Id]) -> "IdMap":
+        """From ids in any order; all whole numbers, or all turned into text."""
+        distinct = set(ids)
+        if all(isinstance(value, int | np.integer) for value in distinct):
+            return cls(np.array(sorted(distinct), np.int64))
+        return cls(Texts.of(sorted((str(value) for value in distinct), key=str.encode)))
+
+    @property
+    def kind(self) -> str:
+        return "text" if isinstance(self.values, Texts) else "int"
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, position: int) -> Id:
+        value = self.values[position]
+        return value if isinstance(value, str) else int(value)
+
+    def decode(self, positions: Iterable[int]) -> list[Id]:
+        return [self[int(position)] for position in positions]
+
+    def find(self, value: Id) -> int | None:
+        """Position of an id, or None. On the command line ids arrive as text, so '17' finds the number 17."""
+        if isinstance(self.values, Texts):
+            return _bisect(self.values, str(value).encode())
+        try:
+            number = int(value)
+        except ValueError:
+            return None
+        if not -(1 << 63) <= number < 1 << 63:
+            return None
+        at = int(np.searchsorted(self.values, number))
+        return at if at < len(self.values) and self.values[at] == number else None
+
+    def encode(self, values: Sequence[Id], *, what: str = "id") -> npt.NDArray[np.int64]:
+        """Positions of the ids; an unknown one is an error that names it."""
+        found = [self.find(value) for value in values]
+        for value, position in zip(values, found, strict=True):
+            if position is None:
+                raise DataError(f"{what} {value!r} is not in the data{self._hint(value)}")
+        return np.array(found, np.int64)
+
+    def take(self, positions: npt.NDArray[np.integer]) -> "IdMap":
+        """The map of a subset; `positions` ascending."""
+        if isinstance(self.values, Texts):
+            return IdMap(self.values.take(positions))
+        return IdMap(self.values[positions])
+
+    def arrays(self) -> dict[str, npt.NDArray[np.int64] | npt.NDArray[np.uint8]]:
+        """What is stored: `{"": int64}` or `{".utf8": uint8, ".offsets": int64}`."""
+        if isinstance(self.values, Texts):
+            return {".utf8": self.values.blob, ".offsets": self.values.offsets}
+        return {"": self.values}
+
+    def _hint(self, value: Id) -> str:
+        if isinstance(self.values, Texts) and len(self) <= 100_000:
+            return (
+                f"; {nearest(str(value), (self.values[k] for k in range(len(self))))}"
+                if len(self) < 2000
+                else ""
+            )
+        if not isinstance(self.values, Texts) and len(self):
+            return f" (ids run from {int(self.values[0])} to {int(self.values[-1])})"
+        return ""
+
+
+def load_texts(folder: Path, stem: str) -> Texts:
+    return Texts(
+        np.load(folder / f"{stem}.utf8.npy", mmap_mode="r", allow_pickle=False),
+        np.load(folder / f"{stem}.offsets.npy", mmap_mode="r", allow_pickle=False),
+    )
+
+
+def load_ids(folder: Path, stem: str) -> IdMap:
+    """Memory-mapped map from the files that `arrays` names, `stem` before each suffix."""
+    if (folder / f"{stem}.npy").exists():
+        return IdMap(np.load(folder / f"{stem}.npy", mmap_mode="r", allow_pickle=False))
+    return IdMap(load_texts(folder, stem))
+
+
+def _bisect(texts: Texts, wanted: bytes) -> int | None:
+    low, high = 0, len(texts)
+    while low < high:
+        middle = (low + high) // 2
+        if texts.raw(middle) < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < len(texts) and texts.raw(low) == wanted else None

@@ -1,0 +1,32 @@
+"""What every reader returns: who met what, perhaps how much they liked it and when."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from sahcns.data.ids import IdMap, Texts
+
+
+@dataclass(frozen=True, eq=False)
+class Interactions:
+    """Rows in file order, ids already dense; `len(self)` rows.
+
+    users, items   int32 [E] positions into `user_ids`, `item_ids`
+    ratings        float32 [E] or None when the source has none
+    times          int64 [E], seconds since 1970-01-01 UTC, or None
+    titles         one text per item (empty where unknown), or None
+    source         where it came from: path, format, rows read, rows skipped and why (goes into the manifest)
+    """
+
+    users: npt.NDArray[np.int32]
+    items: npt.NDArray[np.int32]
+    user_ids: IdMap
+    item_ids: IdMap
+    ratings: npt.NDArray[np.float32] | None = None
+    times: npt.NDArray[np.int64] | None = None
+    titles: Texts | None = None
+    source: dict[str, object] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.users)

@@ -1,0 +1,89 @@
+"""A prepared data set in memory: training, validation and test pairs over dense ids, and its fingerprint."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from sahcns.data.ids import IdMap, Texts
+from sahcns.errors import DataError
+
+Int32 = npt.NDArray[np.int32]
+PARTS = ("train", "valid", "test")
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Interactions as two parallel int32 columns."""
+
+    users: Int32
+    items: Int32
+
+    def __len__(self) -> int:
+        return len(self.users)
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Three disjoint sets of pairs over users 0 … n_users-1 and items 0 … n_items-1."""
+
+    train: Pairs
+    valid: Pairs
+    test: Pairs
+    user_ids: IdMap
+    item_ids: IdMap
+    titles: Texts | None = None
+    manifest: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def n_users(self) -> int:
+        return len(self.user_ids)
+
+    @property
+    def n_items(self) -> int:
+        return len(self.item_ids)
+
+    def parts(self) -> dict[str, Pairs]:
+        return {"train": self.train, "valid": self.valid, "test": self.test}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 over the three sets of pairs and both id maps: equal fingerprints, equal data."""
+        digest = hashlib.sha256(f"sahcns-split-1 {self.n_users} {self.n_items}".encode())
+        for name, pairs in self.parts().items():
+            digest.update(f" {name} {len(pairs)} ".encode())
+            digest.update(np.ascontiguousarray(pairs.users, "<i4"))
+            digest.update(np.ascontiguousarray(pairs.items, "<i4"))
+        for ids in (self.user_ids, self.item_ids):
+            for suffix, array in ids.arrays().items():
+                digest.update(f" {suffix} {len(array)} ".encode())
+                digest.update(np.ascontiguousarray(array))
+        return digest.hexdigest()
+
+    @classmethod
+    def from_pairs(
+        cls,
+        train: npt.ArrayLike,
+        valid: npt.ArrayLike = (),
+        test: npt.ArrayLike = (),
+        *,
+        n_users: int | None = None,
+        n_items: int | None = None,
+    ) -> "Split":
+        """From arrays of dense `[user, item]` rows; the ids are the positions themselves."""
+        tables = [np.asarray(part, np.int64).reshape(-1, 2) for part in (train, valid, test)]
+        together = np.concatenate(tables)
+        if len(together) and together.min() < 0:
+            raise DataError(f"ids must be 0 or more; the pairs hold {together.min()}")
+        least = together.max(axis=0) + 1 if len(together) else np.zeros(2, np.int64)
+        users, items = n_users or int(least[0]), n_items or int(least[1])
+        if users < least[0] or items < least[1]:
+            raise DataError(
+                f"the pairs hold user {least[0] - 1} and item {least[1] - 1}, "
+                f"beyond n_users={users} or n_items={items}"
+            )
+        pairs = [Pairs(table[:, 0].astype(np.int32), table[:, 1].astype(np.int32)) for table in tables]
+        return cls(*pairs, user_ids=IdMap(np.arange(users)), item_ids=IdMap(np.arange(items)))
