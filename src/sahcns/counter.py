@@ -27,11 +27,7 @@ def stream_key(seed: int, *names: str | int) -> int:
     """64-bit key of a named stream: `stream_key(seed, "pools")`, `stream_key(seed, "shuffle", epoch)`."""
     key = mix((seed + GOLDEN) & MASK)
     for name in names:
-        part = (
-            name
-            if isinstance(name, int)
-            else int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "little")
-        )
+        part = name if isinstance(name, int) else int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "little")
         key = mix((key ^ (part & MASK)) + GOLDEN & MASK)
     return key
 

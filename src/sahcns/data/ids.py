@@ -111,11 +111,7 @@ class IdMap:
 
     def _hint(self, value: Id) -> str:
         if isinstance(self.values, Texts) and len(self) <= 100_000:
-            return (
-                f"; {nearest(str(value), (self.values[k] for k in range(len(self))))}"
-                if len(self) < 2000
-                else ""
-            )
+            return f"; {nearest(str(value), (self.values[k] for k in range(len(self))))}" if len(self) < 2000 else ""
         if not isinstance(self.values, Texts) and len(self):
             return f" (ids run from {int(self.values[0])} to {int(self.values[-1])})"
         return ""

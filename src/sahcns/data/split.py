@@ -55,12 +55,12 @@ class Split:
         digest = hashlib.sha256(f"sahcns-split-1 {self.n_users} {self.n_items}".encode())
         for name, pairs in self.parts().items():
             digest.update(f" {name} {len(pairs)} ".encode())
-            digest.update(np.ascontiguousarray(pairs.users, "<i4"))
-            digest.update(np.ascontiguousarray(pairs.items, "<i4"))
+            digest.update(np.ascontiguousarray(pairs.users, "<i4").data)
+            digest.update(np.ascontiguousarray(pairs.items, "<i4").data)
         for ids in (self.user_ids, self.item_ids):
             for suffix, array in ids.arrays().items():
                 digest.update(f" {suffix} {len(array)} ".encode())
-                digest.update(np.ascontiguousarray(array))
+                digest.update(np.ascontiguousarray(array).data)
         return digest.hexdigest()
 
     @classmethod
@@ -82,8 +82,7 @@ class Split:
         users, items = n_users or int(least[0]), n_items or int(least[1])
         if users < least[0] or items < least[1]:
             raise DataError(
-                f"the pairs hold user {least[0] - 1} and item {least[1] - 1}, "
-                f"beyond n_users={users} or n_items={items}"
+                f"the pairs hold user {least[0] - 1} and item {least[1] - 1}, beyond n_users={users} or n_items={items}"
             )
-        pairs = [Pairs(table[:, 0].astype(np.int32), table[:, 1].astype(np.int32)) for table in tables]
-        return cls(*pairs, user_ids=IdMap(np.arange(users)), item_ids=IdMap(np.arange(items)))
+        first, second, third = (Pairs(t[:, 0].astype(np.int32), t[:, 1].astype(np.int32)) for t in tables)
+        return cls(first, second, third, user_ids=IdMap(np.arange(users)), item_ids=IdMap(np.arange(items)))
