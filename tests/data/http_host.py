@@ -1,0 +1,75 @@
+"""A real HTTP server on this machine, in a thread, that can misbehave in the ways that servers do."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+@dataclass
+class Host:
+    """What the server serves and how; tests change it between requests.
+
+    files        path → bytes
+    etag         sent with every file, None sends none
+    ranges       whether Range is honoured
+    cut_after    bytes after which the connection is closed, used up by one request
+    statuses     answers to give instead, first come first served
+    asked        (path, Range header) of every request
+    """
+
+    files: dict[str, bytes]
+    etag: str | None = '"1"'
+    ranges: bool = True
+    if_range: bool = True
+    cut_after: list[int] = field(default_factory=list)
+    statuses: list[int] = field(default_factory=list)
+    asked: list[tuple[str, str | None]] = field(default_factory=list)
+    url: str = ""
+
+
+@contextmanager
+def serve(host: Host) -> Iterator[Host]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            wanted = self.headers.get("Range")
+            host.asked.append((self.path, wanted))
+            if host.statuses:
+                return self.refuse(host.statuses.pop(0))
+            if self.path not in host.files:
+                return self.refuse(404)
+            body = host.files[self.path]
+            start = int(wanted.removeprefix("bytes=").removesuffix("-")) if wanted and host.ranges else 0
+            if host.if_range and self.headers.get("If-Range") not in (None, host.etag):
+                start = 0
+            if start >= len(body) > 0:
+                return self.refuse(416)
+            self.send_response(206 if start else 200)
+            if start:
+                self.send_header("Content-Range", f"bytes {start}-{len(body) - 1}/{len(body)}")
+            if host.etag:
+                self.send_header("ETag", host.etag)
+            self.send_header("Content-Length", str(len(body) - start))
+            self.end_headers()
+            stop = start + host.cut_after.pop(0) if host.cut_after else len(body)
+            self.wfile.write(body[start:stop])
+
+        def refuse(self, status: int) -> None:
+            self.send_response(status)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    host.url = f"http://127.0.0.1:{server.server_address[1]}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield host
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

@@ -1,0 +1,236 @@
+"""Downloads against a real server: whole, cut, resumed, changed, damaged, refused."""
+
+import fcntl
+import hashlib
+import os
+import socket
+import threading
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from sahcns.data import download
+from sahcns.data.download import DownloadError
+from tests.data.http_host import Host, serve
+
+BODY = bytes(range(256)) * 4000  # a megabyte, several chunks
+SUM = hashlib.sha256(BODY).hexdigest()
+CUT = 300_000
+
+fetch = partial(download.fetch, pause=0.0, timeout=5.0)
+
+
+@pytest.fixture
+def host() -> Iterator[Host]:
+    with serve(Host({"/set.bin": BODY})) as running:
+        yield running
+
+
+def left(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def test_a_whole_file_arrives_and_progress_is_reported(host: Host, tmp_path: Path) -> None:
+    seen: list[tuple[int, int | None]] = []
+    target = fetch(host.url + "/set.bin", tmp_path / "new" / "set.bin", sha256=SUM, report=lambda *s: seen.append(s))
+    assert target.read_bytes() == BODY
+    assert left(target.parent) == {"set.bin"}
+    assert seen[0] == (0, len(BODY))
+    assert seen[-1] == (len(BODY), len(BODY))
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+
+
+def test_a_cut_connection_leaves_a_part_that_the_next_call_finishes(host: Host, tmp_path: Path) -> None:
+    host.cut_after = [CUT]
+    url, target = host.url + "/set.bin", tmp_path / "set.bin"
+    with pytest.raises(DownloadError, match=r"cut after 300,000 of 1,024,000 bytes"):
+        # the first request is cut after new bytes, which is progress; the second brings nothing
+        fetch(url, target, sha256=SUM, tries=1, report=_stop_serving(host))
+    assert left(tmp_path) == {"set.bin.part", "set.bin.part.json"}
+    assert (tmp_path / "set.bin.part").read_bytes() == BODY[:CUT]
+
+    host.cut_after, host.asked[:] = [], []
+    assert fetch(url, target, sha256=SUM).read_bytes() == BODY
+    assert host.asked == [("/set.bin", f"bytes={CUT}-")]
+    assert left(tmp_path) == {"set.bin"}
+
+
+def _stop_serving(host: Host) -> download.Report:
+    """After the first bytes every further request is cut at once."""
+
+    def report(done: int, total: int | None) -> None:
+        host.cut_after = [0]
+
+    return report
+
+
+def test_one_call_goes_on_over_several_cuts(host: Host, tmp_path: Path) -> None:
+    host.cut_after = [CUT, CUT, CUT]
+    fetch(host.url + "/set.bin", tmp_path / "set.bin", sha256=SUM, tries=1)
+    assert [wanted for _, wanted in host.asked] == [None, f"bytes={CUT}-", f"bytes={2 * CUT}-", f"bytes={3 * CUT}-"]
+    assert (tmp_path / "set.bin").read_bytes() == BODY
+
+
+def test_a_damaged_byte_is_a_checksum_error_and_leaves_nothing(host: Host, tmp_path: Path) -> None:
+    damaged = bytearray(BODY)
+    damaged[500_000] ^= 1
+    host.files["/set.bin"] = bytes(damaged)
+    with pytest.raises(DownloadError, match=rf"not the expected file: its SHA-256 is [0-9a-f]{{64}}, not {SUM}"):
+        fetch(host.url + "/set.bin", tmp_path / "set.bin", sha256=SUM)
+    assert left(tmp_path) == set()
+    assert len(host.asked) == 1
+
+
+def test_a_part_damaged_on_disk_is_replaced_by_a_new_copy(host: Host, tmp_path: Path) -> None:
+    start_part(host, tmp_path)
+    part = tmp_path / "set.bin.part"
+    part.write_bytes(b"\xff" + BODY[1:CUT])
+    fetch(host.url + "/set.bin", tmp_path / "set.bin", sha256=SUM)
+    assert [wanted for _, wanted in host.asked] == [f"bytes={CUT}-", None]
+    assert (tmp_path / "set.bin").read_bytes() == BODY
+
+
+def start_part(host: Host, folder: Path) -> None:
+    """Leave CUT bytes behind, as an earlier call would that was killed."""
+    host.cut_after = [CUT]
+
+    class Killed(BaseException):
+        pass
+
+    def kill(done: int, total: int | None) -> None:
+        if done == CUT:
+            raise Killed
+
+    with pytest.raises(Killed):
+        fetch(host.url + "/set.bin", folder / "set.bin", report=kill)
+    assert (folder / "set.bin.part").stat().st_size == CUT
+    host.asked.clear()
+
+
+def test_a_killed_download_is_resumed(host: Host, tmp_path: Path) -> None:
+    start_part(host, tmp_path)
+    seen: list[int] = []
+    fetch(host.url + "/set.bin", tmp_path / "set.bin", sha256=SUM, report=lambda done, total: seen.append(done))
+    assert host.asked == [("/set.bin", f"bytes={CUT}-")]
+    assert seen[0] == CUT
+    assert (tmp_path / "set.bin").read_bytes() == BODY
+
+
+def test_a_server_that_ignores_range_starts_over(host: Host, tmp_path: Path) -> None:
+    start_part(host, tmp_path)
+    host.ranges = False
+    fetch(host.url + "/set.bin", tmp_path / "set.bin", sha256=SUM)
+    assert (tmp_path / "set.bin").read_bytes() == BODY
+    assert len(host.asked) == 1
+
+
+def test_a_server_that_ignores_range_and_is_always_cut_gives_up(host: Host, tmp_path: Path) -> None:
+    host.ranges, host.cut_after = False, [CUT] * 10
+    with pytest.raises(DownloadError, match="cut after 300,000"):
+        fetch(host.url + "/set.bin", tmp_path / "set.bin", tries=3)
+    assert len(host.asked) == 4  # one that brought bytes, three that brought nothing new
+
+
+def test_a_changed_file_starts_over_even_without_a_checksum(host: Host, tmp_path: Path) -> None:
+    start_part(host, tmp_path)
+    host.etag, host.files["/set.bin"] = '"2"', BODY[::-1]
+    fetch(host.url + "/set.bin", tmp_path / "set.bin")
+    assert host.asked == [("/set.bin", f"bytes={CUT}-")]
+    assert (tmp_path / "set.bin").read_bytes() == BODY[::-1]
+
+
+@pytest.mark.parametrize("etag", [None, 'W/"1"'])
+def test_without_a_strong_validator_nothing_is_resumed(host: Host, tmp_path: Path, etag: str | None) -> None:
+    host.etag = etag
+    start_part(host, tmp_path)
+    fetch(host.url + "/set.bin", tmp_path / "set.bin", sha256=SUM)
+    assert host.asked == [("/set.bin", None)]
+
+
+def test_a_part_of_another_address_is_not_used(host: Host, tmp_path: Path) -> None:
+    start_part(host, tmp_path)
+    host.files["/other.bin"] = BODY[::-1]
+    fetch(host.url + "/other.bin", tmp_path / "set.bin")
+    assert (tmp_path / "set.bin").read_bytes() == BODY[::-1]
+
+
+def test_416_drops_the_part_and_starts_over(host: Host, tmp_path: Path) -> None:
+    start_part(host, tmp_path)
+    host.files["/set.bin"], host.if_range = BODY[:1000], False
+    fetch(host.url + "/set.bin", tmp_path / "set.bin")
+    assert [wanted for _, wanted in host.asked] == [f"bytes={CUT}-", None]
+    assert (tmp_path / "set.bin").read_bytes() == BODY[:1000]
+
+
+def test_404_is_final(host: Host, tmp_path: Path) -> None:
+    with pytest.raises(DownloadError, match=r"/none\.bin answered 404"):
+        fetch(host.url + "/none.bin", tmp_path / "none.bin")
+    assert len(host.asked) == 1
+    assert left(tmp_path) == set()
+
+
+def test_503_is_tried_again(host: Host, tmp_path: Path) -> None:
+    host.statuses = [503, 429]
+    fetch(host.url + "/set.bin", tmp_path / "set.bin", sha256=SUM)
+    assert len(host.asked) == 3
+
+
+def test_503_for_ever_gives_up(host: Host, tmp_path: Path) -> None:
+    host.statuses = [503] * 10
+    with pytest.raises(DownloadError, match="503"):
+        fetch(host.url + "/set.bin", tmp_path / "set.bin", tries=3)
+    assert len(host.asked) == 3
+
+
+def test_connection_refused_says_so(tmp_path: Path) -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        port = closed.getsockname()[1]
+    with pytest.raises(DownloadError, match=rf"could not download http://127\.0\.0\.1:{port}/x: connection refused"):
+        fetch(f"http://127.0.0.1:{port}/x", tmp_path / "x", tries=2)
+
+
+def test_a_server_that_never_answers_is_left_in_time(tmp_path: Path) -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/x"
+        with pytest.raises(DownloadError, match="did not answer in time"):
+            fetch(url, tmp_path / "x", tries=1, timeout=0.2)
+
+
+def test_two_downloads_into_one_folder_do_not_meet(host: Host, tmp_path: Path) -> None:
+    handle = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    try:
+        with pytest.raises(DownloadError, match="another download into"):
+            fetch(host.url + "/set.bin", tmp_path / "set.bin")
+    finally:
+        os.close(handle)
+    fetch(host.url + "/set.bin", tmp_path / "set.bin", sha256=SUM)
+
+
+def test_a_body_without_a_length_that_is_cut_is_never_taken_for_whole(tmp_path: Path) -> None:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+
+        def answer() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(10_000)
+                connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n10\r\nwor")
+
+        server = threading.Thread(target=answer)
+        server.start()
+        with pytest.raises(DownloadError, match="cut"):
+            fetch(f"http://127.0.0.1:{listener.getsockname()[1]}/x", tmp_path / "x", tries=1)
+        server.join()
+    assert "x" not in left(tmp_path)
+
+
+def test_an_empty_file_is_a_file(host: Host, tmp_path: Path) -> None:
+    host.files["/empty"] = b""
+    assert fetch(host.url + "/empty", tmp_path / "empty").read_bytes() == b""
