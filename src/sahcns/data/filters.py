@@ -1,0 +1,106 @@
+"""The filters before the k-core: rating threshold, calendar window, repeated pairs."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from sahcns.data.recipe import Duplicates
+
+Int32 = npt.NDArray[np.int32]
+Mask = npt.NDArray[np.bool_]
+
+CHUNK = 1 << 20  # rows a pass works on at a time, so that temporaries stay small beside the columns
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Interactions on their way through the steps, all columns [E].
+
+    when   place of the row in (time, file) order; only carried when the split asks for time
+    """
+
+    users: Int32
+    items: Int32
+    when: Int32 | None = None
+
+    def __len__(self) -> int:
+        return len(self.users)
+
+    def keep(self, mask: Mask) -> "Rows":
+        """The rows where `mask` holds, in the same order."""
+        if mask.all():
+            return self
+        return Rows(self.users[mask], self.items[mask], None if self.when is None else self.when[mask])
+
+
+def chunks(count: int) -> Iterator[slice]:
+    """`0 … count` in slices of at most CHUNK."""
+    return (slice(start, min(start + CHUNK, count)) for start in range(0, count, CHUNK))
+
+
+def year_bounds(years: tuple[int, int]) -> tuple[int, int]:
+    """Seconds since 1970 of the first instant of the first year, and of the first instant after the last year."""
+    first, last = years
+    ends = np.array([f"{first:04d}-01-01", f"{last + 1:04d}-01-01"], "datetime64[s]").astype(np.int64)
+    return int(ends[0]), int(ends[1])
+
+
+def within_years(times: npt.NDArray[np.int64], years: tuple[int, int]) -> Mask:
+    """Rows of the calendar years `years`, both included, UTC."""
+    start, end = year_bounds(years)
+    return (times >= start) & (times < end)
+
+
+def time_order(times: npt.NDArray[np.int64]) -> Int32:
+    """Place [E] of each row when all are sorted by time, rows of one second in file order."""
+    place = np.empty(len(times), np.int32)
+    place[np.argsort(times, kind="stable")] = np.arange(len(times), dtype=np.int32)
+    return place
+
+
+def sort_pairs(rows: Rows) -> Rows:
+    """The rows by user, then item, then `when`: an order that does not depend on the file's.
+
+    One sort of packed 64-bit keys; user, item and `when` are read back from the sorted keys, so nothing is gathered.
+    """
+    item_bits, when_bits = _bits(rows.items), 0 if rows.when is None else _bits(rows.when)
+    if _bits(rows.users) + item_bits + when_bits > 64:
+        order = np.lexsort((rows.items, rows.users) if rows.when is None else (rows.when, rows.items, rows.users))
+        return Rows(rows.users[order], rows.items[order], None if rows.when is None else rows.when[order])
+    keys = np.empty(len(rows), np.uint64)
+    for part in chunks(len(rows)):
+        key = rows.users[part].astype(np.uint64) << np.uint64(item_bits) | rows.items[part].astype(np.uint64)
+        keys[part] = key if rows.when is None else key << np.uint64(when_bits) | rows.when[part].astype(np.uint64)
+    keys.sort()
+    users, items = np.empty(len(rows), np.int32), np.empty(len(rows), np.int32)
+    when = None if rows.when is None else np.empty(len(rows), np.int32)
+    for part in chunks(len(rows)):
+        key = keys[part]
+        if when is not None:
+            when[part] = key & np.uint64((1 << when_bits) - 1)
+            key = key >> np.uint64(when_bits)
+        items[part] = key & np.uint64((1 << item_bits) - 1)
+        users[part] = key >> np.uint64(item_bits)
+    return Rows(users, items, when)
+
+
+def pair_starts(rows: Rows) -> Mask:
+    """Where a new (user, item) begins in rows that `sort_pairs` sorted."""
+    starts = np.ones(len(rows), np.bool_)
+    np.not_equal(rows.users[1:], rows.users[:-1], out=starts[1:])
+    starts[1:] |= rows.items[1:] != rows.items[:-1]
+    return starts
+
+
+def distinct(rows: Rows, keep: Duplicates) -> Mask:
+    """The one row of each pair that stays: its first or last in time; all of them for "none". Rows are sorted."""
+    if keep == "none":
+        return np.ones(len(rows), np.bool_)
+    starts = pair_starts(rows)
+    return starts if keep == "first" else np.append(starts[1:], np.True_)
+
+
+def _bits(column: Int32) -> int:
+    return int(column.max(initial=0)).bit_length()

@@ -1,0 +1,93 @@
+"""Raw interactions → filters → split, every step counted."""
+
+import numpy as np
+
+from sahcns.data.assemble import Steps, assemble
+from sahcns.data.core import k_core
+from sahcns.data.filters import Rows, distinct, sort_pairs, time_order, within_years
+from sahcns.data.interactions import Interactions
+from sahcns.data.recipe import TIMED, Recipe
+from sahcns.data.split import Split
+from sahcns.data.splitting import assign
+from sahcns.errors import DataError, SettingError
+
+
+def prepare(interactions: Interactions, recipe: Recipe) -> Split:
+    """The split that `recipe` describes: rating → window → duplicates → k-core → split.
+
+    The manifest holds each step with the counts of users, items and rows after it.
+    """
+    source = str(interactions.source.get("path", "the interactions"))
+    _refuse(interactions, recipe, source)
+    steps = Steps(len(interactions.user_ids), len(interactions.item_ids), source)
+    rows, times = Rows(interactions.users, interactions.items), interactions.times
+    steps.record("read", "all rows", rows)
+
+    rule, remedy = "off", ""
+    if recipe.min_rating is not None and interactions.ratings is not None:
+        mask = interactions.ratings >= np.float32(recipe.min_rating)
+        rule = f"rating ≥ {recipe.min_rating:g}"
+        if not mask.any():
+            ratings = interactions.ratings
+            remedy = f"its ratings run from {np.nanmin(ratings):g} to {np.nanmax(ratings):g}, so lower min_rating"
+        rows, times = rows.keep(mask), None if times is None else times[mask]
+    steps.record("rating", rule, rows, remedy)
+
+    rule, remedy = "off", ""
+    if recipe.years is not None and times is not None:
+        mask = within_years(times, recipe.years)
+        rule = f"years {recipe.years[0]}–{recipe.years[1]}"
+        if not mask.any():
+            ends = np.array([times.min(), times.max()]).astype("datetime64[s]").astype("datetime64[D]")
+            remedy = f"its times run from {ends[0]} to {ends[1]}, so choose other years"
+        rows, times = rows.keep(mask), times[mask]
+    steps.record("window", rule, rows, remedy)
+
+    # Which of several equal pairs stays is only seen by a split that looks at the time.
+    if recipe.split in TIMED and times is not None:
+        rows = Rows(rows.users, rows.items, time_order(times))
+    del times
+    rows = sort_pairs(rows)
+    rows = rows.keep(distinct(rows, recipe.duplicates))
+    steps.record("duplicates", "off" if recipe.duplicates == "none" else f"keep {recipe.duplicates}", rows)
+
+    rule = "off"
+    if recipe.core > 1:
+        users, items = k_core(rows.users, rows.items, recipe.core, steps.n_users, steps.n_items)
+        rows, rule = rows.keep(users[rows.users] & items[rows.items]), f"{recipe.core}-core"
+    steps.record("k-core", rule, rows, "lower core, or loosen the steps before it")
+
+    return assemble(
+        rows,
+        assign(rows, recipe),
+        user_ids=interactions.user_ids,
+        item_ids=interactions.item_ids,
+        titles=interactions.titles,
+        recipe=recipe,
+        rule=_split_rule(recipe),
+        steps=steps,
+        source=interactions.source,
+    )
+
+
+def _refuse(interactions: Interactions, recipe: Recipe, source: str) -> None:
+    """What the recipe asks of the interactions and they do not have."""
+    if recipe.split == "given":
+        raise SettingError("split='given' is for ready-made files: use prepare_given(train, valid, test)")
+    if recipe.min_rating is not None and interactions.ratings is None:
+        asked = f"min_rating={recipe.min_rating:g}"
+        raise DataError(f"{asked} needs ratings, and {source} has none; name its rating column")
+    if interactions.times is None:
+        if recipe.years is not None:
+            raise DataError(f"years={recipe.years} needs times, and {source} has none; name its time column")
+        if recipe.split in TIMED:
+            raise DataError(
+                f"split={recipe.split!r} needs times, and {source} has none; name its time column, or split at random"
+            )
+
+
+def _split_rule(recipe: Recipe) -> str:
+    if recipe.split == "leave-last-out":
+        return recipe.split
+    shares = ":".join(f"{ratio:g}" for ratio in recipe.ratios)
+    return f"{recipe.split} {shares}" + (f", seed {recipe.seed}" if recipe.split.startswith("random") else "")
