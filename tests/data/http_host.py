@@ -36,15 +36,19 @@ def serve(host: Host) -> Iterator[Host]:
             wanted = self.headers.get("Range")
             host.asked.append((self.path, wanted))
             if host.statuses:
-                return self.refuse(host.statuses.pop(0))
-            if self.path not in host.files:
-                return self.refuse(404)
-            body = host.files[self.path]
+                self.refuse(host.statuses.pop(0))
+            elif self.path not in host.files:
+                self.refuse(404)
+            else:
+                self.send(host.files[self.path], wanted)
+
+        def send(self, body: bytes, wanted: str | None) -> None:
             start = int(wanted.removeprefix("bytes=").removesuffix("-")) if wanted and host.ranges else 0
             if host.if_range and self.headers.get("If-Range") not in (None, host.etag):
                 start = 0
             if start >= len(body) > 0:
-                return self.refuse(416)
+                self.refuse(416)
+                return
             self.send_response(206 if start else 200)
             if start:
                 self.send_header("Content-Range", f"bytes {start}-{len(body) - 1}/{len(body)}")

@@ -1,0 +1,21 @@
+"""The command line. Every command is one file beside this one and one line in COMMANDS.
+
+A command file has a function `command`, whose arguments are its options (typer), and imports what it needs inside it,
+so that `sahcns --help` and the data commands answer at once and without torch.
+"""
+
+import sys
+from collections.abc import Sequence
+
+from sahcns.cli.group import Entry, run
+
+COMMANDS = (Entry("data", "sahcns.cli.data", "List, get, prepare and inspect data sets."),)
+
+HELP = """Graph recommenders on implicit feedback, with the negative sampler as a first-class part.
+
+Start with the set that ships inside:  sahcns data prepare ml-latest-small small"""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Entry point; leaves with 0, with 2 for a user's mistake, with 130 for Ctrl-C."""
+    sys.exit(run(COMMANDS, HELP, sys.argv[1:] if arguments is None else list(arguments)))

@@ -1,0 +1,113 @@
+"""What commands print: results on stdout, as a table or as JSON; messages and progress on stderr."""
+
+import dataclasses
+import json
+import math
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.progress import Progress
+    from rich.table import Table
+
+WIDTH = 120  # where there is no terminal to measure: wide enough that no table is folded
+
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout and nothing else there.")]
+
+
+def out() -> "Console":
+    """The console for results."""
+    return _console(stderr=False)
+
+
+def err() -> "Console":
+    """The console for messages and progress, so that stdout stays clean for a pipe."""
+    return _console(stderr=True)
+
+
+def show(*what: "RenderableType") -> None:
+    """Print a result; words are printed as they are, without markup."""
+    for part in what:
+        out().print(part, markup=False, highlight=False, soft_wrap=isinstance(part, str))
+
+
+def tell(message: str) -> None:
+    """One message on stderr."""
+    err().print(message, markup=False, highlight=False, soft_wrap=True)
+
+
+def warn(message: str) -> None:
+    """`warning: message` on stderr."""
+    _marked("warning: ", "bold yellow", message)
+
+
+def complain(message: str) -> None:
+    """`error: message` on stderr."""
+    _marked("error: ", "bold red", message)
+
+
+def show_json(value: object) -> None:
+    """Print `value` as JSON; arrays, paths and dataclasses become plain values, numbers that are not finite null."""
+    sys.stdout.write(json.dumps(_plain(value), indent=2, ensure_ascii=False) + "\n")
+
+
+def table(*columns: str, title: str | None = None) -> "Table":
+    """An empty table in the house style; a column named `>users` is set to the right."""
+    from rich import box
+    from rich.table import Table
+
+    made = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        made.add_column(column.removeprefix(">"), justify="right" if column.startswith(">") else "left")
+    return made
+
+
+def download_bar() -> "Progress":
+    """A progress bar for bytes, on stderr, gone when it is done."""
+    from rich import progress
+
+    return progress.Progress(
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(),
+        progress.DownloadColumn(),
+        progress.TransferSpeedColumn(),
+        progress.TimeRemainingColumn(),
+        console=err(),
+        transient=True,
+    )
+
+
+def _console(*, stderr: bool) -> "Console":
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    measured = stream.isatty() or "COLUMNS" in os.environ
+    return Console(stderr=stderr, width=None if measured else WIDTH)
+
+
+def _marked(mark: str, style: str, message: str) -> None:
+    from rich.text import Text
+
+    err().print(Text.assemble((mark, style), message), soft_wrap=True, highlight=False)
+
+
+def _plain(value: object) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return _plain(dataclasses.asdict(value))
+    if isinstance(value, Mapping):
+        return {str(name): _plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    if isinstance(value, Path):
+        return str(value)
+    if hasattr(value, "tolist"):  # numpy's arrays and numbers
+        return _plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -1,0 +1,144 @@
+"""Commands that are imported only when they run, and errors as one sentence."""
+
+import importlib
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from sahcns.cli.console import complain
+from sahcns.errors import SahcnsError, SettingError, nearest
+
+# typer brings click along, since 0.16 inside itself; its error class is reached without naming where it lives
+UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+
+CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A command: its name, the module that holds it, and its line in the list of commands.
+
+    The module has either `command`, a function whose arguments are the options, or `COMMANDS`, a further table.
+    """
+
+    name: str
+    module: str
+    help: str
+
+    def load(self) -> Any:
+        module = importlib.import_module(self.module)
+        if hasattr(module, "COMMANDS"):
+            return build(module.COMMANDS, module.__doc__ or self.help, self.name)
+        app = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
+        app.command(self.name, help=module.command.__doc__, context_settings=CONTEXT)(module.command)
+        return typer.main.get_command(app)
+
+
+class LazyGroup(TyperGroup):
+    """A group that knows its commands by their entries."""
+
+    entries: Sequence[Entry] = ()
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [entry.name for entry in self.entries]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The name and its one line, which is all that the list of commands shows."""
+        found = [entry for entry in self.entries if entry.name == cmd_name]
+        return TyperCommand(cmd_name, help=found[0].help) if found else None
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        """The command itself, imported here."""
+        for entry in self.entries:
+            if entry.name == args[0]:
+                return entry.name, entry.load(), args[1:]
+        if ctx.resilient_parsing:
+            return None, None, args[1:]
+        raise SettingError(
+            f"{ctx.command_path} has no command {args[0]!r}; {nearest(args[0], self.list_commands(ctx))}"
+        )
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, args or ["--help"])
+
+
+def build(entries: Sequence[Entry], help: str, name: str, callback: Callable[..., None] | None = None) -> Any:
+    """The group of `entries`."""
+    app = typer.Typer(
+        name=name,
+        cls=type("Group", (LazyGroup,), {"entries": tuple(entries)}),
+        help=help,
+        add_completion=False,
+        rich_markup_mode="rich",
+        context_settings=CONTEXT,
+        pretty_exceptions_enable=False,
+    )
+    app.callback()(callback or (lambda: None))
+    return typer.main.get_command(app)
+
+
+def run(entries: Sequence[Entry], help: str, arguments: list[str]) -> int:
+    """Run one command line and return its exit code; a user's mistake becomes one sentence on stderr."""
+    try:
+        code = build(entries, help, "sahcns", _root).main(arguments, prog_name="sahcns", standalone_mode=False)
+        sys.stdout.flush()
+    except (KeyboardInterrupt, typer.Abort):
+        code = 130
+    except BrokenPipeError:
+        # the reader (head, less) left: nothing to say, and nothing to flush at exit either
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except (SahcnsError, UsageError, OSError) as problem:
+        if arguments[:1] == ["--traceback"]:
+            raise
+        complain(_sentence(problem))
+        return 2
+    if code == 130:
+        complain("interrupted")
+    return code if isinstance(code, int) else 0
+
+
+def _sentence(problem: Exception) -> str:
+    """What went wrong, as one line without a full stop."""
+    if isinstance(problem, OSError):
+        where = f"{problem.filename}: " if problem.filename else ""
+        return f"{where}{problem.strerror or problem}"
+    if not isinstance(problem, UsageError):
+        return str(problem)
+    context: Any = getattr(problem, "ctx", None)
+    see = f"see `{context.command_path} --help`" if context else "see `sahcns --help`"
+    wrong = getattr(problem, "option_name", None)
+    if wrong and context:
+        options = [
+            name for option in context.command.get_params(context) for name in option.opts + option.secondary_opts
+        ]
+        close = nearest(wrong, (name for name in options if name.startswith("-")))
+        if close.startswith("did you mean"):
+            see = close
+    shown: Any = problem
+    message = " ".join(str(shown.message if wrong else shown.format_message()).split())
+    return f"{message[:1].lower()}{message[1:].rstrip('.')}; {see}"
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from sahcns.version import __version__
+
+        typer.echo(f"sahcns {__version__}")
+        raise typer.Exit
+
+
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
+    ] = False,
+    traceback: Annotated[
+        bool, typer.Option("--traceback", help="With an error, show where in the code it arose. Goes first.")
+    ] = False,
+) -> None:
+    """What can stand before a command."""
