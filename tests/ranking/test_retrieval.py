@@ -1,0 +1,187 @@
+"""Top lists: against loops, with masks, ties, empty places, any block size, and vectors that cannot be ranked."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from sahcns.data.split import Split
+from sahcns.errors import SettingError, TrainingError
+from sahcns.ranking import Csr, Mask, Part, Truth, rank, recommend
+from sahcns.ranking.retrieval import _group, _select, block_rows
+from tests.ranking.oracle import random_split, ranking, whole_vectors
+
+MASKS: list[tuple[Part, Mask, tuple[str, ...]]] = [
+    ("valid", "train", ("train",)),
+    ("test", "train", ("train",)),
+    ("test", "train+valid", ("train", "valid")),
+    ("test", "none", ()),
+]
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    n_users=st.integers(2, 9),
+    n_items=st.integers(1, 40),
+    k=st.integers(1, 45),
+    block=st.sampled_from([None, 1, 2, 3, 100]),
+    busy=st.sampled_from([0.1, 0.6, 0.99]),
+)
+def test_lists_equal_loops(seed: int, n_users: int, n_items: int, k: int, block: int | None, busy: float) -> None:
+    split = random_split(seed, n_users, n_items, busy=busy)
+    users, items = whole_vectors(seed, n_users, n_items)
+    for part, mask, masks in MASKS:
+        if len(split.parts()[part]):
+            top = rank(users, items, Truth.of(split, part, mask), k, block)
+            assert top.tolist() == ranking(split, part, masks, users, items, k)
+
+
+@pytest.mark.parametrize(("n_items", "k"), [(200, 1), (517, 2), (1000, 3), (2000, 14)])
+@pytest.mark.parametrize("block", [None, 1, 4])
+def test_lists_through_groups_equal_loops(n_items: int, k: int, block: int | None, device: str) -> None:
+    assert _group(n_items, k + 1) > 1
+    split = random_split(n_items, 7, n_items)
+    users, items = whole_vectors(n_items, 7, n_items)
+    rough = items + torch.rand(n_items, 1, generator=torch.Generator().manual_seed(1)) / 64  # far fewer ties
+    truth = Truth.of(split, "test", "train", device)
+    for table in (items, rough.double()):
+        top = rank(users.to(device), table.to(device), truth, k, block)
+        assert top.tolist() == ranking(split, "test", ("train",), users, table, k)
+
+
+@pytest.mark.parametrize("n_items", [30, 3000])
+def test_lists_do_not_depend_on_the_block(n_items: int, device: str) -> None:
+    n_users = 23
+    truth = Truth.of(random_split(5, n_users, n_items, busy=0.2), "test", "train", device)
+    draw = torch.Generator().manual_seed(0)
+    # One coordinate each: scores are single products, far apart, the same in any shape of matrix product.
+    users = torch.nn.functional.one_hot(torch.randint(8, (n_users,), generator=draw), 8).float()
+    items = torch.stack([torch.randperm(n_items, generator=draw).float() for _ in range(8)], dim=1)
+    expected = rank(users.to(device), items.to(device), truth, 10)
+    for block in (1, 2, 7, 22, 23, 24, 1000):
+        assert torch.equal(rank(users.to(device), items.to(device), truth, 10, block), expected)
+    assert len(set(expected.flatten().tolist())) > 10
+
+
+def test_equal_scores_are_ordered_by_lowest_id(device: str) -> None:
+    split = Split.from_pairs(train=[[0, 0], [0, 2]], test=[[0, 1], [1, 1]], n_users=2, n_items=500)
+    truth = Truth.of(split, "test", "train", device)
+    users, items = torch.ones(2, 1, device=device), torch.ones(500, 1, device=device)
+    items[400] = 2.0
+    assert rank(users, items, truth, 4).tolist() == [[400, 1, 3, 4], [400, 0, 1, 2]]
+
+
+def test_users_with_too_few_items_are_filled_up(device: str) -> None:
+    split = Split.from_pairs(train=[[0, 0], [0, 1], [1, 2]], test=[[0, 2], [1, 0]], n_users=2, n_items=3)
+    truth = Truth.of(split, "test", "train", device)
+    users, items = torch.ones(2, 1, device=device), torch.tensor([[1.0], [2.0], [3.0]], device=device)
+    assert rank(users, items, truth, 2).tolist() == [[2, -1], [1, 0]]
+    assert rank(users, items, truth, 5).tolist() == [[2, -1, -1, -1, -1], [1, 0, -1, -1, -1]]
+
+
+def test_float64_scores_tell_apart_what_float32_cannot() -> None:
+    truth = Truth.of(Split.from_pairs(train=[], test=[[0, 1]], n_users=1, n_items=2), "test")
+    users, items = torch.ones(1, 1), torch.tensor([[1.0], [1.0 + 1e-12]], dtype=torch.float64)
+    assert rank(users, items, truth, 1).tolist() == [[1]]
+    assert rank(users, items.float(), truth, 1).tolist() == [[0]]
+
+
+def test_half_precision_does_not_reach_the_scores(device: str) -> None:
+    truth = Truth.of(Split.from_pairs(train=[], test=[[0, 1]], n_users=1, n_items=2), "test", device=device)
+    # The scores are 256 and 256.5; in bfloat16 both are 256.
+    users = torch.tensor([[1.0, 1.0]], device=device)
+    items = torch.tensor([[256.0, 0.0], [256.0, 0.5]], device=device)
+    with torch.autocast(device, torch.bfloat16):
+        assert rank(users, items, truth, 1).tolist() == [[1]]
+    assert rank(users.bfloat16(), items.bfloat16(), truth, 1).tolist() == [[1]]
+
+
+def test_vectors_that_carry_gradients() -> None:
+    truth = Truth.of(Split.from_pairs(train=[], test=[[0, 1]], n_users=1, n_items=2), "test")
+    users, items = torch.ones(1, 1, requires_grad=True), torch.tensor([[1.0], [2.0]], requires_grad=True)
+    assert rank(users, items, truth, 2).tolist() == [[1, 0]]
+    assert not recommend(users, items, None, 2)[1].requires_grad
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+def test_vectors_that_are_not_finite(bad: float, device: str) -> None:
+    truth = Truth.of(Split.from_pairs(train=[[0, 0]], test=[[1, 1]], n_users=3, n_items=4), "test", device=device)
+    users, items = torch.ones(3, 2, device=device), torch.ones(4, 2, device=device)
+    broken = users.clone()
+    broken[0, 1] = bad  # user 0 is not even evaluated
+    with pytest.raises(TrainingError, match="user_vectors row 0 is not finite"):
+        rank(broken, items, truth, 2)
+    items[3, 0] = bad
+    with pytest.raises(TrainingError, match="item_vectors row 3 is not finite"):
+        rank(users, items, truth, 2)
+
+
+def test_scores_that_overflow() -> None:
+    with pytest.raises(TrainingError, match=r"scores overflow torch\.float32"):
+        recommend(torch.full((1, 1), 1e30), torch.full((2, 1), 1e30), None, 1)
+    assert recommend(torch.full((1, 1), 1e30), torch.full((2, 1), 1e30).double(), None, 1)[0].tolist() == [[0]]
+
+
+def test_wrong_shapes_and_arguments() -> None:
+    truth = Truth.of(Split.from_pairs(train=[[0, 0]], test=[[1, 1]], n_users=3, n_items=4), "test")
+    users, items = torch.ones(3, 2), torch.ones(4, 2)
+    with pytest.raises(SettingError, match=r"user_vectors has shape \(2, 2\); this split needs \(3, D\)"):
+        rank(users[:2], items, truth, 2)
+    with pytest.raises(SettingError, match=r"item_vectors has shape \(4,\); this split needs \(4, D\)"):
+        rank(users, items[:, 0], truth, 2)
+    with pytest.raises(SettingError, match="users have 1 dimensions and items 2"):
+        rank(users[:, :1], items, truth, 2)
+    with pytest.raises(SettingError, match="k=0 must be 1 or more"):
+        rank(users, items, truth, 0)
+    with pytest.raises(SettingError, match="block=0 must be 1 or more"):
+        rank(users, items, truth, 1, block=0)
+    with pytest.raises(SettingError, match="user_vectors is on meta and the truth on cpu"):
+        rank(users.to("meta"), items, truth, 1)
+
+
+def seen_lists() -> list[Tensor]:
+    return [torch.tensor([3, 1]), torch.tensor([], dtype=torch.int64)]
+
+
+def test_recommend_leaves_out_what_was_seen(device: str) -> None:
+    users, items = torch.tensor([[1.0], [-1.0]], device=device), torch.arange(4.0, device=device)[:, None]
+    for seen in (seen_lists(), Csr.of_lists(seen_lists(), 4, device)):
+        ids, scores = recommend(users, items, seen, 3)
+        assert ids.tolist() == [[2, 0, -1], [0, 1, 2]]
+        assert scores.tolist() == [[2.0, 0.0, -math.inf], [0.0, -1.0, -2.0]]
+    assert recommend(users, items, None, 1)[0].tolist() == [[3], [0]]
+    assert recommend(users[:0], items, None, 2)[0].shape == (0, 2)
+
+
+def test_recommend_refuses_lists_that_do_not_fit() -> None:
+    with pytest.raises(SettingError, match="seen has 2 lists for 1 users"):
+        recommend(torch.ones(1, 2), torch.ones(4, 2), seen_lists(), 1)
+    with pytest.raises(SettingError, match=r"user_vectors has shape \(2,\); it must be a matrix"):
+        recommend(torch.ones(2), torch.ones(4, 2), None, 1)
+
+
+@pytest.mark.parametrize("kind", ["cpu", "cuda"])
+@pytest.mark.parametrize("n_items", [1, 10_000, 10**9])
+def test_a_block_of_scores_is_bounded(kind: str, n_items: int) -> None:
+    rows = block_rows(n_items, torch.device(kind))
+    assert rows == 1 or rows * n_items * 4 <= 256 << 20
+
+
+def test_no_block_waits_for_the_host(device: str) -> None:
+    truth = Truth.of(random_split(0, 20, 3000), "test", "train", device)
+    users, items = torch.randn(len(truth), 8, device=device), torch.randn(3000, 8, device=device)
+    if device == "cuda":
+        torch.cuda.set_sync_debug_mode("error")
+    try:
+        values, ids = _select(users, items, truth.masked, 10, block=6)
+    finally:
+        if device == "cuda":
+            torch.cuda.set_sync_debug_mode("default")
+    scores = users @ items.T
+    scores[truth.masked.rows, truth.masked.items] = -math.inf
+    torch.testing.assert_close(values, scores.topk(10).values)
+    torch.testing.assert_close(values, scores.gather(1, ids))
