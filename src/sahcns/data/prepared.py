@@ -8,6 +8,7 @@ item_titles.utf8|offsets.npy        where the source has titles
 
 import glob
 import hashlib
+import io
 import json
 import os
 import secrets
@@ -45,8 +46,7 @@ def save_split(split: Split, folder: str | os.PathLike[str]) -> Path:
         finally:
             shutil.rmtree(fresh, ignore_errors=True)
     except OSError as error:
-        where = error.filename or target
-        raise DataError(f"cannot write the prepared set {target}: {where}: {error.strerror or error}") from error
+        raise DataError(f"cannot write the prepared set {target}: {error.strerror or error}") from error
     return target
 
 
@@ -109,25 +109,37 @@ def _arrays(split: Split) -> Iterator[tuple[str, npt.NDArray[Any]]]:
 def _write(split: Split, folder: Path) -> None:
     files: dict[str, dict[str, Any]] = {}
     for name, array in _arrays(split):
+        header, body = _npy(array)
         with open(folder / name, "wb") as out:
-            np.save(out, array, allow_pickle=False)
+            out.write(header)
+            out.write(body)
             out.flush()
             os.fsync(out.fileno())
-        files[name] = {"bytes": (folder / name).stat().st_size, "sha256": _sha256(folder / name)}
-    header = {
+        digest = hashlib.sha256(header)
+        digest.update(body)
+        files[name] = {"bytes": len(header) + body.nbytes, "sha256": digest.hexdigest()}
+    heading = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "sahcns_version": __version__,
         "fingerprint": split.fingerprint,
     }
-    body = {name: value for name, value in split.manifest.items() if name not in header}
-    body.setdefault("statistics", statistics(split))
+    rest = {name: value for name, value in split.manifest.items() if name not in heading}
+    rest.setdefault("statistics", statistics(split))
     with open(folder / MANIFEST, "w", encoding="utf-8") as out:
-        json.dump(header | body | {"files": files}, out, indent=2, ensure_ascii=False, default=_plain)
+        json.dump(heading | rest | {"files": files}, out, indent=2, ensure_ascii=False, default=_plain)
         out.write("\n")
         out.flush()
         os.fsync(out.fileno())
     _sync_folder(folder)
+
+
+def _npy(array: npt.NDArray[Any]) -> tuple[bytes, memoryview]:
+    """The two halves of a `.npy` file; numpy's own writer hides why the system refused to write."""
+    array = np.ascontiguousarray(array)
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, np.lib.format.header_data_from_array_1_0(array))
+    return header.getvalue(), array.data
 
 
 def _swap(fresh: Path, target: Path) -> None:

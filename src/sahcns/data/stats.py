@@ -80,12 +80,12 @@ def statistics_table(figures: Mapping[str, Any], title: str = "") -> "Renderable
     for who in ("user", "item"):
         spread.add_row(who, *(_short(value) for value in figures[f"{who}_degrees"].values()))
 
-    notes = [f"density {figures['density']:.4%}"]
-    notes += [f"{figures[f'users_without_{part}']:,} users without {part} items" for part in ("valid", "test")]
+    without = ", ".join(f"{figures[f'users_without_{part}']:,} have no {part} items" for part in ("valid", "test"))
+    notes = [f"density {figures['density']:.4%}", f"of the users, {without}"]
     if figures["users_without_train"] or figures["items_without_train"]:
-        unseen = f"{figures['users_without_train']:,} users and {figures['items_without_train']:,} items"
-        notes.append(f"{unseen} never in training")
-    return Group(sizes, spread, " · ".join(notes), f"fingerprint {figures['fingerprint']}")
+        unseen = f"{figures['users_without_train']:,} users, {figures['items_without_train']:,} items"
+        notes.append(f"never in training: {unseen}")
+    return Group(sizes, spread, *notes, f"fingerprint {figures['fingerprint']}")
 
 
 def _short(value: float) -> str:

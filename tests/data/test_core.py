@@ -1,0 +1,47 @@
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sahcns.data.core import degrees, k_core
+from sahcns.data.filters import CHUNK
+
+
+def brute_force_core(rows: list[tuple[int, int]], k: int) -> list[tuple[int, int]]:
+    """Take away one user or item below k at a time, counting everything anew, until there is none."""
+    rows = list(rows)
+    while True:
+        for side in (0, 1):
+            poor = [name for name in {row[side] for row in rows} if sum(row[side] == name for row in rows) < k]
+            if poor:
+                rows = [row for row in rows if row[side] != poor[0]]
+                break
+        else:
+            return rows
+
+
+@settings(max_examples=200)
+@given(st.lists(st.tuples(st.integers(0, 7), st.integers(0, 9)), max_size=70), st.integers(1, 6))
+def test_the_core_is_the_one_found_by_brute_force(rows: list[tuple[int, int]], k: int) -> None:
+    users, items = (np.array([row[side] for row in rows], np.int32) for side in (0, 1))
+    core_users, core_items = k_core(users, items, k, 8, 10)
+    kept = [row for row in rows if core_users[row[0]] and core_items[row[1]]]
+    assert kept == brute_force_core(rows, k)
+    for side, core in ((0, core_users), (1, core_items)):
+        for name in np.flatnonzero(core):
+            assert sum(row[side] == name for row in kept) >= k
+
+
+def test_a_chain_falls_row_by_row() -> None:
+    """Users and items in a path: only the ends are below 2 at first, yet nothing survives."""
+    n = 50
+    users = np.repeat(np.arange(n, dtype=np.int32), 2)[:-1]
+    items = np.append(0, np.repeat(np.arange(1, n, dtype=np.int32), 2)).astype(np.int32)
+    assert degrees(users, n).min() == 1
+    core_users, core_items = k_core(users, items, 2, n, n)
+    assert not core_users.any()
+    assert not core_items.any()
+
+
+def test_degrees_add_up_over_chunks() -> None:
+    column = np.arange(2 * CHUNK + 10, dtype=np.int32) % 7
+    assert degrees(column, 9).tolist() == [*np.bincount(column).tolist(), 0, 0]

@@ -1,0 +1,161 @@
+import datetime as dt
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sahcns.data import Recipe, prepare
+from sahcns.data.recipe import Duplicates, SplitRule
+from sahcns.errors import DataError, SettingError
+from tests.data.hand_made import decoded, interactions
+
+SPLITS: list[SplitRule] = ["random", "random-user", "time", "time-user", "leave-last-out"]
+DUPLICATES: list[Duplicates] = ["first", "last", "none"]
+
+
+def day(year: int) -> int:
+    return int(dt.datetime(year, 7, 1, tzinfo=dt.UTC).timestamp())
+
+
+def steps(split: Any) -> dict[str, tuple[int, int, int]]:
+    return {step["step"]: (step["users"], step["items"], step["rows"]) for step in split.manifest["steps"]}
+
+
+def test_the_steps_run_in_the_stated_order_and_each_is_counted() -> None:
+    """Any other order gives other counts: the 2-core would keep c before the window, and x before the rating."""
+    rows = [("a", "x", 5, 2015), ("a", "y", 4, 2015), ("a", "y", 4, 2016), ("b", "y", 3, 2016), ("b", "x", 1, 2016)]
+    rows += [("c", "y", 5, 2012), ("c", "z", 5, 2014), ("b", "z", 5, 2018), ("a", "z", 3, 2018), ("d", "w", 5, 2017)]
+    raw = interactions(
+        [(user, item) for user, item, _, _ in rows],
+        ratings=[rating for _, _, rating, _ in rows],
+        times=[day(year) for _, _, _, year in rows],
+        titles={"y": "Why", "z": "Zed"},
+    )
+    split = prepare(raw, Recipe(min_rating=3, years=(2014, 2018), core=2, ratios=(1, 0, 0)))
+    assert steps(split) == {
+        "read": (4, 4, 10),
+        "rating": (4, 4, 9),
+        "window": (4, 4, 8),
+        "duplicates": (4, 4, 7),
+        "k-core": (2, 2, 4),
+        "split": (2, 2, 4),
+    }
+    assert decoded(split)["train"] == [("a", "y"), ("a", "z"), ("b", "y"), ("b", "z")]
+    assert split.titles is not None
+    assert [split.titles[k] for k in range(split.n_items)] == ["Why", "Zed"]
+    assert split.manifest["source"] == {"path": "rows.csv"}
+    assert split.manifest["recipe"] == Recipe(min_rating=3, years=(2014, 2018), core=2, ratios=(1, 0, 0)).to_dict()
+    assert split.manifest["fingerprint"] == split.fingerprint
+
+
+@pytest.mark.parametrize("split_rule", SPLITS)
+@settings(max_examples=40)
+@given(data=st.data())
+def test_every_split_is_a_partition_of_what_the_filters_left(data: st.DataObject, split_rule: SplitRule) -> None:
+    rows = data.draw(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 8)), min_size=1, max_size=80))
+    times = data.draw(st.lists(st.integers(0, 20), min_size=len(rows), max_size=len(rows)))
+    recipe = Recipe(
+        duplicates=data.draw(st.sampled_from(DUPLICATES)), split=split_rule, seed=data.draw(st.integers(0, 9))
+    )
+    split = prepare(interactions(rows, times=times), recipe)
+    parts = decoded(split)
+    together = [pair for pairs in parts.values() for pair in pairs]
+    assert sorted(together) == sorted(set(rows))
+    assert split.n_users == len({user for user, _ in rows})
+    assert split.n_items == len({item for _, item in rows})
+    assert all(pairs == sorted(pairs) for pairs in parts.values())
+    for name in ("users", "items"):
+        assert all(getattr(pairs, name).dtype == np.int32 for pairs in split.parts().values())
+
+
+@pytest.mark.parametrize("split_rule", ["random", "random-user"])
+@settings(max_examples=30)
+@given(data=st.data())
+def test_a_random_split_does_not_depend_on_the_order_of_the_file(data: st.DataObject, split_rule: SplitRule) -> None:
+    rows = data.draw(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 8)), min_size=1, max_size=80))
+    shuffled = data.draw(st.permutations(rows))
+    recipe = Recipe(split=split_rule, duplicates=data.draw(st.sampled_from(DUPLICATES)))
+    assert prepare(interactions(rows), recipe).fingerprint == prepare(interactions(shuffled), recipe).fingerprint
+
+
+@pytest.mark.parametrize(("keep", "tested"), [("first", "y"), ("last", "x")])
+def test_first_and_last_are_in_time_not_in_the_file(keep: Duplicates, tested: str) -> None:
+    raw = interactions([("a", "x"), ("a", "x"), ("a", "y"), ("a", "z")], times=[9, 1, 5, 3])
+    assert decoded(prepare(raw, Recipe(split="leave-last-out", duplicates=keep)))["test"] == [("a", tested)]
+
+
+def test_a_repeated_pair_that_trains_is_never_tested() -> None:
+    """All rows are kept, so the last of a is its second x; x trains already, and the pair may not leak."""
+    raw = interactions([("a", "x"), ("a", "y"), ("a", "z"), ("a", "x")], times=[1, 2, 3, 4])
+    split = prepare(raw, Recipe(split="leave-last-out", duplicates="none"))
+    assert decoded(split) == {"train": [("a", "x"), ("a", "y")], "valid": [("a", "z")], "test": []}
+    assert split.manifest["steps"][-1]["repeated_pairs_dropped"] == 1  # type: ignore[index]
+
+
+def test_the_core_counts_rows_when_repeats_are_kept() -> None:
+    raw = interactions([("a", "x"), ("a", "x"), ("b", "y"), ("b", "z")])
+    assert decoded(prepare(raw, Recipe(core=2, duplicates="none")))["train"] == [("a", "x")]
+    with pytest.raises(DataError, match="nothing is left"):
+        prepare(raw, Recipe(core=2))
+
+
+def test_what_never_trains_is_kept_and_counted_or_dropped_or_an_error() -> None:
+    raw = interactions(
+        [("a", "x"), ("b", "x"), ("a", "y"), ("b", "y"), ("c", "x"), ("a", "z")], times=[1, 2, 3, 4, 5, 6]
+    )
+    kept = prepare(raw, Recipe(split="time", ratios=(4, 1, 1)))
+    assert decoded(kept)["valid"] + decoded(kept)["test"] == [("c", "x"), ("a", "z")]
+    counts = {"users": 1, "items": 1, "valid_rows": 1, "test_rows": 1}
+    assert kept.manifest["steps"][-1]["unseen_in_training"] == {"rule": "keep", **counts}  # type: ignore[index]
+
+    dropped = prepare(raw, Recipe(split="time", ratios=(4, 1, 1), unseen="drop"))
+    assert (dropped.n_users, dropped.n_items, len(dropped.valid), len(dropped.test)) == (2, 2, 0, 0)
+    assert dropped.manifest["steps"][-1]["unseen_in_training"] == {"rule": "drop", **counts}  # type: ignore[index]
+
+    with pytest.raises(DataError, match=r"item 'z' is in test but never in training .* one of 1 such users and 1 such"):
+        prepare(raw, Recipe(split="time", ratios=(4, 1, 1), unseen="error"))
+
+
+@pytest.mark.parametrize(
+    ("recipe", "text"),
+    [
+        (
+            Recipe(min_rating=6),
+            r"rows.csv after the rating step \(rating ≥ 6\), which met 3 rows of 2 users and 2 items",
+        ),
+        (Recipe(min_rating=6), "ratings run from 2 to 5, so lower min_rating"),
+        (Recipe(min_rating=3, years=(2020, 2021)), r"window step \(years 2020–2021\), which met 2 rows"),
+        (Recipe(years=(2020, 2021)), "times run from 2014-07-01 to 2016-07-01, so choose other years"),
+        (Recipe(core=3), r"k-core step \(3-core\), which met 3 rows of 2 users and 2 items; lower core"),
+    ],
+)
+def test_a_step_that_leaves_nothing_says_which_and_what_there_was(recipe: Recipe, text: str) -> None:
+    raw = interactions([("a", "x"), ("a", "y"), ("b", "x")], ratings=[2, 3, 5], times=[day(2014), day(2015), day(2016)])
+    with pytest.raises(DataError, match=text):
+        prepare(raw, recipe)
+
+
+def test_no_rows_at_all() -> None:
+    with pytest.raises(DataError, match=r"rows\.csv has no rows"):
+        prepare(interactions([]), Recipe())
+
+
+@pytest.mark.parametrize(
+    ("recipe", "text"),
+    [
+        (Recipe(min_rating=3), "min_rating=3 needs ratings, and rows.csv has none"),
+        (Recipe(years=(2014, 2015)), "needs times, and rows.csv has none"),
+        (Recipe(split="time"), "split='time' needs times, and rows.csv has none"),
+        (Recipe(split="leave-last-out"), "split='leave-last-out' needs times"),
+    ],
+)
+def test_a_recipe_that_needs_what_the_source_lacks(recipe: Recipe, text: str) -> None:
+    with pytest.raises(DataError, match=text):
+        prepare(interactions([("a", "x")]), recipe)
+
+
+def test_given_parts_have_their_own_function() -> None:
+    with pytest.raises(SettingError, match="prepare_given"):
+        prepare(interactions([("a", "x")]), Recipe(split="given"))
