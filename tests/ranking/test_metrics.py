@@ -92,7 +92,7 @@ def test_metrics_of_all_lists_by_hand(device: str) -> None:
 def test_metrics_of_users_by_hand(device: str) -> None:
     top, truth = by_hand(device)
     values = measure(top, truth, (2,), tuple(OTHERS))
-    # User 0 finds one of two at place 2; user 1 its only one, at place 2. 1/log2(3) = 0.6309; a perfect pair has 1.6309.
+    # User 0 finds one of two at place 2; user 1 its only one, at place 2. 1/log2(3) = 0.6309; the best pair has 1.6309.
     assert values["recall"][:, 0].tolist() == [0.5, 1.0]
     assert values["ndcg"][:, 0].tolist() == pytest.approx([0.6309297536 / 1.6309297536, 0.6309297536])
     assert values["precision"][:, 0].tolist() == [0.5, 0.5]

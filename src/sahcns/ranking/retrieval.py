@@ -76,29 +76,27 @@ def _best(
     users, items = users.to(dtype), items.to(dtype)
     wanted = min(k, len(items))
     block = block or block_rows(len(items), items.device, dtype.itemsize)
-    # Training may run under autocast; a ranking in half precision would be full of ties.
-    with torch.autocast(items.device.type, enabled=False):
-        values, ids = _select(users, items, masked, wanted + 1, block)
-        tied = ((values[:, 1:] == values[:, :-1]) & values[:, 1:].isfinite()).any(1)
-        finite = [table.isfinite().all() for table in tables.values()]
-        # All that the host must know, in one copy.
-        any_tied, below, *sound = torch.stack([tied.any(), (values < math.inf).all(), *finite]).tolist()
-        for (name, table), good in zip(tables.items(), sound, strict=True):
-            if not good:
-                row = int((~table.isfinite()).any(1).nonzero()[0])
-                raise TrainingError(
-                    f"{name} row {row} is not finite, the model has diverged; lower the learning rate "
-                    "or go back to an earlier checkpoint"
-                )
-        if not below:
+    values, ids = _select(users, items, masked, wanted + 1, block)
+    tied = ((values[:, 1:] == values[:, :-1]) & values[:, 1:].isfinite()).any(1)
+    finite = [table.isfinite().all() for table in tables.values()]
+    # All that the host must know, in one copy.
+    any_tied, below, *sound = torch.stack([tied.any(), (values < math.inf).all(), *finite]).tolist()
+    for (name, table), good in zip(tables.items(), sound, strict=True):
+        if not good:
+            row = int((~table.isfinite()).any(1).nonzero()[0])
             raise TrainingError(
-                f"scores overflow {dtype}: the vectors are finite but their products are not; lower the learning rate"
+                f"{name} row {row} is not finite, the model has diverged; lower the learning rate "
+                "or go back to an earlier checkpoint"
             )
-        values, ids = values[:, :wanted], ids[:, :wanted]
-        if any_tied:
-            rows = tied.nonzero().squeeze(1)
-            again = _select(users[rows], items, masked.take(rows), wanted, block, settle=True)
-            values, ids = values.index_copy(0, rows, again[0]), ids.index_copy(0, rows, again[1])
+    if not below:
+        raise TrainingError(
+            f"scores overflow {dtype}: the vectors are finite but their products are not; lower the learning rate"
+        )
+    values, ids = values[:, :wanted], ids[:, :wanted]
+    if any_tied:
+        rows = tied.nonzero().squeeze(1)
+        again = _select(users[rows], items, masked.take(rows), wanted, block, settle=True)
+        values, ids = values.index_copy(0, rows, again[0]), ids.index_copy(0, rows, again[1])
     short = (0, k - wanted)
     return pad(ids.masked_fill(values == -math.inf, -1), short, value=-1), pad(values, short, value=-math.inf)
 
@@ -118,6 +116,7 @@ def _select(
     for start in range(0, n_users, block):
         stop = min(start + block, n_users)
         part = scores[: stop - start]
+        # Written in place, which autocast leaves alone: a ranking in half precision would be full of ties.
         torch.mm(users[start:stop], items.T, out=part[:, :n_items])
         hidden = flat[masked.bounds[start] : masked.bounds[stop]]
         part.view(-1).index_fill_(0, hidden - start * width, -math.inf)
