@@ -13,7 +13,9 @@ COMMANDS = (Entry("data", "sahcns.cli.data", "List, get, prepare and inspect dat
 
 HELP = """Graph recommenders on implicit feedback, with the negative sampler as a first-class part.
 
-Start with the set that ships inside:  sahcns data prepare ml-latest-small small"""
+Examples: sahcns data list
+          sahcns data prepare ml-latest-small films
+          sahcns data stats films"""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -5,7 +5,8 @@ import json
 import math
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +14,6 @@ import typer
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
-    from rich.progress import Progress
     from rich.table import Table
 
 WIDTH = 120  # where there is no terminal to measure: wide enough that no table is folded
@@ -62,17 +62,20 @@ def table(*columns: str, title: str | None = None) -> "Table":
     from rich import box
     from rich.table import Table
 
-    made = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    made = Table(
+        title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False
+    )
     for column in columns:
         made.add_column(column.removeprefix(">"), justify="right" if column.startswith(">") else "left")
     return made
 
 
-def download_bar() -> "Progress":
-    """A progress bar for bytes, on stderr, gone when it is done."""
+@contextmanager
+def byte_progress() -> Iterator[Callable[[str, int, int | None], None]]:
+    """A function to call with (name, bytes so far, bytes in all): a bar on a terminal, else one line for each name."""
     from rich import progress
 
-    return progress.Progress(
+    bar = progress.Progress(
         progress.TextColumn("{task.description}"),
         progress.BarColumn(),
         progress.DownloadColumn(),
@@ -81,6 +84,22 @@ def download_bar() -> "Progress":
         console=err(),
         transient=True,
     )
+    tasks: dict[str, progress.TaskID] = {}
+
+    def report(name: str, done: int, total: int | None) -> None:
+        if name not in tasks:
+            tasks[name] = bar.add_task(name)
+            if bar.console.is_terminal:
+                bar.start()
+            else:
+                tell(f"downloading {name}" + (f" ({total:,} bytes)" if total else ""))
+        bar.update(tasks[name], completed=done, total=total)
+
+    try:
+        yield report
+    finally:
+        if bar.live.is_started:
+            bar.stop()
 
 
 def _console(*, stderr: bool) -> "Console":

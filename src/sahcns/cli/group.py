@@ -1,6 +1,7 @@
 """Commands that are imported only when they run, and errors as one sentence."""
 
 import importlib
+import inspect
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -33,9 +34,11 @@ class Entry:
     def load(self) -> Any:
         module = importlib.import_module(self.module)
         if hasattr(module, "COMMANDS"):
-            return build(module.COMMANDS, module.__doc__ or self.help, self.name)
+            return build(module.COMMANDS, prose(module.__doc__ or self.help), self.name)
         app = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
-        app.command(self.name, help=module.command.__doc__, context_settings=CONTEXT)(module.command)
+        app.command(self.name, help=prose(module.command.__doc__ or self.help), context_settings=CONTEXT)(
+            module.command
+        )
         return typer.main.get_command(app)
 
 
@@ -67,18 +70,24 @@ class LazyGroup(TyperGroup):
         return super().parse_args(ctx, args or ["--help"])
 
 
-def build(entries: Sequence[Entry], help: str, name: str, callback: Callable[..., None] | None = None) -> Any:
-    """The group of `entries`."""
+def prose(docstring: str) -> str:
+    """A docstring as help: its paragraphs flow to the width of the terminal, its examples keep their lines."""
+    paragraphs = inspect.cleandoc(docstring).split("\n\n")
+    return "\n\n".join(text if text.startswith("Example") else " ".join(text.split()) for text in paragraphs)
+
+
+def build(entries: Sequence[Entry], help: str, name: str, root: Callable[..., None] | None = None) -> Any:
+    """The group of `entries`; `root` has the options that stand before every command, shell completion among them."""
     app = typer.Typer(
         name=name,
         cls=type("Group", (LazyGroup,), {"entries": tuple(entries)}),
         help=help,
-        add_completion=False,
+        add_completion=root is not None,
         rich_markup_mode="rich",
         context_settings=CONTEXT,
         pretty_exceptions_enable=False,
     )
-    app.callback()(callback or (lambda: None))
+    app.callback()(root or (lambda: None))
     return typer.main.get_command(app)
 
 
@@ -118,7 +127,7 @@ def _sentence(problem: Exception) -> str:
             name for option in context.command.get_params(context) for name in option.opts + option.secondary_opts
         ]
         close = nearest(wrong, (name for name in options if name.startswith("-")))
-        if close.startswith("did you mean"):
+        if wrong not in options and close.startswith("did you mean"):
             see = close
     shown: Any = problem
     message = " ".join(str(shown.message if wrong else shown.format_message()).split())

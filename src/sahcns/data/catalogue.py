@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from sahcns.data.recipe import Recipe, Unseen
+from sahcns.data.recipe import Recipe
 from sahcns.errors import DataError, nearest
 
 GROUPLENS = "https://files.grouplens.org/datasets/movielens/"
-GROUPLENS_TERMS = "research use, cite GroupLens, no commercial use without permission; README.txt in the folder"
+GROUPLENS_TERMS = "research use, cite GroupLens, no commercial use without permission (see its README)"
 LIGHTGCN = "https://raw.githubusercontent.com/gusye1234/LightGCN-PyTorch/master/data/"
 LIGHTGCN_TERMS = "published by the LightGCN authors without a licence; for research"
 LIGHTGCN_NOTE = (
@@ -75,8 +75,7 @@ class NamedSet:
 
     parts       part → file name: `{"all": …}`, or `{"train": …, "valid": …, "test": …}` for a given split
     reading     arguments for `readers.read`
-    recipe      filters and split; of a given split only the seed counts
-    unseen      what happens to users and items of a given split that are never in training
+    recipe      filters and split; of a given split only seed and unseen count
     expected    counts after preparing by the recipe
     by_hand     for a set that no program may download: what a person has to do
     embedded    it ships inside the package
@@ -92,7 +91,6 @@ class NamedSet:
     expected: Counts
     archive: Archive | None = None
     reading: Mapping[str, object] = field(default_factory=dict)
-    unseen: Unseen = "keep"
     by_hand: str = ""
     embedded: bool = False
     note: str = ""
@@ -101,7 +99,7 @@ class NamedSet:
 _SETS = (
     NamedSet(
         name="ml-latest-small",
-        about="MovieLens, 100 thousand ratings of films with titles (2016); ships inside sahcns",
+        about="MovieLens, 100 thousand ratings (2016); ships inside",
         homepage="https://grouplens.org/datasets/movielens/latest/",
         terms="redistribution allowed on the same terms; " + GROUPLENS_TERMS,
         files=(
@@ -117,7 +115,7 @@ _SETS = (
     ),
     NamedSet(
         name="ml-100k",
-        about="MovieLens, 100 thousand ratings of films (1998)",
+        about="MovieLens, 100 thousand ratings (1998)",
         homepage="https://grouplens.org/datasets/movielens/100k/",
         terms=GROUPLENS_TERMS + "; no redistribution",
         archive=Archive(GROUPLENS + "ml-100k.zip", "50d2a982c66986937beb9ffb3aa76efe955bf3d5c6b761f4e3a7cd717c6a3229"),
@@ -132,7 +130,7 @@ _SETS = (
     ),
     NamedSet(
         name="ml-1m",
-        about="MovieLens, 1 million ratings of films (2003); the paper's ML-1M",
+        about="MovieLens, 1 million ratings (2003); the paper's ML-1m",
         homepage="https://grouplens.org/datasets/movielens/1m/",
         terms=GROUPLENS_TERMS + "; no redistribution",
         archive=Archive(GROUPLENS + "ml-1m.zip", "a6898adb50b9ca05aa231689da44c217cb524e7ebd39d264c56e2832f2c54e20"),
@@ -150,7 +148,7 @@ _SETS = (
     ),
     NamedSet(
         name="ml-20m",
-        about="MovieLens, 20 million ratings of films (2015)",
+        about="MovieLens, 20 million ratings (2015)",
         homepage="https://grouplens.org/datasets/movielens/20m/",
         terms=GROUPLENS_TERMS + "; no redistribution",
         archive=Archive(GROUPLENS + "ml-20m.zip", "96f243c338a8665f6bcc89c53edf6ee39162a846940de6b7c8c48aeada765ff3"),
@@ -161,7 +159,7 @@ _SETS = (
     ),
     NamedSet(
         name="amazon-toys",
-        about="Amazon reviews of toys and games, 2014-2018; the paper's Amazon-toys with its authors' own split",
+        about="Amazon toys and games 2014-2018, the paper's own split",
         homepage="https://github.com/w158937299/DTL-NS",
         terms="published by the authors without a licence; for research",
         files=(
@@ -177,7 +175,7 @@ _SETS = (
     ),
     NamedSet(
         name="yelp",
-        about="Yelp reviews of businesses, 2015-2018; raw source of the paper's Yelp",
+        about="Yelp reviews 2015-2018, the source of the paper's Yelp",
         homepage="https://business.yelp.com/data/resources/open-dataset/",
         terms="Yelp's data set terms, accepted by each user before the download; no redistribution",
         files=(File("yelp_academic_dataset_review.json"),),
@@ -193,7 +191,7 @@ _SETS = (
     ),
     NamedSet(
         name="gowalla",
-        about="Gowalla check-ins, as split for NGCF and LightGCN",
+        about="Gowalla check-ins, as split for LightGCN",
         homepage="https://github.com/gusye1234/LightGCN-PyTorch",
         terms=LIGHTGCN_TERMS,
         files=(
@@ -208,7 +206,7 @@ _SETS = (
     ),
     NamedSet(
         name="yelp2018",
-        about="Yelp challenge 2018, as split for NGCF and LightGCN",
+        about="Yelp challenge 2018, as split for LightGCN",
         homepage="https://github.com/gusye1234/LightGCN-PyTorch",
         terms=LIGHTGCN_TERMS,
         files=(
@@ -223,7 +221,7 @@ _SETS = (
     ),
     NamedSet(
         name="amazon-book",
-        about="Amazon reviews of books, as split for NGCF and LightGCN",
+        about="Amazon reviews of books, as split for LightGCN",
         homepage="https://github.com/gusye1234/LightGCN-PyTorch",
         terms=LIGHTGCN_TERMS,
         files=(

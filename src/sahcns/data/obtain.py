@@ -5,6 +5,7 @@ import hashlib
 import os
 import shutil
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
@@ -102,7 +103,9 @@ def _take(wanted: NamedSet, source: Path, folder: Path) -> None:
         return None
     if not source.is_file():
         raise DataError(f"{source} is not there; give the archive of {wanted.name}, or a folder with its files")
-    if zipfile.is_zipfile(source):
+    with source.open("rb") as opened:
+        is_zip = opened.read(4) == b"PK\x03\x04"  # also when its end was cut off, which zipfile calls no zip at all
+    if is_zip:
         return _unpack(wanted, source, folder)
     if len(needed) > 1:
         raise DataError(f"{wanted.name} has several files ({', '.join(needed)}); give the folder they are in")
@@ -136,7 +139,7 @@ def _unpack(wanted: NamedSet, archive: Path, folder: Path) -> None:
                 if file.name in members:
                     with packed.open(members[file.name]) as content, _whole(folder / file.name, file) as part:
                         shutil.copyfileobj(content, part, 1 << 20)
-    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError) as problem:
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as problem:
         raise DataError(f"{archive} cannot be unpacked ({problem}); get it again") from None
 
 

@@ -1,0 +1,208 @@
+"""`sahcns data prepare`."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sahcns.cli.console import Json, byte_progress, show, show_json, table, tell, warn
+from sahcns.errors import DataError, SettingError, nearest
+
+if TYPE_CHECKING:
+    from sahcns.data import Split
+
+READING, FILTERS, SPLITTING = "Reading your own files", "Filters, in the order they run", "Splitting"
+FREE = ("seed", "unseen")  # the settings of a recipe that also apply to sets that come split
+
+
+def _reading(help: str, metavar: str, *names: str) -> Any:
+    return typer.Option(*names, help=help, metavar=metavar, rich_help_panel=READING, show_default=False)
+
+
+def _filter(help: str, metavar: str) -> Any:
+    return typer.Option(help=help, metavar=metavar, rich_help_panel=FILTERS, show_default=False)
+
+
+def _splitting(help: str, metavar: str) -> Any:
+    return typer.Option(help=help, metavar=metavar, rich_help_panel=SPLITTING, show_default=False)
+
+
+def command(
+    sources: Annotated[list[str], typer.Argument(metavar="SOURCE", help="A name from `data list`, or file(s).")],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="The folder to write.")],
+    min_rating: Annotated[float | None, _filter("Keep ratings of at least this.", "NUMBER")] = None,
+    years: Annotated[str | None, _filter("Keep these calendar years, such as 2014-2018.", "FIRST-LAST")] = None,
+    duplicates: Annotated[str | None, _filter("Of equal pairs keep first, last, or none: all count.", "WHICH")] = None,
+    core: Annotated[int | None, _filter("Drop users and items with fewer rows, until all have K.", "K")] = None,
+    split: Annotated[str | None, _splitting("random, random-user, time, time-user or leave-last-out.", "RULE")] = None,
+    ratios: Annotated[str | None, _splitting("Shares of train, valid and test, such as 8:1:1.", "A:B:C")] = None,
+    seed: Annotated[int | None, _splitting("Of the random draws.", "NUMBER")] = None,
+    unseen: Annotated[str | None, _splitting("What is never in training: keep, drop or error.", "RULE")] = None,
+    valid: Annotated[Path | None, _splitting("A file of validation rows; SOURCE holds training.", "FILE")] = None,
+    test: Annotated[Path | None, _splitting("A file of test rows; SOURCE holds training.", "FILE")] = None,
+    holdout: Annotated[float | None, _splitting("Without --valid: share of each user's rows for it.", "SHARE")] = None,
+    overlap: Annotated[str | None, _splitting("A pair in two files: error, or drop the later.", "RULE")] = None,
+    format: Annotated[str | None, _reading("The format, where it is not recognised.", "NAME")] = None,
+    user: Annotated[str | None, _reading("Column of users.", "COLUMN")] = None,
+    item: Annotated[str | None, _reading("Column of items.", "COLUMN")] = None,
+    rating: Annotated[str | None, _reading("Column of ratings.", "COLUMN")] = None,
+    time: Annotated[str | None, _reading("Column of times.", "COLUMN")] = None,
+    title: Annotated[str | None, _reading("Column of item titles.", "COLUMN")] = None,
+    delimiter: Annotated[str | None, _reading("What stands between columns.", "TEXT")] = None,
+    header: Annotated[bool | None, _reading("Whether line 1 names the columns.", "", "--header/--no-header")] = None,
+    time_unit: Annotated[str | None, _reading("Unit of times that are numbers: s, ms, us, ns.", "UNIT")] = None,
+    items_offset: Annotated[int | None, _reading("Item ids start at this number.", "NUMBER")] = None,
+    lenient: Annotated[bool, typer.Option("--lenient", help="Skip rows that cannot be used, and count them.")] = False,
+    data: Annotated[
+        Path | None, typer.Option("--data", metavar="DIR", help="Where named sets are kept, as for `data get --to`.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Filter and split a named set or your own files, and store the result as a folder.
+
+    A named set brings its own recipe, and is downloaded first if it is not on this disk; filters and split can still
+    be changed. Your own files are recognised by their content: CSV, Parquet, RecBole, LightGCN, MovieLens, Amazon and
+    Yelp, plain or compressed. The folder is written whole or not at all.
+
+    Examples: sahcns data prepare ml-1m films
+              sahcns data prepare ml-1m dense --min-rating 4 --core 10
+              sahcns data prepare log.csv log --user uid --item sku --split time
+              sahcns data prepare train.txt toys --valid valid.txt --test test.txt
+    """
+    from sahcns.data import save_split
+    from sahcns.data.catalogue import CATALOGUE
+
+    changes = _told(
+        min_rating=min_rating,
+        years=years and _years(years),
+        duplicates=duplicates,
+        core=core,
+        split=split,
+        ratios=ratios and _ratios(ratios),
+        seed=seed,
+        unseen=unseen,
+    )
+    reading = _told(
+        format=format,
+        user=user,
+        item=item,
+        rating=rating,
+        time=time,
+        title=title,
+        delimiter=delimiter and delimiter.replace("\\t", "\t"),  # a shell hands \t on as it is
+        header=header,
+        time_unit=time_unit,
+        items_offset=items_offset,
+    )
+    parts = _told(valid=valid, test=test, holdout=holdout, overlap=overlap)
+    if len(sources) == 1 and sources[0] in CATALOGUE:
+        _refuse({**reading, **parts}, f"{sources[0]} is read as the catalogue says, so {{}} does not apply to it")
+        made = _named(sources[0], changes, data, lenient)
+    else:
+        made = _own(sources, changes, {**reading, "lenient": lenient}, parts)
+    folder = save_split(made, out)
+    if json:
+        show_json({"folder": folder, **made.manifest})
+    else:
+        _report(made, folder)
+    _remarks(made.manifest)
+
+
+def _named(name: str, changes: Mapping[str, Any], data: Path | None, lenient: bool) -> "Split":
+    from sahcns.data.catalogue import named_set
+    from sahcns.data.named import prepare_named
+    from sahcns.data.obtain import obtain
+
+    wanted = named_set(name)
+    if "all" not in wanted.parts:
+        _refuse(_without(changes, FREE), f"{name} comes split, so {{}} does not apply to it")
+    recipe = replace(wanted.recipe, **changes)
+    with byte_progress() as report:
+        folder = obtain(wanted, to=data, report=report)
+    return prepare_named(wanted, folder, recipe, lenient=lenient)
+
+
+def _own(
+    sources: list[str], changes: Mapping[str, Any], reading: Mapping[str, Any], parts: Mapping[str, Any]
+) -> "Split":
+    from sahcns.data import Recipe, prepare, prepare_given
+    from sahcns.data.catalogue import CATALOGUE
+    from sahcns.data.readers import read
+
+    for source in sources:
+        if not Path(source).exists() and re.fullmatch(r"[\w-]+", source):
+            raise DataError(f"{source!r} is neither a file nor a set of the catalogue; {nearest(source, CATALOGUE)}")
+    files: Any = sources[0] if len(sources) == 1 else sources
+    if "test" not in parts:
+        _refuse(parts, "{} goes with --test, the file of test rows")
+        recipe = Recipe(**changes)
+        return prepare(read(files, **reading), recipe)
+    _refuse(_without(changes, FREE), "files that come split are taken as they are, so {} does not apply to them")
+    given: Any = {**_without(parts, ("valid", "test")), **changes}
+    train, test = read(files, **reading), read(parts["test"], **reading)
+    return prepare_given(train, read(parts["valid"], **reading) if "valid" in parts else None, test, **given)
+
+
+def _report(made: "Split", folder: Path) -> None:
+    """The steps with their counts, the parts, and the fingerprint."""
+    manifest: Any = made.manifest
+    steps = table("step", "rule", ">users", ">items", ">rows")
+    for step in manifest["steps"]:
+        counts = (f"{step[name]:,}" for name in ("users", "items", "rows"))
+        steps.add_row(step["step"], step["rule"], *counts, style="dim" if step["rule"] == "off" else None)
+    figures = manifest["statistics"]
+    parts = " · ".join(f"{name} {len(pairs):,}" for name, pairs in made.parts().items())
+    show(
+        steps,
+        "",
+        f"{parts} · density {figures['density']:.3%}",
+        f"fingerprint {made.fingerprint}",
+        f"written to {folder}",
+    )
+
+
+def _remarks(manifest: Mapping[str, Any]) -> None:
+    """On stderr: what was skipped, and where the counts are not those of the catalogue."""
+    sources = manifest["source"]
+    for source in [sources] if "path" in sources else sources.values():
+        for reason, found in source.get("skipped", {}).items():
+            where = f"first in line {found['first_line']:,} of {found['file']}: {found['example']}"
+            tell(f"skipped {found['rows']:,} rows: {reason} ({where})")
+    differences = manifest.get("catalogue", {}).get("differs_from_catalogue")
+    if differences:
+        warn(
+            f"the counts are not those of the catalogue ({', '.join(differences)}), so results will not compare "
+            f"with published ones; see the note in `sahcns data list --json`"
+        )
+
+
+def _told(**options: Any) -> dict[str, Any]:
+    """The options that were given."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _without(options: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if name not in names}
+
+
+def _refuse(options: Mapping[str, Any], sentence: str) -> None:
+    """An error that names the first of the options; they were given where they would be without effect."""
+    for name in options:
+        raise SettingError(sentence.format(f"--{name.replace('_', '-')}"))
+
+
+def _years(text: str) -> tuple[int, int]:
+    found = re.fullmatch(r"(\d{4})(?:-(\d{4}))?", text.strip())
+    if not found:
+        raise SettingError(f"--years {text!r} must be a year or two with a hyphen between, such as 2014-2018")
+    return int(found[1]), int(found[2] or found[1])
+
+
+def _ratios(text: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(share) for share in re.split(r"[:,/]", text))
+    except ValueError:
+        raise SettingError(f"--ratios {text!r} must be three numbers with colons between, such as 8:1:1") from None
