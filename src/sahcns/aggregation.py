@@ -1,0 +1,46 @@
+"""How a backbone turns its layers into one embedding, seen from both sides of a score.
+
+    Agg(x⁰ … x^L) = Σ_l P_l x^l,   s = <ē_u, Agg(V_j)> = c · Σ_l a_l,   a_l = <anchor_l(ē_u), V_j^l>
+
+mean:   ē = (1/T) Σ x^l, anchor_l = ē,            c = 1/T
+sum:    ē = Σ x^l,       anchor_l = ē,            c = 1
+concat: ē = [x⁰ | … | x^L], anchor_l = block l of ē = x^l, c = 1   (the block reading: the score stays Σ_l a_l)
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+Kind = Literal["mean", "sum", "concat"]
+
+
+@dataclass(frozen=True)
+class Aggregation:
+    kind: Kind
+
+    def pool(self, x: Tensor) -> Tensor:
+        """[…, T, d] → […, D]: the final embedding."""
+        if self.kind == "mean":
+            return x.mean(-2)
+        return x.sum(-2) if self.kind == "sum" else x.flatten(-2)
+
+    def pool_layers(self, layers: tuple[Tensor, ...]) -> Tensor:
+        """T tensors [n, d] → [n, D], without stacking them first for mean and sum."""
+        if self.kind == "concat":
+            return torch.cat(layers, dim=-1)
+        total = layers[0]
+        for layer in layers[1:]:
+            total = total + layer
+        return total / len(layers) if self.kind == "mean" else total
+
+    def anchor(self, user_layers: Tensor) -> Tensor:
+        """[B, T, d] → [B, T, d]: what multiplies the item's layer l to give a_l."""
+        if self.kind == "concat":
+            return user_layers
+        return self.pool(user_layers).unsqueeze(-2).expand_as(user_layers)
+
+    def score(self, a: Tensor) -> Tensor:
+        """[…, T] → […]: the model's score from the layer-wise scores."""
+        return a.mean(-1) if self.kind == "mean" else a.sum(-1)

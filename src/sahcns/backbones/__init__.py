@@ -1,0 +1,8 @@
+"""One file a model. Any subclass of `Backbone` that has been imported can be named on the command line."""
+
+from sahcns.backbones.base import Backbone as Backbone
+from sahcns.backbones.base import Parameters as Parameters
+from sahcns.backbones.lightgcn import LightGCN as LightGCN
+from sahcns.backbones.mf import MF as MF
+from sahcns.backbones.ngcf import NGCF as NGCF
+from sahcns.backbones.simgcl import SimGCL as SimGCL

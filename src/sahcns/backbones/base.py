@@ -1,0 +1,64 @@
+"""What a backbone is: tables to learn, the layers they give, and how layers become one embedding."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from sahcns.aggregation import Aggregation
+from sahcns.graph import Graph
+from sahcns.rng import Rng
+from sahcns.settings import Configured, setting
+
+Parameters = dict[str, Tensor]
+
+
+@dataclass(frozen=True)
+class Backbone(Configured):
+    """A graph recommender, described by its constructor arguments; its parameters are a plain dict of tensors.
+
+    `layers` gives the stacked layers that `aggregation` combines, each [n, d] over users then items.
+    """
+
+    dim: int = setting(64, "size d of an embedding", low=1)
+    depth: int = setting(3, "propagation layers L", low=0)
+
+    has_ego_layer: ClassVar[bool] = True  # layers()[0] is the trainable table itself
+
+    @property
+    def aggregation(self) -> Aggregation:
+        return Aggregation("mean")
+
+    def initial(self, graph: Graph, rng: Rng, dtype: torch.dtype = torch.float32) -> Parameters:
+        """Xavier-uniform tables, users and items each with its own bound (the lineage's start)."""
+        users = xavier(rng, graph.n_users, self.dim, dtype=dtype)
+        items = xavier(rng, graph.n_items, self.dim, dtype=dtype)
+        return {"ego": torch.cat([users, items])}
+
+    def layers(self, parameters: Parameters, graph: Graph) -> tuple[Tensor, ...]:
+        """T tensors [n, d] for training and ranking alike (no noise, no dropout)."""
+        raise TypeError(f"{type(self).__name__} does not define layers()")
+
+    def training_layers(self, parameters: Parameters, graph: Graph, rng: Rng) -> tuple[Tensor, ...]:
+        """The layers the loss sees; a backbone with dropout overrides this."""
+        return self.layers(parameters, graph)
+
+    def extra_loss(
+        self, parameters: Parameters, graph: Graph, users: Tensor, positives: Tensor, rng: Rng
+    ) -> Tensor | None:
+        """A loss of the backbone's own (SimGCL's InfoNCE), or None."""
+        return None
+
+    def vectors(self, parameters: Parameters, graph: Graph) -> tuple[Tensor, Tensor]:
+        """Final user [n_users, D] and item [n_items, D] embeddings, for ranking and serving."""
+        with torch.no_grad():
+            final = self.aggregation.pool_layers(self.layers(parameters, graph))
+        return final[: graph.n_users], final[graph.n_users :]
+
+
+def xavier(rng: Rng, rows: int, columns: int, dtype: torch.dtype = torch.float32) -> Tensor:
+    """Uniform in ±√(6 / (rows + columns))  (Glorot & Bengio 2010)."""
+    bound = math.sqrt(6.0 / (rows + columns))
+    return (rng.uniform(rows, columns, dtype=torch.float64) * (2 * bound) - bound).to(dtype)

@@ -1,0 +1,170 @@
+"""The training graph on a device: normalised adjacency, who has seen what, and the four hot verbs over them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from sahcns.data.split import Split
+from sahcns.errors import DataError
+from sahcns.kernels import Verbs, verbs_for
+from sahcns.rng import Rng
+
+
+@dataclass(frozen=True, eq=False)
+class Adjacency:
+    """Ã = D^-½ A D^-½ in CSR, [n, n] over users then items; symmetric, so it is its own transpose.
+
+    Training pairs only, binary, no self-loops; a node without pairs has an empty row.
+    """
+
+    offsets: Tensor  # [n+1] int64
+    columns: Tensor  # [nnz] int64
+    values: Tensor  # [nnz]
+    degrees: Tensor  # [n] int64
+
+    def to(self, dtype: torch.dtype) -> "Adjacency":
+        return Adjacency(self.offsets, self.columns, self.values.to(dtype), self.degrees)
+
+    @property
+    def n(self) -> int:
+        return len(self.offsets) - 1
+
+
+@dataclass(frozen=True, eq=False)
+class Unseen:
+    """Everything needed to draw exactly from what a user has not seen, without rejection.
+
+    A number x is drawn below the total weight the user has not seen; the user's seen items (sorted) are then stepped over:
+    seen item t lies before x if `before[t] ≤ x`, where before[t] is the weight of unseen items in front of it.
+    With weight 1 for each item x is a rank among the unseen, before[t] = item_t - t, and the drawn item is x + t.
+    """
+
+    offsets: Tensor  # [n_users+1] first seen item of each user
+    keys: Tensor  # [E] user · (total+1) + before, ascending over the whole table
+    skipped: Tensor | None  # [E+n_users] weight of the first t seen items of each user (None: t itself)
+    cumulative: Tensor | None  # [n_items] running weight over all items (None: item j covers x = j)
+    room: Tensor  # [n_users] total unseen weight
+    total: int  # weight of all items
+
+    @classmethod
+    def of(cls, offsets: Tensor, items: Tensor, n_items: int, weights: Tensor | None = None) -> "Unseen":
+        """`weights [n_items]` non-negative int64, or None for uniform."""
+        n_users = len(offsets) - 1
+        users = torch.repeat_interleave(torch.arange(n_users, device=items.device), offsets.diff())
+        w = torch.ones(n_items, dtype=torch.int64, device=items.device) if weights is None else weights
+        upto = torch.cumsum(w, 0)
+        total = int(upto[-1])
+        if total.bit_length() + n_users.bit_length() > 62:
+            raise DataError(f"popularity weights sum to {total}, too large for {n_users} users; use a smaller exponent")
+        running = torch.cumsum(w[items], 0) - w[items]  # over the whole table
+        start = torch.cat([running, running.new_zeros(1)])[offsets[:-1].clamp(max=len(items))]
+        own = running - start[users]  # seen weight of this user before t
+        keys = users * (total + 1) + (upto - w)[items] - own
+        seen = torch.zeros(n_users, dtype=torch.int64, device=items.device).index_add_(0, users, w[items])
+        if weights is None:
+            return cls(offsets, keys, None, None, total - seen, total)
+        slots = torch.zeros(len(items) + n_users, dtype=torch.int64, device=items.device)
+        slots[torch.arange(len(items), device=items.device) + users + 1] = own + w[items]
+        return cls(offsets, keys, slots, upto, total - seen, total)
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """One split's training pairs as tensors on one device, with the verbs that fit the device."""
+
+    n_users: int
+    n_items: int
+    adjacency: Adjacency
+    pair_users: Tensor  # [E] int64, sorted by user: the training pairs
+    pair_items: Tensor  # [E] int64
+    seen_offsets: Tensor  # [n_users+1] int64: user u has seen seen_items[seen_offsets[u]:seen_offsets[u+1]]
+    seen_items: Tensor  # [E'] int64, ascending within each user, no repeats
+    seen_keys: Tensor  # [E'] int64, user · n_items + item, ascending: is this pair in training?
+    popularity: Tensor  # [n_items] int64 training pairs of each item
+    unseen: Unseen
+    verbs: Verbs
+
+    @classmethod
+    def of(
+        cls,
+        split: Split,
+        device: torch.device | str = "cpu",
+        dtype: torch.dtype = torch.float32,
+        path: str = "auto",
+    ) -> "Graph":
+        """`path`: "auto" (fastest for the device) or "reference" (plain torch, the specification)."""
+        n_users, n_items = split.n_users, split.n_items
+        if not len(split.train):
+            raise DataError("the training part is empty; nothing can be learnt from it")
+        users, items = np.asarray(split.train.users, np.int64), np.asarray(split.train.items, np.int64)
+        order = np.lexsort((items, users))
+        users, items = users[order], items[order]
+        keys = np.unique(users * n_items + items)
+        u, i = keys // n_items, keys % n_items
+        degrees = np.concatenate([np.bincount(u, minlength=n_users), np.bincount(i, minlength=n_items)])
+        full = np.flatnonzero(degrees[:n_users] >= n_items)
+        if len(full):
+            raise DataError(
+                f"user {split.user_ids[int(full[0])]!r} has seen every one of the {n_items} items in training, "
+                "so no negative can be drawn; remove this user or add items"
+            )
+        rows, columns = np.concatenate([u, i + n_users]), np.concatenate([i + n_users, u])
+        order = np.lexsort((columns, rows))
+        rows, columns = rows[order], columns[order]
+        values = 1.0 / np.sqrt(degrees[rows].astype(np.float64) * degrees[columns])
+
+        def on(array: npt.NDArray[Any]) -> Tensor:
+            return torch.from_numpy(np.ascontiguousarray(array)).to(device)
+
+        adjacency = Adjacency(
+            on(np.concatenate([[0], np.cumsum(degrees)])), on(columns), on(values).to(dtype), on(degrees)
+        )
+        seen_offsets, seen_items = on(np.concatenate([[0], np.cumsum(degrees[:n_users])])), on(i)
+        return cls(
+            n_users,
+            n_items,
+            adjacency,
+            on(users),
+            on(items),
+            seen_offsets,
+            seen_items,
+            on(keys),
+            on(np.bincount(items, minlength=n_items)),
+            Unseen.of(seen_offsets, seen_items, n_items),
+            verbs_for(torch.device(device), path),
+        )
+
+    @property
+    def n(self) -> int:
+        return self.n_users + self.n_items
+
+    @property
+    def device(self) -> torch.device:
+        return self.pair_users.device
+
+    def propagate(self, x: Tensor) -> Tensor:
+        """Ã x, [n, d] → [n, d]."""
+        return self.verbs.hops(self.adjacency, x, 1)[1]
+
+    def hops(self, x: Tensor, count: int) -> tuple[Tensor, ...]:
+        """x, Ãx, Ã²x, … : count + 1 tensors [n, d]."""
+        return self.verbs.hops(self.adjacency, x, count)
+
+    def draw(self, users: Tensor, count: int, rng: Rng, unseen: Unseen | None = None) -> Tensor:
+        """[B] → [B, count] item ids the users have not seen in training, with replacement."""
+        return self.verbs.draw(unseen or self.unseen, users, count, rng)
+
+    def reweighted(self, weights: Tensor) -> Unseen:
+        """Draw tables for candidates in proportion to `weights [n_items]` (int64)."""
+        unseen = Unseen.of(self.seen_offsets, self.seen_items, self.n_items, weights)
+        stuck = torch.nonzero(unseen.room <= 0)
+        if len(stuck):
+            raise DataError(
+                f"user {int(stuck[0])} (position) has seen every item with a positive sampling weight; "
+                "use uniform candidates or a smaller exponent"
+            )
+        return unseen

@@ -1,0 +1,85 @@
+"""The verbs on a CPU: what won by measurement on two cores (docs/performance.md).
+
+The sparse product runs as `embedding_bag` with per-sample weights, several times faster than torch's own CSR product;
+all reads of a step share one gradient buffer for each layer, where autograd would make and add one for each read.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import embedding_bag
+
+from sahcns.kernels.reference import ReferenceVerbs
+from sahcns.kernels.verbs import Read
+
+if TYPE_CHECKING:
+    from sahcns.graph import Adjacency
+
+
+def product(adjacency: "Adjacency", x: Tensor) -> Tensor:
+    """Ã x, [n, d] → [n, d]."""
+    return embedding_bag(
+        adjacency.columns,
+        x.contiguous(),
+        adjacency.offsets,
+        mode="sum",
+        per_sample_weights=adjacency.values,
+        include_last_offset=True,
+    )
+
+
+class _Hops(torch.autograd.Function):
+    """x, Ãx, … Ã^L x. Backward is Horner's rule: g ← Ã g + g_l, from the last layer to the first."""
+
+    @staticmethod
+    def forward(ctx: Any, adjacency: "Adjacency", x: Tensor, count: int) -> tuple[Tensor, ...]:
+        ctx.adjacency = adjacency
+        layers = [x]
+        for _ in range(count):
+            layers.append(product(adjacency, layers[-1]))
+        return (x.view_as(x), *layers[1:])
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[None, Tensor, None]:
+        total = grads[-1]
+        for grad in reversed(grads[:-1]):
+            total = product(ctx.adjacency, total).add_(grad)
+        return None, total, None
+
+
+class _Mix(torch.autograd.Function):
+    """Gather and combine; backward scatters every read into one buffer for each layer."""
+
+    @staticmethod
+    def forward(ctx: Any, reads: tuple[Read, ...], *layers: Tensor) -> tuple[Tensor, ...]:
+        ctx.reads, ctx.shape = reads, layers[0].shape
+        return ReferenceVerbs().mix(layers, *reads)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        totals = []
+        for t in range(grads[0].shape[1]):
+            total = torch.zeros(ctx.shape, dtype=grads[0].dtype, device=grads[0].device)
+            for (rows, weights), grad in zip(ctx.reads, grads, strict=True):
+                where = rows[..., min(t, rows.shape[-1] - 1)]  # [R, M]
+                part = grad[:, None, t].expand(*where.shape, -1)  # [R, M, d]
+                if weights is not None:
+                    part = part * weights[..., t, None]
+                total.index_add_(0, where.reshape(-1), part.reshape(where.numel(), -1))
+            totals.append(total)
+        return None, *totals
+
+
+class CpuVerbs(ReferenceVerbs):
+    """Reference draws and matching, fast products and reads."""
+
+    name = "cpu"
+
+    def hops(self, adjacency: "Adjacency", x: Tensor, count: int) -> tuple[Tensor, ...]:
+        layers: tuple[Tensor, ...] = _Hops.apply(adjacency, x, count)  # type: ignore[no-untyped-call]
+        return layers
+
+    def mix(self, layers: tuple[Tensor, ...], *reads: Read) -> tuple[Tensor, ...]:
+        mixed: tuple[Tensor, ...] = _Mix.apply(reads, *layers)  # type: ignore[no-untyped-call]
+        return mixed

@@ -1,0 +1,62 @@
+"""The four verbs in plain torch, autograd included: the specification that every fast path is tested against."""
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from sahcns.kernels.verbs import Read
+from sahcns.rng import Rng
+
+if TYPE_CHECKING:
+    from sahcns.graph import Adjacency, Unseen
+
+
+class ReferenceVerbs:
+    """Plain torch operations on any device and in any float type."""
+
+    name = "reference"
+
+    def hops(self, adjacency: "Adjacency", x: Tensor, count: int) -> tuple[Tensor, ...]:
+        """Row i of Ãx is the sum over its edges e of values[e] · x[columns[e]]."""
+        rows = torch.repeat_interleave(
+            torch.arange(adjacency.n, device=x.device), adjacency.degrees, output_size=len(adjacency.columns)
+        )
+        layers = [x]
+        for _ in range(count):
+            messages = layers[-1][adjacency.columns] * adjacency.values[:, None]
+            layers.append(torch.zeros_like(x).index_add(0, rows, messages))
+        return tuple(layers)
+
+    def draw(self, unseen: "Unseen", users: Tensor, count: int, rng: Rng) -> Tensor:
+        """A number below the unseen weight, then one binary search over the user's seen items.
+
+        Numbers run down the columns, so a pool of 1 is the first column of a pool of 10 drawn with the same seed.
+        """
+        x = rng.below(unseen.room[users], count, len(users)).t()  # [B, N]
+        start = unseen.offsets[users][:, None]
+        wanted = ((users * (unseen.total + 1))[:, None] + x).contiguous()
+        t = torch.searchsorted(unseen.keys, wanted, right=True) - start  # seen items that lie before x
+        if unseen.cumulative is None or unseen.skipped is None:
+            return x + t
+        return torch.searchsorted(unseen.cumulative, x + unseen.skipped[start + users[:, None] + t], right=True)
+
+    @torch.no_grad()
+    def match(self, layers: tuple[Tensor, ...], anchor: Tensor, rows: Tensor) -> Tensor:
+        """a[b, n, t] = <anchor[b, t], layers[t][rows[b, n]]>."""
+        return torch.stack(
+            [torch.einsum("bd,bnd->bn", anchor[:, t], layer[rows]) for t, layer in enumerate(layers)], dim=-1
+        )
+
+    def mix(self, layers: tuple[Tensor, ...], *reads: Read) -> tuple[Tensor, ...]:
+        """Each read gathers and combines on its own; autograd adds up their gradients."""
+        mixed = []
+        for rows, weights in reads:
+            parts = []
+            for t, layer in enumerate(layers):
+                gathered = layer[rows[..., min(t, rows.shape[-1] - 1)]]  # [R, M, d]
+                if weights is not None:
+                    gathered = gathered * weights[..., t, None]
+                parts.append(gathered.sum(1))
+            mixed.append(torch.stack(parts, dim=1))
+        return tuple(mixed)

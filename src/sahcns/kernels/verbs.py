@@ -1,0 +1,47 @@
+"""What a path has to provide, and which path a device gets."""
+
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import torch
+from torch import Tensor
+
+from sahcns.errors import SettingError, nearest
+from sahcns.rng import Rng
+
+if TYPE_CHECKING:
+    from sahcns.graph import Adjacency, Unseen
+
+
+class Read(NamedTuple):
+    """R mixtures of M table rows at each of T layers: Σ_m weights[r, m, t] · layers[t][rows[r, m, t]]."""
+
+    rows: Tensor  # [R, M, T] int64; [R, M, 1] reads the same row at every layer
+    weights: Tensor | None  # [R, M, T], no gradient; None stands for M = 1 and weight 1
+
+
+class Verbs(Protocol):
+    """One implementation of the four verbs."""
+
+    name: str
+
+    def hops(self, adjacency: "Adjacency", x: Tensor, count: int) -> tuple[Tensor, ...]: ...
+
+    def draw(self, unseen: "Unseen", users: Tensor, count: int, rng: Rng) -> Tensor: ...
+
+    def match(self, layers: tuple[Tensor, ...], anchor: Tensor, rows: Tensor) -> Tensor: ...
+
+    def mix(self, layers: tuple[Tensor, ...], *reads: Read) -> tuple[Tensor, ...]: ...
+
+
+def verbs_for(device: torch.device, path: str = "auto") -> Verbs:
+    """The fastest path for a device, or the one named."""
+    from sahcns.kernels.cpu import CpuVerbs
+    from sahcns.kernels.reference import ReferenceVerbs
+
+    if path == "reference":
+        return ReferenceVerbs()
+    if path == "cpu" or (path == "auto" and device.type == "cpu"):
+        return CpuVerbs()
+    if path == "auto":
+        return ReferenceVerbs()
+    raise SettingError(f"kernels={path!r} is not a path; {nearest(path, ['auto', 'reference', 'cpu'])}")

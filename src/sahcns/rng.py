@@ -1,0 +1,76 @@
+"""Randomness as an argument: counter-based numbers as torch tensors, the same bits on every device.
+
+    number k of call c at step s  =  mix(base(s) + (c · 2^40 + k + 1) · GOLDEN),   base(s) = mix(key + (s + 1) · GOLDEN)
+
+`s` lives in a tensor on the device, so a captured CUDA graph draws new numbers at each replay, and a resumed run only
+needs the counter. int64 arithmetic wraps like uint64, so these are the bits of `counter.bits`.
+"""
+
+import torch
+from torch import Tensor
+
+from sahcns.counter import GOLDEN, MIX_1, MIX_2, stream_key
+
+CALL = 1 << 40  # numbers reserved for one call within a step
+
+
+def signed(value: int) -> int:
+    """The int64 with the same 64 bits."""
+    return value - (1 << 64) if value >= 1 << 63 else value
+
+
+def mix(z: Tensor) -> Tensor:
+    """SplitMix64's output function, element by element (>> is arithmetic, so the sign bits are cut off)."""
+    z = (z ^ ((z >> 30) & 0x3FFFFFFFF)) * signed(MIX_1)
+    z = (z ^ ((z >> 27) & 0x1FFFFFFFFF)) * signed(MIX_2)
+    return z ^ ((z >> 31) & 0x1FFFFFFFF)
+
+
+class Rng:
+    """One named stream of one seed. `advance()` moves to the next step; calls within a step are numbered."""
+
+    def __init__(self, seed: int, stream: str, device: torch.device | str = "cpu") -> None:
+        self.device = torch.device(device)
+        self.key = signed(stream_key(seed, stream))
+        self.step = torch.zeros((), dtype=torch.int64, device=self.device)
+        self.call = 0
+
+    def advance(self) -> None:
+        self.step += 1
+        self.call = 0
+
+    def seek(self, step: int) -> None:
+        """Continue at a given step: all that an exact resume needs."""
+        self.step.fill_(step)
+        self.call = 0
+
+    def base(self) -> Tensor:
+        """Key of the current step, a scalar int64 tensor."""
+        return mix((self.step + 1) * signed(GOLDEN) + self.key)
+
+    def bits(self, *shape: int) -> Tensor:
+        """Uniform 64-bit integers (int64, any sign)."""
+        size = 1
+        for extent in shape:
+            size *= extent
+        start = self.call * CALL
+        self.call += 1
+        k = torch.arange(start + 1, start + size + 1, dtype=torch.int64, device=self.device)
+        return mix(self.base() + k * signed(GOLDEN)).view(shape)
+
+    def uniform(self, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+        """Uniform in [0, 1), from 24 bits (exact in every float type the trainer uses)."""
+        return ((self.bits(*shape) >> 40) & 0xFFFFFF).to(dtype) * 2.0**-24
+
+    def below(self, bound: int | Tensor, *shape: int) -> Tensor:
+        """Uniform integers in [0, bound); the bias of the 63-bit remainder is under bound / 2^63."""
+        return (self.bits(*shape) & 0x7FFFFFFFFFFFFFFF) % bound
+
+    def normal(self, *shape: int) -> Tensor:
+        """Standard normal numbers (Box–Muller)."""
+        u, v = 1.0 - self.uniform(*shape), self.uniform(*shape)
+        return torch.sqrt(-2.0 * torch.log(u)) * torch.cos(2.0 * torch.pi * v)
+
+    def permutation(self, count: int) -> Tensor:
+        """A uniformly random order of 0 … count-1."""
+        return torch.argsort(self.bits(count), stable=True)

@@ -1,0 +1,35 @@
+"""The trainer's check of a sampler's answers: real ids, unseen items, shares that add up to one."""
+
+import torch
+from torch import Tensor
+
+from sahcns.errors import TrainingError
+from sahcns.graph import Graph
+from sahcns.samplers.mixture import Mixture
+
+
+def check(mixture: Mixture, users: Tensor, positives: Tensor, graph: Graph, sampler: str) -> None:
+    """Raise a `TrainingError` that names the first fault. The pair's own positive may only be *mixed in*."""
+    items, weights = mixture.items, mixture.weights  # [B, K, M, T or 1], [B, K, M, T]
+    outside = (items < 0) | (items >= graph.n_items)
+    if outside.any():
+        value = int(items[outside][0])
+        raise TrainingError(f"{sampler} returned item {value}; items run from 0 to {graph.n_items - 1}")
+    if weights is not None:
+        total = weights.sum(2)
+        if not torch.allclose(total, torch.ones_like(total), atol=1e-4):
+            worst = float(total.flatten()[(total - 1).abs().argmax()])
+            raise TrainingError(
+                f"{sampler} returned weights that sum to {worst:.4g} over the mixed items; they must sum to 1"
+            )
+    user = users[:, None, None, None].expand_as(items)
+    keys = (user * graph.n_items + items).contiguous()
+    at = torch.searchsorted(graph.seen_keys, keys).clamp(max=len(graph.seen_keys) - 1)
+    seen = graph.seen_keys[at] == keys
+    if items.shape[2] > 1:
+        seen = seen & (items != positives[:, None, None, None])
+    if seen.any():
+        raise TrainingError(
+            f"{sampler} returned item {int(items[seen][0])} as a negative of user {int(user[seen][0])}, who has it in "
+            "training; choose among match.candidates, or mix in the pair's own positive"
+        )

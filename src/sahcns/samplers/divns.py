@@ -1,0 +1,121 @@
+"""DivNS: hard negatives, each mixed with a diverse one from what was left over.
+
+Xuan, Sokol, Sanderson, Chan. Diversity-Augmented Negative Sampling for Implicit Collaborative Filtering. arXiv 2508.14468.
+
+Each epoch, for every pair: the top candidate is the hard negative j₁ (kept in H_u), the next r go to the cache C_u.
+At its end, |I_u⁺| diverse items are selected from the distinct ones of C_u, and used during the next epoch:
+
+    L = diag(w) S diag(w),  S cosine of the final item embeddings,  w_j = 1 / (1 + max(0, mean_{h ∈ H_u} cos(j, h)))
+    D_u ~ k-DPP(L),   negative = λ V[j₁] + (1 - λ) V[d],   d ∈ D_u
+
+Ours where the paper is silent: the first epoch is DNS; a user with fewer distinct items than pairs goes round them again;
+at most `cap` cached items a user enter the kernel. r = 0 or λ = 1 is DNS.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from sahcns.errors import SettingError
+from sahcns.graph import Graph
+from sahcns.rng import Rng
+from sahcns.samplers.base import Sampler
+from sahcns.samplers.diverse import SELECTORS
+from sahcns.samplers.matching import Matching
+from sahcns.samplers.mixture import Mixture
+from sahcns.settings import setting
+
+GROUP = 1 << 25  # numbers in one padded group of user caches: bounds memory
+
+
+@dataclass(eq=False)
+class Caches:
+    """What is kept between epochs, one row a training pair (pairs lie sorted by user)."""
+
+    hard: Tensor  # [E] the hard negative used, -1 before the pair's first visit
+    cache: Tensor  # [E, r] the next hardest, -1 before
+    queue: Tensor  # [E] the diverse item to mix in, -1 for none
+
+
+@dataclass(frozen=True)
+class DivNS(Sampler):
+    """DNS with a diverse companion."""
+
+    name: ClassVar[str] = "divns"
+
+    ratio: int = setting(4, "cached candidates for each pair, r (the paper: 4; yelp 0)", low=0)
+    lam: float = setting(0.8, "share λ of the hard negative (the paper: .8; yelp 1)", low=0, high=1)
+    selector: str = setting("kdpp", "how the diverse items are selected", choices=tuple(SELECTORS))
+    cap: int = setting(512, "most cached items of one user that enter the kernel", low=1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.ratio >= self.pool:
+            raise SettingError(f"DivNS: ratio={self.ratio} leaves no hard negative in a pool of {self.pool}; lower it")
+
+    def begin(self, graph: Graph) -> Caches | None:
+        if self.ratio == 0 or self.lam == 1:
+            return None
+        empty = torch.full((len(graph.pair_users), self.ratio + 2), -1, device=graph.device)
+        return Caches(empty[:, 0].clone(), empty[:, 2:].clone(), empty[:, 1].clone())
+
+    def choose(self, match: Matching, rng: Rng) -> Mixture:
+        if match.state is None:
+            return match.pick(match.scores.argmax(1))
+        state: Caches = match.state
+        top = match.chosen(match.scores.topk(1 + self.ratio, dim=1).indices)  # [B, 1 + r], hardest first
+        hard = top[:, 0]
+        state.hard[match.pairs] = hard
+        state.cache[match.pairs] = top[:, 1:]
+        diverse = state.queue[match.pairs]
+        lam = torch.where(diverse < 0, 1.0, self.lam).to(match.scores.dtype)
+        companion = torch.where(diverse < 0, hard, diverse)
+        return Mixture.blend(hard, companion, lam[:, None].expand(-1, len(match.layers)))
+
+    def end_epoch(self, state: Caches, item_vectors: Tensor, graph: Graph, rng: Rng) -> None:
+        """Fill the queue of every pair from its user's cache."""
+        unit = normalize(item_vectors, dim=1)
+        counts = torch.bincount(graph.pair_users, minlength=graph.n_users)  # pairs of each user
+        starts = torch.cumsum(counts, 0) - counts
+        order = torch.argsort(counts, stable=True)
+        order = order[counts[order] > 0]
+        sizes = counts[order].tolist()
+        begin = 0
+        while begin < len(order):  # users of like size together, so that padding is small
+            end = begin + 1
+            while end < len(order) and sizes[end] <= 2 * sizes[begin] and self._cost(sizes[end], end - begin) <= GROUP:
+                end += 1
+            self._fill(state, unit, order[begin:end], starts, counts, sizes[end - 1], rng)
+            begin = end
+
+    def _cost(self, pairs: int, users: int) -> int:
+        return (users + 1) * min(pairs * self.ratio, self.cap) * 64
+
+    def _fill(
+        self, state: Caches, unit: Tensor, users: Tensor, starts: Tensor, counts: Tensor, longest: int, rng: Rng
+    ) -> None:
+        """One group: G users with at most `longest` pairs."""
+        slot = torch.arange(longest, device=users.device)
+        inside = slot < counts[users, None]  # [G, longest]
+        pairs = torch.where(inside, starts[users, None] + slot, 0)
+        hard = torch.where(inside, state.hard[pairs], -1)  # [G, longest]
+        cached = torch.where(inside[..., None], state.cache[pairs], -1).flatten(1)[:, : self.cap]  # [G, c]
+        cached = cached.sort(dim=1).values
+        fresh = torch.ones_like(cached, dtype=torch.bool)
+        fresh[:, 1:] = cached[:, 1:] != cached[:, :-1]
+        valid = fresh & (cached >= 0)
+        vectors = unit[cached.clamp(min=0)]  # [G, c, d]
+        used = unit[hard.clamp(min=0)] * (hard >= 0)[..., None]
+        centre = used.sum(1) / (hard >= 0).sum(1, keepdim=True).clamp(min=1)
+        like = (vectors @ centre[..., None])[..., 0]  # mean cosine to the hard negatives
+        weight = 1.0 / (1.0 + like.clamp(min=0.0)) if self.selector != "min_sim" else -like
+        want = torch.minimum(counts[users], valid.sum(1))
+        picked = SELECTORS[self.selector](vectors, valid, weight, want, rng)  # [G, k]
+        given = (picked >= 0).sum(1)
+        turn = slot % given.clamp(min=1)[:, None]  # round and round
+        at = torch.gather(picked, 1, turn.clamp(max=max(picked.shape[1] - 1, 0))) if picked.shape[1] else turn - 1
+        items = torch.gather(cached, 1, at.clamp(min=0))
+        state.queue[pairs[inside]] = torch.where((given > 0)[:, None] & (at >= 0), items, -1)[inside]

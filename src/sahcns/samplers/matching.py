@@ -1,0 +1,103 @@
+"""What a sampler looks at: how well each candidate and the positive match the user, layer by layer.
+
+Nothing here carries gradient. What a sampler does not ask for is not computed.
+"""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from sahcns.aggregation import Aggregation
+from sahcns.graph import Graph
+from sahcns.samplers.mixture import Mixture
+
+
+@dataclass(eq=False)
+class Matching:
+    """One batch: B pairs with N candidates each, seen through T layers."""
+
+    users: Tensor  # [B]
+    positives: Tensor  # [B]
+    candidates: Tensor  # [B, N] items the user has not seen in training
+    pairs: Tensor  # [B] position of each pair among the training pairs
+    layers: tuple[Tensor, ...]  # T tables [n, d], detached
+    graph: Graph
+    aggregation: Aggregation
+    epoch: Tensor  # scalar, float
+    parameters: dict[str, Tensor] = field(default_factory=dict)  # the sampler's own trainable parts (DENS)
+    state: Any = None  # what the sampler keeps from epoch to epoch (DivNS)
+
+    @cached_property
+    def user_layers(self) -> Tensor:
+        """[B, T, d]."""
+        return torch.stack([layer[self.users] for layer in self.layers], dim=1)
+
+    @cached_property
+    def positive_layers(self) -> Tensor:
+        """[B, T, d]."""
+        rows = self.positives + self.graph.n_users
+        return torch.stack([layer[rows] for layer in self.layers], dim=1)
+
+    @cached_property
+    def candidate_layers(self) -> Tensor:
+        """[B, N, T, d]: the large one; only for samplers that need embeddings."""
+        rows = self.candidates + self.graph.n_users
+        return torch.stack([layer[rows] for layer in self.layers], dim=2)
+
+    @cached_property
+    def anchor(self) -> Tensor:
+        """[B, T, d]: what multiplies an item's layer t."""
+        return self.aggregation.anchor(self.user_layers)
+
+    @cached_property
+    def _both(self) -> Tensor:
+        rows = torch.cat([self.positives[:, None], self.candidates], dim=1) + self.graph.n_users
+        return self.graph.verbs.match(self.layers, self.anchor, rows)
+
+    @property
+    def a(self) -> Tensor:
+        """[B, N, T]: a[b, n, l] = <anchor_l(ē_u), V[candidate n, l]>   (Eq. 5 of the paper)."""
+        return self._both[:, 1:]
+
+    @property
+    def p(self) -> Tensor:
+        """[B, T]: the positive's layer-wise scores."""
+        return self._both[:, 0]
+
+    @cached_property
+    def scores(self) -> Tensor:
+        """[B, N]: the model's score of each candidate."""
+        return self.aggregation.score(self.a)
+
+    @cached_property
+    def positive_score(self) -> Tensor:
+        """[B]: the model's score of the positive."""
+        return self.aggregation.score(self.p)
+
+    @cached_property
+    def user_vectors(self) -> Tensor:
+        """[B, D]: ē_u."""
+        return self.aggregation.pool(self.user_layers)
+
+    @cached_property
+    def item_vectors(self) -> Tensor:
+        """[n_items, D]: the final embedding of every item."""
+        return self.aggregation.pool_layers(tuple(layer[self.graph.n_users :] for layer in self.layers))
+
+    @property
+    def popularity(self) -> Tensor:
+        """[n_items]: training pairs of each item."""
+        return self.graph.popularity
+
+    def chosen(self, n: Tensor) -> Tensor:
+        """Candidate ids at positions n: [B] → [B], or [B, X] → [B, X]."""
+        index = n if n.dim() == 2 else n[:, None]
+        ids = torch.gather(self.candidates, 1, index)
+        return ids if n.dim() == 2 else ids[:, 0]
+
+    def pick(self, n: Tensor) -> Mixture:
+        """The candidate at position n [B] as it is, for all layers."""
+        return Mixture.single(self.chosen(n))

@@ -1,0 +1,106 @@
+"""A trained model in use: recommendations and similar items in the original ids."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from sahcns.data.ids import Id, IdMap, Texts
+from sahcns.data.split import Split
+from sahcns.errors import SettingError
+from sahcns.ranking import Csr, recommend
+
+EXCLUDE = ("known", "train", "nothing")
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """One recommended item."""
+
+    item: Id
+    score: float
+    title: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Recommender:
+    """Final vectors, id maps and what each user is known to have; nothing here needs the training code."""
+
+    user_vectors: Tensor  # [n_users, D] float32
+    item_vectors: Tensor  # [n_items, D]
+    user_ids: IdMap
+    item_ids: IdMap
+    titles: Texts | None
+    known_users: Tensor  # [K] int32, ascending: pairs of the data set
+    known_items: Tensor  # [K] int32
+    known_part: Tensor  # [K] uint8: 0 train, 1 valid, 2 test
+    weights: dict[str, Tensor]  # what was trained, to rank again or to go on from
+    record: dict[str, Any]  # how it was trained
+
+    @classmethod
+    def of(
+        cls, split: Split, users: Tensor, items: Tensor, weights: dict[str, Tensor], record: dict[str, Any]
+    ) -> "Recommender":
+        parts = list(split.parts().values())
+        who = np.concatenate([np.asarray(part.users, np.int32) for part in parts])
+        what = np.concatenate([np.asarray(part.items, np.int32) for part in parts])
+        which = np.concatenate([np.full(len(part), code, np.uint8) for code, part in enumerate(parts)])
+        order = np.lexsort((what, who))
+        known_users, known_items, known_part = (torch.from_numpy(column[order]) for column in (who, what, which))
+        return cls(
+            users,
+            items,
+            split.user_ids,
+            split.item_ids,
+            split.titles,
+            known_users,
+            known_items,
+            known_part,
+            weights,
+            record,
+        )
+
+    def recommend(self, users: Sequence[Id], k: int = 20, *, exclude: str = "known") -> list[list[Recommendation]]:
+        """The k best items of each user.
+
+        `exclude`: "known" leaves out everything the data set says the user has, "train" only what the model was
+        trained on (so that held-out items can come back), "nothing" leaves nothing out.
+        """
+        if k < 1:
+            raise SettingError(f"k={k} must be 1 or more")
+        if exclude not in EXCLUDE:
+            raise SettingError(f"exclude={exclude!r} must be one of {', '.join(EXCLUDE)}")
+        rows = torch.from_numpy(self.user_ids.encode(users, what="user"))
+        seen = [self.known(int(row), exclude) for row in rows]
+        masked = Csr.of_lists(seen, len(self.item_ids))
+        items, scores = recommend(self.user_vectors[rows], self.item_vectors, masked, k)
+        return [self._named(row, score) for row, score in zip(items.tolist(), scores.tolist(), strict=True)]
+
+    def similar_items(self, item: Id, k: int = 20) -> list[Recommendation]:
+        """The k items whose vectors point most nearly the same way (cosine)."""
+        row = int(self.item_ids.encode([item], what="item")[0])
+        unit = normalize(self.item_vectors, dim=1)
+        items, scores = recommend(unit[row][None], unit, [torch.tensor([row])], k)
+        return self._named(items[0].tolist(), scores[0].tolist())
+
+    def known(self, user: int, which: str = "known") -> Tensor:
+        """Item positions a user (position) is known to have, in the training part or in all of the data."""
+        if which == "nothing":
+            return torch.zeros(0, dtype=torch.int64)
+        first, last = torch.searchsorted(self.known_users, torch.tensor([user, user + 1], dtype=torch.int32)).tolist()
+        items = self.known_items[first:last].long()
+        return items[self.known_part[first:last] == 0] if which == "train" else items
+
+    def title(self, item: int) -> str | None:
+        return (self.titles[item] or None) if self.titles is not None else None
+
+    def _named(self, items: list[int], scores: list[float]) -> list[Recommendation]:
+        return [
+            Recommendation(self.item_ids[item], score, self.title(item))
+            for item, score in zip(items, scores, strict=True)
+            if item >= 0
+        ]

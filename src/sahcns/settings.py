@@ -1,0 +1,129 @@
+"""Constructor arguments that document and check themselves.
+
+A sampler or a backbone is a frozen dataclass; each field is declared with `setting(default, meaning, …)`. The same line
+is its manual (`sahcns samplers` prints it), its range (checked at construction) and its default.
+"""
+
+import dataclasses
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, Self, TypeVar
+
+from sahcns.errors import SettingError, nearest
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """What a setting may be: a closed range, or one of several words."""
+
+    low: float | None = None
+    high: float | None = None
+    above: float | None = None
+    choices: tuple[object, ...] = ()
+
+    def __str__(self) -> str:
+        if self.choices:
+            return " | ".join(str(choice) for choice in self.choices)
+        if self.low is not None and self.high is not None:
+            return f"in [{self.low:g}, {self.high:g}]"
+        if self.above is not None:
+            return f"> {self.above:g}"
+        if self.low is not None:
+            return f">= {self.low:g}"
+        return f"<= {self.high:g}" if self.high is not None else "any"
+
+    def holds(self, value: Any) -> bool:
+        if self.choices:
+            return value in self.choices
+        return (
+            value == value  # not NaN
+            and (self.low is None or value >= self.low)
+            and (self.high is None or value <= self.high)
+            and (self.above is None or value > self.above)
+        )
+
+
+def setting(
+    default: Any,
+    meaning: str,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    above: float | None = None,
+    choices: tuple[object, ...] = (),
+) -> Any:
+    """A dataclass field with its meaning and what it may be."""
+    return field(default=default, metadata={"meaning": meaning, "allowed": Allowed(low, high, above, choices)})
+
+
+@dataclass(frozen=True)
+class Configured:
+    """Base of everything that is chosen by name and set by arguments: samplers, backbones, protocols."""
+
+    name: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        for entry in fields(self):
+            self._check(entry.name, getattr(self, entry.name), entry.metadata.get("allowed"), _kind(entry.type))
+
+    def _check(self, argument: str, value: object, allowed: Allowed | None, kind: str) -> None:
+        if value is None and "None" in kind:
+            return
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if kind.startswith(("int", "float")) and not number:
+            raise SettingError(f"{type(self).__name__}: {argument}={value!r} must be a number")
+        if kind.startswith("int") and isinstance(value, float):
+            raise SettingError(f"{type(self).__name__}: {argument}={value!r} must be a whole number")
+        if kind == "bool" and not isinstance(value, bool):
+            raise SettingError(f"{type(self).__name__}: {argument}={value!r} must be true or false")
+        if allowed is not None and not allowed.holds(value):
+            raise SettingError(f"{type(self).__name__}: {argument}={value!r} is not allowed; it must be {allowed}")
+
+    @classmethod
+    def settings(cls) -> list[dict[str, str]]:
+        """Each argument with its default, meaning and range, for the command line and the docs."""
+        return [
+            {
+                "name": entry.name,
+                "default": str(entry.default),
+                "allowed": str(entry.metadata.get("allowed", "any")),
+                "meaning": str(entry.metadata.get("meaning", "")),
+            }
+            for entry in fields(cls)
+        ]
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """Build from a plain dict; an unknown argument is an error that names the nearest known one."""
+        known = {entry.name for entry in fields(cls)}
+        for argument in values:
+            if argument not in known:
+                raise SettingError(f"{cls.name} has no argument {argument!r}; {nearest(argument, known)}")
+        return cls(**values)
+
+    def to_dict(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+
+Base = TypeVar("Base", bound=Configured)
+
+
+def _kind(annotation: object) -> str:
+    return annotation.__name__ if isinstance(annotation, type) else str(annotation)
+
+
+def named(base: type[Base]) -> dict[str, type[Base]]:
+    """Every imported class below `base` that has a name: built-in ones and those in a user's own file alike."""
+    found: dict[str, type[Base]] = {}
+    for child in base.__subclasses__():
+        if child.__dict__.get("name"):
+            found[child.name] = child
+        found.update(named(child))
+    return found
+
+
+def by_name(base: type[Base], name: str, values: dict[str, Any]) -> Base:
+    """The class called `name`, built with `values`; a misspelt name gets the nearest right one."""
+    known = named(base)
+    if name not in known:
+        raise SettingError(f"there is no {base.__name__.lower()} called {name!r}; {nearest(name, known)}")
+    return known[name].from_dict(values)

@@ -1,0 +1,152 @@
+"""Train a recommender: the whole loop, in the order it happens."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from sahcns.backbones import Backbone, LightGCN
+from sahcns.data.split import Split
+from sahcns.errors import SettingError, TrainingError
+from sahcns.graph import Graph
+from sahcns.ranking import Mask, Truth, evaluate
+from sahcns.samplers import SAHC, Sampler
+from sahcns.serving.recommender import Recommender
+from sahcns.training.clock import Clock
+from sahcns.training.protocol import Protocol
+from sahcns.training.record import Record
+from sahcns.training.step import SAMPLER, Streams, TrainingStep
+from sahcns.training.stopping import EarlyStopping
+
+KS = (10, 20)
+WATCHED = ("recall", "ndcg")  # at each look at the validation part
+REPORTED = ("recall", "ndcg", "precision", "hit", "mrr", "map", "coverage", "popularity", "bias", "gini")
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A finished training run: the model at its best validation epoch, and everything recorded on the way."""
+
+    recommender: Recommender
+    record: Record
+
+    @property
+    def test(self) -> dict[str, float]:
+        """Test metrics at the best validation epoch."""
+        return self.record.test["best"]
+
+
+def fit(
+    split: Split,
+    backbone: Backbone | None = None,
+    sampler: Sampler | None = None,
+    *,
+    protocol: Protocol | None = None,
+    seed: int = 0,
+    device: str = "auto",
+    kernels: str = "auto",
+    on_epoch: Callable[[dict[str, Any]], None] | None = None,
+) -> Run:
+    """Train `backbone` on the split's training part with negatives from `sampler`, judged on its validation part.
+
+    The epoch is picked on validation and the best weights are restored; the test part is ranked once at the end, for
+    the best and for the last epoch. `on_epoch` receives each epoch's history entry. Ctrl-C ends training early and
+    keeps the best epoch so far. The same seed gives the same result, bit for bit on a CPU.
+    """
+    backbone, sampler, protocol = backbone or LightGCN(), sampler or SAHC(), protocol or Protocol()
+    where = pick_device(device)
+    began = time.perf_counter()
+    valid, test = Truth.of(split, "valid", "train", where), _test_truth(split, protocol, where)
+    graph = Graph.of(split, where, path=kernels)
+    streams, clock = Streams.of(seed, where), Clock(where)
+    parameters = {name: value.requires_grad_() for name, value in backbone.initial(graph, streams.start).items()}
+    for name, value in sampler.trainable(backbone.dim, streams.choice, torch.float32).items():
+        parameters[SAMPLER + name] = value.requires_grad_()
+    step = TrainingStep(graph, backbone, sampler, protocol, parameters, streams, clock)
+    record = Record.of(split, backbone, sampler, protocol, seed, where, graph.verbs.name)
+    stopping = EarlyStopping(protocol.patience)
+    record.stopped = "epochs"
+    try:
+        for epoch in range(protocol.epochs):
+            entry: dict[str, Any] = {"epoch": epoch, **_epoch(step, epoch)}
+            record.history.append(entry)
+            record.epochs_run = epoch + 1
+            stop = False
+            if epoch % protocol.evaluate_every == 0 or epoch == protocol.epochs - 1:
+                with clock("evaluate"):
+                    entry["valid"] = evaluate(*backbone.vectors(parameters, graph), valid, KS, WATCHED)
+                stop = stopping.update(epoch, _watched(entry["valid"], protocol.monitor), parameters)
+            if on_epoch is not None:
+                on_epoch(entry)
+            if stop:
+                record.stopped = "patience"
+                break
+    except KeyboardInterrupt:
+        if stopping.best_epoch < 0:
+            raise
+        record.stopped = "interrupted"
+    clock.settle()
+    record.best_epoch = stopping.best_epoch
+    vectors: dict[str, tuple[Tensor, Tensor]] = {}
+    for reading, weights in (("last", parameters), ("best", stopping.weights)):
+        vectors[reading] = backbone.vectors(weights, graph)
+        record.valid[reading] = evaluate(*vectors[reading], valid, KS, REPORTED)
+        if test is not None:
+            record.test[reading] = evaluate(*vectors[reading], test, KS, REPORTED)
+    record.seconds = {part: round(value, 6) for part, value in clock.seconds.items()}
+    record.seconds["total"] = round(time.perf_counter() - began, 6)
+    weights = {name: value.cpu() for name, value in stopping.weights.items()}
+    users, items = (table.cpu() for table in vectors["best"])
+    return Run(Recommender.of(split, users, items, weights, record.to_dict()), record)
+
+
+def pick_device(device: str) -> torch.device:
+    """ "auto" is the GPU when there is one."""
+    if device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        chosen = torch.device(device)
+    except RuntimeError:
+        raise SettingError(f"device={device!r} is not a device; use auto, cpu, cuda or cuda:1") from None
+    if chosen.type == "cuda" and not torch.cuda.is_available():
+        raise SettingError(f"device={device!r}: torch sees no GPU here; use device='cpu' or 'auto'")
+    return chosen
+
+
+def _epoch(step: TrainingStep, epoch: int) -> dict[str, Any]:
+    """One pass over the shuffled training pairs: mean loss and seconds."""
+    began = time.perf_counter()
+    step.epoch.fill_(epoch)
+    order = step.streams.shuffle.permutation(len(step.graph.pair_users))
+    step.streams.shuffle.advance()
+    size = min(step.protocol.batch, len(order))
+    batches = [batch for batch in torch.split(order, size) if len(batch) == size or not step.protocol.drop_last]
+    losses = torch.stack([step(batch) for batch in batches])
+    step.checked = False
+    bad = torch.nonzero(~torch.isfinite(losses)).flatten().tolist()
+    if bad:
+        raise TrainingError(
+            f"the loss became {float(losses[bad[0]])} at step {bad[0]} of epoch {epoch}; "
+            "try a smaller learning rate (--learning-rate 0.0001) or more L2, and check the sampler's weights"
+        )
+    if step.state is not None:
+        users_first = step.graph.n_users
+        with step.clock("sampler"), torch.no_grad():
+            layers = step.backbone.layers(step.parameters, step.graph)
+            items = step.aggregation.pool_layers(tuple(layer[users_first:] for layer in layers))
+            step.sampler.end_epoch(step.state, items, step.graph, step.streams.choice)
+    return {"loss": float(losses.mean()), "seconds": round(time.perf_counter() - began, 6)}
+
+
+def _test_truth(split: Split, protocol: Protocol, device: torch.device) -> Truth | None:
+    mask: Mask = "train" if protocol.mask == "train" else "train+valid"
+    return Truth.of(split, "test", mask, device) if len(split.test) else None
+
+
+def _watched(metrics: dict[str, float], monitor: str) -> float:
+    if monitor not in metrics:
+        raise SettingError(f"Protocol: monitor={monitor!r} is not watched; choose one of {', '.join(metrics)}")
+    return metrics[monitor]

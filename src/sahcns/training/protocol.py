@@ -1,0 +1,36 @@
+"""How a run is trained and judged; recorded with every result, because it moves every number."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sahcns.errors import SettingError
+from sahcns.settings import Configured, setting
+
+
+@dataclass(frozen=True)
+class Protocol(Configured):
+    """The paper's protocol by default."""
+
+    name: ClassVar[str] = "protocol"
+
+    batch: int = setting(2048, "training pairs in a step, B", low=1)
+    learning_rate: float = setting(1e-3, "Adam's step size", above=0)
+    l2: float = setting(1e-4, "strength of L2 on the layer-0 rows of a batch", low=0)
+    l2_on: str = setting(
+        "mixed", "the negative's row that L2 sees: the mixture, or the real item", choices=("mixed", "real")
+    )
+    epochs: int = setting(1000, "most passes over the training pairs", low=1)
+    evaluate_every: int = setting(5, "epochs between two looks at the validation part", low=1)
+    patience: int = setting(10, "looks without a new best before training stops", low=1)
+    monitor: str = setting("recall@20", "validation metric that picks the epoch")
+    select_on: str = setting("valid", "the part that picks the epoch; test would leak and is refused")
+    mask: str = setting("train", "items left out when ranking the test part", choices=("train", "train+valid"))
+    drop_last: bool = setting(True, "leave out the last, smaller batch of an epoch (the lineage does)")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.select_on != "valid":
+            raise SettingError(
+                f"Protocol: select_on={self.select_on!r} is refused: an epoch picked on the {self.select_on} part makes "
+                "the reported numbers worthless; selection is on 'valid', always"
+            )

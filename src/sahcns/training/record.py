@@ -1,0 +1,76 @@
+"""What is written down about a run, so that its numbers can be trusted, repeated and compared."""
+
+import platform
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy
+import torch
+
+from sahcns.backbones.base import Backbone
+from sahcns.data.split import Split
+from sahcns.samplers.base import Sampler
+from sahcns.training.protocol import Protocol
+from sahcns.version import __version__
+
+
+@dataclass
+class Record:
+    """One run, as plain data; `to_dict` is what goes into JSON."""
+
+    seed: int
+    backbone: dict[str, Any]
+    sampler: dict[str, Any]
+    protocol: dict[str, Any]
+    data: dict[str, Any]
+    machine: dict[str, Any]
+    history: list[dict[str, Any]] = field(
+        default_factory=list
+    )  # one entry an epoch: loss, seconds, validation if looked
+    best_epoch: int = -1
+    epochs_run: int = 0
+    stopped: str = ""  # "patience", "epochs" or "interrupted"
+    valid: dict[str, dict[str, float]] = field(default_factory=dict)  # {"best": metrics, "last": metrics}
+    test: dict[str, dict[str, float]] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        split: Split,
+        backbone: Backbone,
+        sampler: Sampler,
+        protocol: Protocol,
+        seed: int,
+        device: torch.device,
+        path: str,
+    ) -> "Record":
+        return cls(
+            seed=seed,
+            backbone=described(backbone),
+            sampler=described(sampler),
+            protocol=protocol.to_dict(),
+            data={
+                "fingerprint": split.fingerprint,
+                "users": split.n_users,
+                "items": split.n_items,
+                **{name: len(pairs) for name, pairs in split.parts().items()},
+            },
+            machine={
+                "sahcns": __version__,
+                "torch": torch.__version__,
+                "numpy": numpy.__version__,
+                "python": platform.python_version(),
+                "system": platform.system(),
+                "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
+                "kernels": path,
+            },
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"format": "sahcns-run", "format_version": 1, **self.__dict__}
+
+
+def described(part: Backbone | Sampler) -> dict[str, Any]:
+    """`{"name": "sahc", "pool": 10, …}`: what `by_name` builds again."""
+    return {"name": part.name or type(part).__name__, **part.to_dict()}

@@ -1,0 +1,154 @@
+"""One training step: draw, propagate, match, choose, mix, loss, gradient, update."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from sahcns.backbones.base import Backbone, Parameters
+from sahcns.graph import Graph, Unseen
+from sahcns.kernels import Read
+from sahcns.objectives import bpr, l2
+from sahcns.rng import Rng
+from sahcns.samplers.base import Sampler
+from sahcns.samplers.contract import check
+from sahcns.samplers.matching import Matching
+from sahcns.samplers.mixture import Mixture
+from sahcns.training.clock import Clock
+from sahcns.training.protocol import Protocol
+
+SAMPLER = "sampler."  # prefix of a sampler's own parameters in the table of all of them
+
+
+@dataclass
+class Streams:
+    """The seed's separate streams, so that two samplers with one seed see the same start, order and pools."""
+
+    start: Rng
+    shuffle: Rng
+    pools: Rng
+    choice: Rng
+    noise: Rng
+
+    @classmethod
+    def of(cls, seed: int, device: torch.device) -> "Streams":
+        return cls(*(Rng(seed, name, device) for name in ("start", "shuffle", "pools", "choice", "noise")))
+
+
+class TrainingStep:
+    """Everything a step needs, bound once; calling it on a batch of pairs updates the parameters in place."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        backbone: Backbone,
+        sampler: Sampler,
+        protocol: Protocol,
+        parameters: Parameters,
+        streams: Streams,
+        clock: Clock,
+    ) -> None:
+        self.graph, self.backbone, self.sampler, self.protocol = graph, backbone, sampler, protocol
+        self.parameters, self.streams, self.clock = parameters, streams, clock
+        self.aggregation = backbone.aggregation
+        self.own = {k.removeprefix(SAMPLER): v for k, v in parameters.items() if k.startswith(SAMPLER)}
+        weights = sampler.weights(graph.popularity)
+        self.unseen: Unseen = graph.unseen if weights is None else graph.reweighted(weights)
+        self.state: Any = sampler.begin(graph)
+        self.epoch = torch.zeros((), device=graph.device)
+        self.checked = True
+        self.optimiser = torch.optim.Adam(
+            list(parameters.values()), lr=protocol.learning_rate, fused=graph.device.type in ("cpu", "cuda")
+        )
+
+    def __call__(self, pairs: Tensor) -> Tensor:
+        """`pairs [B]`: positions among the training pairs. Returns the loss, detached."""
+        loss = self.loss(pairs)
+        with self.clock("backward"):
+            self.optimiser.zero_grad(set_to_none=True)
+            loss.backward()  # type: ignore[no-untyped-call]
+        with self.clock("step"):
+            self.optimiser.step()
+            for stream in (self.streams.pools, self.streams.choice, self.streams.noise):
+                stream.advance()
+        return loss.detach()
+
+    def loss(self, pairs: Tensor) -> Tensor:
+        """The whole forward pass of a batch; nothing is updated."""
+        graph, clock = self.graph, self.clock
+        users, positives = graph.pair_users[pairs], graph.pair_items[pairs]
+        with clock("draw"):
+            candidates = graph.draw(users, self.sampler.pool, self.streams.pools, self.unseen)  # [B, N]
+        with clock("propagate"):
+            layers = self.backbone.training_layers(self.parameters, graph, self.streams.noise)
+        with clock("match"), torch.no_grad():
+            match = Matching(
+                users,
+                positives,
+                candidates,
+                pairs,
+                tuple(layer.detach() for layer in layers),
+                graph,
+                self.aggregation,
+                self.epoch,
+                self.own,
+                self.state,
+            )
+            mixture = self.sampler.choose(match, self.streams.choice)
+            if not isinstance(mixture, Mixture):
+                raise TypeError(f"{type(self.sampler).__name__}.choose() must return a Mixture, not {type(mixture)}")
+            mixture = mixture.checked(len(pairs), len(layers), type(self.sampler).__name__)
+            if self.checked:
+                check(mixture, users, positives, graph, type(self.sampler).__name__)
+        with clock("loss"):
+            return self._objective(layers, users, positives, mixture)
+
+    def _objective(self, layers: tuple[Tensor, ...], users: Tensor, positives: Tensor, mixture: Mixture) -> Tensor:
+        graph, agg = self.graph, self.aggregation
+        batch, count = mixture.items.shape[:2]
+        rows = mixture.items.flatten(0, 1) + graph.n_users  # [B·K, M, T]
+        weights = None if mixture.weights is None else mixture.weights.flatten(0, 1)
+        u, i, negatives = graph.verbs.mix(
+            layers,
+            Read(users[:, None, None], None),
+            Read((positives + graph.n_users)[:, None, None], None),
+            Read(rows, weights),
+        )  # [B, T, d], [B, T, d], [B·K, T, d]
+        negatives = negatives.view(batch, count, *negatives.shape[1:])
+        anchor = agg.anchor(u)
+        y_pos = agg.score((anchor * i).sum(-1))
+        y_neg = agg.score((anchor[:, None] * negatives).sum(-1))
+        total = bpr(y_pos, y_neg)
+        if self.protocol.l2 > 0:
+            total = total + l2(self.protocol.l2, *self._ego(u, i, negatives, users, positives, rows, weights))
+        for extra in (
+            self.backbone.extra_loss(self.parameters, graph, users, positives, self.streams.noise),
+            self.sampler.extra_loss(self.own, u, i, negatives, agg),
+        ):
+            total = total if extra is None else total + extra
+        return total
+
+    def _ego(
+        self,
+        u: Tensor,
+        i: Tensor,
+        negatives: Tensor,
+        users: Tensor,
+        positives: Tensor,
+        rows: Tensor,
+        weights: Tensor | None,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Layer-0 rows for L2; where the stack has no layer 0 they are read from the table with the first layer's mix."""
+        mixed = self.protocol.l2_on == "mixed"
+        if self.backbone.has_ego_layer and mixed:
+            return u[:, 0], i[:, 0], negatives[:, :, 0]
+        first = None if weights is None or not mixed else weights[..., :1]
+        chosen = rows[..., :1] if mixed else rows[:, -1:, :1]  # the real item stands last in every mixture
+        read = self.graph.verbs.mix(
+            (self.parameters["ego"],),
+            Read(users[:, None, None], None),
+            Read((positives + self.graph.n_users)[:, None, None], None),
+            Read(chosen, first),
+        )
+        return read[0][:, 0], read[1][:, 0], read[2][:, 0]

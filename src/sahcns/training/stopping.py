@@ -1,0 +1,25 @@
+"""Early stopping: keep the best weights on validation, stop when they stay the best for too long."""
+
+from dataclasses import dataclass, field
+
+from torch import Tensor
+
+
+@dataclass
+class EarlyStopping:
+    """Patience counts looks, not epochs; an equal value counts as a new best, as in the lineage."""
+
+    patience: int
+    best: float = float("-inf")
+    best_epoch: int = -1
+    since: int = 0
+    weights: dict[str, Tensor] = field(default_factory=dict)
+
+    def update(self, epoch: int, value: float, parameters: dict[str, Tensor]) -> bool:
+        """Take note of one look; true when training should stop."""
+        if value >= self.best:
+            self.best, self.best_epoch, self.since = value, epoch, 0
+            self.weights = {name: tensor.detach().clone() for name, tensor in parameters.items()}
+            return False
+        self.since += 1
+        return self.since >= self.patience
