@@ -13,6 +13,8 @@ COMMANDS = (Entry("data", "sahcns.cli.data", "List, get, prepare and inspect dat
 
 HELP = """Graph recommenders on implicit feedback, with the negative sampler as a first-class part.
 
+Every command explains itself with --help, prints its result on stdout and all else on stderr, and knows --json.
+
 Examples: sahcns data list
           sahcns data prepare ml-latest-small films
           sahcns data stats films"""

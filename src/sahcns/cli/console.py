@@ -88,7 +88,7 @@ def byte_progress() -> Iterator[Callable[[str, int, int | None], None]]:
 
     def report(name: str, done: int, total: int | None) -> None:
         if name not in tasks:
-            tasks[name] = bar.add_task(name)
+            tasks[name] = bar.add_task(name, total=total, completed=done)
             if bar.console.is_terminal:
                 bar.start()
             else:

@@ -1,0 +1,58 @@
+"""A command line in this process, with a cache folder of its own and no way to the network."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sahcns.cli import COMMANDS, HELP
+from sahcns.cli.group import run
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a command line left: exit code, stdout, stderr."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+Sahcns = Callable[..., Done]
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")  # where nothing listens
+    monkeypatch.setenv("no_proxy", "")
+    return tmp_path / "cache" / "sahcns"
+
+
+@pytest.fixture
+def sahcns(cache: Path, capsys: pytest.CaptureFixture[str]) -> Sahcns:
+    def call(*arguments: str | Path) -> Done:
+        capsys.readouterr()
+        code = run(COMMANDS, HELP, [str(argument) for argument in arguments])
+        shown = capsys.readouterr()
+        return Done(code, shown.out, shown.err)
+
+    return call
+
+
+def refused(done: Done) -> str:
+    """The one sentence of a command that was refused."""
+    assert done.code == 2
+    assert done.out == ""
+    assert done.err.startswith("error: ")
+    assert done.err.count("\n") == 1
+    assert "Traceback" not in done.err
+    return done.err.removeprefix("error: ").rstrip("\n")
