@@ -1,5 +1,7 @@
 """Raw interactions → filters → split, every step counted."""
 
+from functools import partial
+
 import numpy as np
 
 from sahcns.data.assemble import Steps, assemble
@@ -20,17 +22,28 @@ def prepare(interactions: Interactions, recipe: Recipe) -> Split:
     source = str(interactions.source.get("path", "the interactions"))
     _refuse(interactions, recipe, source)
     steps = Steps(len(interactions.user_ids), len(interactions.item_ids), source)
-    rows, times = Rows(interactions.users, interactions.items), interactions.times
+    finish = partial(
+        assemble,
+        user_ids=interactions.user_ids,
+        item_ids=interactions.item_ids,
+        titles=interactions.titles,
+        recipe=recipe,
+        rule=_split_rule(recipe),
+        steps=steps,
+        source=interactions.source,
+    )
+    rows, ratings, times = Rows(interactions.users, interactions.items), interactions.ratings, interactions.times
+    del interactions  # where the caller keeps no hold on them either, each column goes once its step is done
     steps.record("read", "all rows", rows)
 
     rule, remedy = "off", ""
-    if recipe.min_rating is not None and interactions.ratings is not None:
-        mask = interactions.ratings >= np.float32(recipe.min_rating)
+    if recipe.min_rating is not None and ratings is not None:
+        mask = ratings >= np.float32(recipe.min_rating)
         rule = f"rating ≥ {recipe.min_rating:g}"
         if not mask.any():
-            ratings = interactions.ratings
             remedy = f"its ratings run from {np.nanmin(ratings):g} to {np.nanmax(ratings):g}, so lower min_rating"
         rows, times = rows.keep(mask), None if times is None else times[mask]
+    ratings = None
     steps.record("rating", rule, rows, remedy)
 
     rule, remedy = "off", ""
@@ -40,13 +53,12 @@ def prepare(interactions: Interactions, recipe: Recipe) -> Split:
         if not mask.any():
             ends = np.array([times.min(), times.max()]).astype("datetime64[s]").astype("datetime64[D]")
             remedy = f"its times run from {ends[0]} to {ends[1]}, so choose other years"
-        rows, times = rows.keep(mask), times[mask]
+        # Which of several equal pairs stays is only seen by a split that looks at the time; else times end here.
+        rows, times = rows.keep(mask), times[mask] if recipe.split in TIMED else None
     steps.record("window", rule, rows, remedy)
 
-    # Which of several equal pairs stays is only seen by a split that looks at the time.
     if recipe.split in TIMED and times is not None:
         rows = Rows(rows.users, rows.items, time_order(times))
-    del times
     rows = sort_pairs(rows)
     rows = rows.keep(distinct(rows, recipe.duplicates))
     steps.record("duplicates", "off" if recipe.duplicates == "none" else f"keep {recipe.duplicates}", rows)
@@ -57,17 +69,7 @@ def prepare(interactions: Interactions, recipe: Recipe) -> Split:
         rows, rule = rows.keep(users[rows.users] & items[rows.items]), f"{recipe.core}-core"
     steps.record("k-core", rule, rows, "lower core, or loosen the steps before it")
 
-    return assemble(
-        rows,
-        assign(rows, recipe),
-        user_ids=interactions.user_ids,
-        item_ids=interactions.item_ids,
-        titles=interactions.titles,
-        recipe=recipe,
-        rule=_split_rule(recipe),
-        steps=steps,
-        source=interactions.source,
-    )
+    return finish(rows, assign(rows, recipe))
 
 
 def _refuse(interactions: Interactions, recipe: Recipe, source: str) -> None:

@@ -20,18 +20,18 @@ def assign(rows: Rows, recipe: Recipe) -> Labels:
     """Part [E] of each row: TRAIN, VALID or TEST. Rows are sorted by (user, item), and carry `when` for time splits."""
     match recipe.split:
         case "random":
-            return _random(len(rows), recipe)
+            return _by_rank(_draws(len(rows), recipe.seed), recipe.ratios)
         case "random-user":
-            order = _user_order(rows.users, np.argsort(np.argsort(_draws(len(rows), recipe.seed))))
-            return _within_users(rows.users, order, recipe.ratios)
+            place = np.empty(len(rows), np.int32)
+            place[np.argsort(_draws(len(rows), recipe.seed))] = np.arange(len(rows), dtype=np.int32)
+            return _within_users(rows.users, place, part_sizes(_counts(rows.users), recipe.ratios))
         case "time":
-            order = np.argsort(_when(rows))
-            valid, test = part_sizes(np.array([len(rows)]), recipe.ratios)
-            return _by_rank(order, int(valid[0]), int(test[0]))
+            return _by_rank(_when(rows), recipe.ratios)
         case "time-user":
-            return _within_users(rows.users, _user_order(rows.users, _when(rows)), recipe.ratios)
+            return _within_users(rows.users, _when(rows), part_sizes(_counts(rows.users), recipe.ratios))
         case "leave-last-out":
-            return _leave_last_out(rows.users, _user_order(rows.users, _when(rows)))
+            held_out = (_counts(rows.users) >= 3).astype(np.int64)
+            return _within_users(rows.users, _when(rows), (held_out, held_out))
         case "given":
             raise ValueError("given parts are not assigned")
 
@@ -63,58 +63,40 @@ def _draws(count: int, seed: int) -> npt.NDArray[np.uint64]:
     return drawn
 
 
-def _random(count: int, recipe: Recipe) -> Labels:
-    """Rows ranked by their draws: the lowest train, the next validate, the highest test."""
-    valid, test = (int(size[0]) for size in part_sizes(np.array([count]), recipe.ratios))
-    drawn = _draws(count, recipe.seed)
-    cuts = [count - valid - test, count - test]  # ranks at which validation and test begin
-    inside = [cut for cut in cuts if cut < count]
-    ranked = np.partition(drawn, inside) if inside else drawn
+def _by_rank(values: npt.NDArray[np.integer], ratios: tuple[float, float, float]) -> Labels:
+    """The rows of the lowest values train, the next validate, the highest test; no value comes twice."""
+    count = len(values)
+    valid, test = (int(size[0]) for size in part_sizes(np.array([count]), ratios))
+    begins = [rank for rank in (count - valid - test, count - test) if rank < count]  # of validation, of test
+    ranked = np.partition(values, begins) if begins else values
     labels = np.zeros(count, np.uint8)
-    for cut in inside:
-        labels += drawn >= ranked[cut]
+    for rank in begins:
+        labels += values >= ranked[rank]
     return labels
 
 
-def _by_rank(order: Int64, valid: int, test: int) -> Labels:
-    """The last `test` rows of `order` test, the `valid` before them validate."""
-    labels = np.zeros(len(order), np.uint8)
-    labels[order[len(order) - test - valid :]] = VALID
-    labels[order[len(order) - test :]] = TEST
+def _within_users(users: Int32, place: Int32, sizes: tuple[Int64, Int64]) -> Labels:
+    """Of each user's rows the last `sizes[1]` test, the `sizes[0]` before them validate; no two rows share a place."""
+    row_at = np.empty(int(place.max(initial=-1)) + 1, np.int32)
+    row_at[place] = np.arange(len(place), dtype=np.int32)
+    keys = users.astype(np.uint64)
+    keys <<= np.uint64(32)
+    keys |= place.astype(np.uint64)
+    keys.sort()  # user by user, each user's rows by place
+    keys &= np.uint64(0xFFFFFFFF)
+    counts, (valid, test) = _counts(users), sizes
+    labels = np.empty(len(users), np.uint8)
+    labels[row_at[keys]] = np.repeat(
+        np.tile(np.array([TRAIN, VALID, TEST], np.uint8), len(counts)),
+        np.stack([counts - valid - test, valid, test], axis=1).ravel(),
+    )
     return labels
 
 
-def _within_users(users: Int32, order: Int64, ratios: tuple[float, float, float]) -> Labels:
-    """`ratios` within each user; `order` runs through the rows user by user, training first."""
-    counts, from_end = _places(users, order)
-    valid, test = part_sizes(counts, ratios)
-    labels = np.zeros(len(users), np.uint8)
-    labels[order] = np.where(from_end < test, TEST, np.where(from_end < test + valid, VALID, TRAIN))
-    return labels
-
-
-def _leave_last_out(users: Int32, order: Int64) -> Labels:
-    """A user's last row tests, the one before validates; users with fewer than three rows only train."""
-    counts, from_end = _places(users, order)
-    labels = np.zeros(len(users), np.uint8)
-    labels[order] = np.where(counts < 3, TRAIN, np.where(from_end == 0, TEST, np.where(from_end == 1, VALID, TRAIN)))
-    return labels
-
-
-def _user_order(users: Int32, places: npt.NDArray[np.integer]) -> Int64:
-    """The rows user by user, each user's by ascending place. No two rows share a place, so the place finds its row."""
-    row_at = np.empty(int(places.max(initial=-1)) + 1, np.int32)
-    row_at[places] = np.arange(len(places), dtype=np.int32)
-    keys = users.astype(np.uint64) << np.uint64(32) | places.astype(np.uint64)
-    keys.sort()
-    return np.asarray(row_at[keys & np.uint64(0xFFFFFFFF)], np.int64)
-
-
-def _places(users: Int32, order: Int64) -> tuple[Int64, Int64]:
-    """For each row of `order`: how many rows its user has, and how many of them come after it."""
-    _, counts = np.unique(users[order], return_counts=True)
-    ends = np.cumsum(counts)
-    return np.repeat(counts, counts), np.repeat(ends, counts) - np.arange(len(users)) - 1
+def _counts(users: Int32) -> Int64:
+    """How many rows each user has, in the order of the (sorted) users."""
+    starts = np.flatnonzero(np.append(np.True_, users[1:] != users[:-1])) if len(users) else np.empty(0, np.int64)
+    return np.diff(starts, append=len(users))
 
 
 def _when(rows: Rows) -> Int32:
