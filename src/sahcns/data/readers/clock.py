@@ -1,0 +1,159 @@
+"""Times of any common kind to whole seconds since 1970-01-01 UTC, all of one unit.
+
+The unit of a number shows in its size: below 10^11 it counts seconds (until the year 5138), below 10^14 milliseconds,
+below 10^17 microseconds, else nanoseconds. Text is ISO 8601; a time without a zone is UTC.
+"""
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from sahcns.errors import SettingError, nearest
+
+if TYPE_CHECKING:
+    import polars as pl
+
+UNITS = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
+PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+SIZES = {"s": (0, 10**11), "ms": (10**11, 10**14), "us": (10**14, 10**17), "ns": (10**17, 2**63)}
+CALENDAR = (-62_135_596_800, 253_402_300_800)  # seconds; the years 1 to 9999
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+FIXED_FORMATS = {  # by length: the common ones go through polars, whatever else ISO 8601 allows through Python
+    10: ("%Y-%m-%d",),
+    19: ("%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S"),
+    20: ("%Y-%m-%dT%H:%M:%SZ",),
+}
+
+
+class Clock:
+    """The one unit of a time column: given, or settled by the majority of the first values."""
+
+    def __init__(self, time_unit: str = "auto") -> None:
+        allowed = ("auto", "iso", *UNITS)
+        if time_unit not in allowed:
+            raise SettingError(f"time_unit is {time_unit!r}; {nearest(str(time_unit), allowed)}")
+        self.forced = time_unit != "auto"
+        self.unit: str | None = time_unit if self.forced else None
+
+    def name(self) -> str | None:
+        """For the manifest: `seconds (by size)`."""
+        if self.unit is None:
+            return None
+        return UNITS.get(self.unit, self.unit) + (" (as told)" if self.forced else "")
+
+    def settle(self, times: "pl.Series") -> None:
+        """Take the unit from these values unless it is known already."""
+        import polars as pl
+
+        if self.unit is not None or not len(times):
+            return
+        if times.dtype.is_temporal():
+            self.unit = "iso"
+            return
+        if times.dtype == pl.String:
+            numbers = numbers_of(times)
+            if numbers.null_count() * 2 > len(times) - times.null_count():
+                self.unit = "iso" if any(iso_seconds(text) is not None for text in times.drop_nulls()) else None
+                return
+            times = numbers
+        values = times.drop_nulls().cast(pl.Float64, strict=False).to_numpy()
+        sizes = np.abs(values[np.isfinite(values) & (values != 0)])
+        if len(sizes):
+            found = np.searchsorted([10**11, 10**14, 10**17], sizes, side="right")
+            self.unit = list(UNITS)[int(np.bincount(found).argmax())]
+
+    def seconds(self, times: "pl.Series") -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+        """Seconds [n], which rows are not a time at all [n], and which are one in another unit [n]."""
+        import polars as pl
+
+        self.settle(times)
+        n = len(times)
+        if times.dtype.is_temporal():
+            moments = (times.cast(pl.Datetime("us")) if times.dtype == pl.Date else times).dt.epoch("us")
+            whole = moments.fill_null(0).to_numpy() // 10**6
+            return whole, moments.is_null().to_numpy() | _off_calendar(whole), np.zeros(n, np.bool_)
+        if times.dtype == pl.String and self.unit == "iso":
+            return self._from_iso(times)
+        numbers = numbers_of(times) if times.dtype == pl.String else times
+        unreadable = numbers.is_null().to_numpy()
+        other = np.zeros(n, np.bool_)
+        if times.dtype == pl.String and unreadable.any():  # a date among numbers is a time, of another kind
+            texts = times.to_list()
+            for k in np.flatnonzero(unreadable):
+                other[k] = texts[k] is not None and iso_seconds(texts[k]) is not None
+        unit = self.unit if self.unit in UNITS else "s"
+        values, infinite = _whole(numbers)
+        low, high = SIZES[unit]
+        if self.forced:
+            low, high = 0, min(CALENDAR[1] * PER_SECOND[unit], 2**63)
+        fits = (values < high) & (values > -high) & ((values >= low) | (values <= -low) | (values == 0))
+        if self.unit == "iso":
+            fits[:] = False
+        unreadable = (unreadable | infinite) & ~other
+        return values // PER_SECOND[unit], unreadable, other | (~fits & ~unreadable)
+
+    def _from_iso(
+        self, times: "pl.Series"
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+        import polars as pl
+
+        seconds, unread = np.zeros(len(times), np.int64), np.ones(len(times), np.bool_)
+        lengths = times.str.len_bytes()
+        width = lengths.max()
+        if width is not None and lengths.min() == width:
+            for layout in FIXED_FORMATS.get(int(str(width)), ()):
+                parsed = times.str.to_datetime(layout, strict=False, time_unit="us")
+                if parsed.null_count() < len(times):
+                    seconds = parsed.dt.epoch("us").fill_null(0).to_numpy() // 10**6
+                    unread = parsed.is_null().to_numpy() | _off_calendar(seconds)
+                    break
+        texts = times.to_list() if unread.any() else []
+        other = np.zeros(len(times), np.bool_)
+        for k in np.flatnonzero(unread):
+            found = iso_seconds(texts[k]) if texts[k] is not None else None
+            if found is not None:
+                seconds[k], unread[k] = found, False
+            elif texts[k] is not None:
+                other[k] = numbers_of(pl.Series([texts[k]], dtype=pl.String)).null_count() == 0
+        return seconds, unread & ~other, other
+
+    def expected(self) -> str:
+        if self.unit in UNITS:
+            return f"{UNITS[self.unit]} since 1970"
+        return "dates written YYYY-MM-DD or YYYY-MM-DD HH:MM:SS"
+
+
+def iso_seconds(text: str) -> int | None:
+    """Seconds of an ISO 8601 date or time, or None."""
+    try:
+        moment = datetime.fromisoformat(text.strip())
+        moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+        return (moment - EPOCH) // timedelta(seconds=1)
+    except (ValueError, OverflowError):
+        return None
+
+
+def numbers_of(texts: "pl.Series") -> "pl.Series":
+    """Int64 where every text is a whole number, else Float64; null where a text is no number."""
+    import polars as pl
+
+    trimmed = texts.str.strip_chars()
+    whole = trimmed.cast(pl.Int64, strict=False)
+    return whole if whole.null_count() == texts.null_count() else trimmed.cast(pl.Float64, strict=False)
+
+
+def _off_calendar(seconds: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    return (seconds < CALENDAR[0]) | (seconds >= CALENDAR[1])
+
+
+def _whole(numbers: "pl.Series") -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    """Numbers floored to int64 [n], and which were not finite or too large [n]."""
+    import polars as pl
+
+    if numbers.dtype.is_integer() and numbers.dtype not in (pl.UInt64, pl.Int128):
+        return numbers.fill_null(0).cast(pl.Int64).to_numpy(), np.zeros(len(numbers), np.bool_)
+    floats = numbers.cast(pl.Float64, strict=False).fill_null(0).to_numpy()
+    bad = ~np.isfinite(floats) | (np.abs(floats) >= 2.0**62)
+    return np.floor(np.where(bad, 0, floats)).astype(np.int64), bad

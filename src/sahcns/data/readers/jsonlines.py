@@ -1,0 +1,137 @@
+"""One JSON object a line: Amazon reviews (version 2), Yelp's open data, or any other with named fields."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from sahcns.data.readers.faults import SKIP_HINT, Faults, Where, shown
+from sahcns.data.readers.gathering import Gathered
+from sahcns.data.readers.naming import ROLES, Column, choose
+from sahcns.data.readers.opening import Chunk
+from sahcns.data.readers.sniffing import sample
+from sahcns.data.readers.values import Batch
+from sahcns.errors import DataError
+
+KNOWN: dict[str, dict[str, str]] = {
+    "amazon": {"user": "reviewerID", "item": "asin", "rating": "overall", "time": "unixReviewTime"},
+    "yelp": {"user": "user_id", "item": "business_id", "rating": "stars", "time": "date"},
+}
+Row = dict[str, str | int | None]
+
+
+def fields_of(data: bytes, kind: str, wanted: Mapping[str, Column], where: str) -> dict[str, str]:
+    """Which field is the user, the item, the rating and the time: told, known for the format, or recognised."""
+    told: dict[str, Column] = {role: wanted.get(role) for role in ROLES}
+    names: dict[str, None] = {}
+    for _, text in sample(data):
+        try:
+            found = json.loads(text)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(found, dict):
+            names |= dict.fromkeys(found)
+    if not names:
+        first = next((text for _, text in sample(data)), "")
+        raise DataError(f"{where}: no line is a JSON object; the first is {shown(first)}; write one object a line")
+    for role, name in KNOWN.get(kind, {}).items():
+        if told[role] is None and name in names:
+            told[role] = name
+    return choose(list(names), told, where).recorded()
+
+
+def read_jsonlines(chunks: Iterator[Chunk], fields: Mapping[str, str], where: Where, into: Gathered) -> None:
+    """All objects of one file; polars where each field is plainly there, line by line in Python elsewhere."""
+    for chunk in chunks:
+        batch = _by_polars(chunk, fields, where) or _by_line(chunk, fields, where, into.faults)
+        into.add(batch)
+
+
+def _by_polars(chunk: Chunk, fields: Mapping[str, str], where: Where) -> Batch | None:
+    """The batch, if every line has its ids as text under one key and its numbers as numbers."""
+    import polars as pl
+
+    data = chunk.data if chunk.data.endswith(b"\n") else chunk.data + b"\n"
+    rows = data.count(b"\n")
+    for role in ("user", "item"):
+        name = json.dumps(fields[role]).encode()
+        # Within a text the quotes would be escaped, so this finds keys only: one a line, and each holds a text.
+        if data.count(name + b': "') + data.count(name + b':"') != rows:
+            return None
+    types: dict[str, Any] = {"user": pl.String(), "item": pl.String(), "rating": pl.Float64(), "time": pl.Int64()}
+    for times in (pl.Int64(), pl.String()):
+        types["time"] = times
+        try:
+            frame = pl.read_ndjson(data, schema={name: types[role] for role, name in fields.items()})
+        except pl.exceptions.PolarsError:
+            continue
+        if frame.height != rows or sum(frame.null_count().row(0)):
+            continue
+        columns = {role: frame[name] for role, name in fields.items()}
+        lines = range(chunk.line, chunk.line + rows)
+        return Batch(columns["user"], columns["item"], columns.get("rating"), columns.get("time"), lines, where, False)
+    return None
+
+
+def _by_line(chunk: Chunk, fields: Mapping[str, str], where: Where, faults: Faults) -> Batch:
+    import polars as pl
+
+    columns: dict[str, list[str | int | None]] = {role: [] for role in fields}
+    lines: list[int] = []
+    for at, text in enumerate(chunk.data.decode("utf-8", "surrogateescape").split("\n")):
+        if not text.strip(" \t\r"):
+            continue
+        row, wrong = _row(text, fields)
+        if wrong:
+            faults.rows_read += 1
+            faults.row(where, chunk.line + at, wrong[0], f"{wrong[1]}; {SKIP_HINT}", value=text)
+            continue
+        lines.append(chunk.line + at)
+        for role, value in row.items():
+            columns[role].append(value)
+    made = {role: _ids(values) for role, values in columns.items() if role in ("user", "item")}
+    made |= {role: pl.Series(values, dtype=pl.String) for role, values in columns.items() if role in ("rating", "time")}
+    return Batch(made["user"], made["item"], made.get("rating"), made.get("time"), lines, where, False)
+
+
+def _ids(values: list[str | int | None]) -> Any:
+    import polars as pl
+
+    if values and all(isinstance(value, int) for value in values):
+        return pl.Series(values, dtype=pl.Int64)
+    return pl.Series([None if value is None else str(value) for value in values], dtype=pl.String)
+
+
+def _row(text: str, fields: Mapping[str, str]) -> tuple[Row, tuple[str, str] | None]:
+    """Ids as text or whole numbers, rating and time as text; or the reason and sentence of what is wrong."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        return {}, ("not JSON", f"{shown(text)} is not JSON ({error})")
+    if not isinstance(found, dict):
+        return {}, ("not an object", f"{shown(text)} is not a JSON object")
+    row: Row = {}
+    for role, name in fields.items():
+        if name not in found:
+            return {}, (f"no {role} field", f"the field {name!r} ({role}) is missing")
+        value = found[name]
+        is_id = role in ("user", "item")
+        if isinstance(value, bool | list | dict) or (is_id and isinstance(value, float)):
+            kind = "text or a whole number" if is_id else "a number or text"
+            return {}, (
+                f"{role} of a wrong type",
+                f"the field {name!r} ({role}) holds {shown(value)}; it must be {kind}",
+            )
+        if is_id and isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+            return {}, (f"{role} id beyond 64 bits", f"{role} id {shown(value)} does not fit in 64 bits")
+        if isinstance(value, str) and not value.isascii() and not _encodes(value):
+            return {}, ("not UTF-8", f"the field {name!r} ({role}) holds {shown(value)}, which is not UTF-8 text")
+        row[role] = value if value is None or (is_id and isinstance(value, int)) else str(value)
+    return row, None
+
+
+def _encodes(text: str) -> bool:
+    """False for bytes that were not UTF-8 (here as surrogate escapes) and for half a character."""
+    try:
+        return text.encode() is not None
+    except UnicodeEncodeError:
+        return False

@@ -1,0 +1,159 @@
+"""Which column is which: named by the caller, recognised by its usual name, or by its place when there is no header."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sahcns.errors import DataError, SettingError, nearest
+
+Column = str | int | None
+ROLES = ("user", "item", "rating", "time")
+# In order of preference, without case and punctuation: `userId`, `user_id` and `User ID` are all `userid`.
+USUAL = {
+    "user": (
+        *("userid", "user", "uid", "useridx", "reviewerid", "reviewer", "customerid", "customer", "memberid", "member"),
+        *("visitorid", "profileid", "accountid", "username", "u"),
+    ),
+    "item": (
+        *("itemid", "item", "iid", "itemidx", "movieid", "movie", "asin", "parentasin", "businessid", "business"),
+        *("productid", "product", "artistid", "artist", "trackid", "track", "songid", "song", "bookid", "book", "isbn"),
+        *("gameid", "game", "venueid", "venue", "locationid", "location", "poiid", "articleid", "article", "sku", "i"),
+    ),
+    "rating": ("rating", "ratings", "stars", "star", "overall", "score", "reviewrating", "ratingvalue"),
+    "time": (
+        *("timestamp", "time", "unixreviewtime", "unixtime", "ts", "datetime", "date", "createdat", "eventtime"),
+        *("checkintime", "reviewdate", "reviewtime"),
+    ),
+    "title": ("title", "name", "movietitle", "itemtitle", "itemname", "productname", "songname", "artistname"),
+}
+TYPED = re.compile(r"^(.*):(token|float|token_seq|float_seq)$", re.S)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Places (from 0) of the columns in a row of `width` fields; None for a column that is not there or not wanted."""
+
+    user: int
+    item: int
+    rating: int | None
+    time: int | None
+    width: int
+    names: tuple[str, ...]
+
+    def places(self) -> dict[str, int]:
+        found = {"user": self.user, "item": self.item, "rating": self.rating, "time": self.time}
+        return {role: place for role, place in found.items() if place is not None}
+
+    def recorded(self) -> dict[str, str]:
+        return {role: self.names[place] for role, place in self.places().items()}
+
+
+def key(name: str) -> str:
+    """The letters and digits of a name, without RecBole's type: `user_id:token` → `userid`."""
+    typed = TYPED.match(name.strip())
+    return re.sub(r"[\W_]+", "", typed[1] if typed else name).lower()
+
+
+def plain(name: str) -> str:
+    typed = TYPED.match(name.strip())
+    return typed[1] if typed else name.strip()
+
+
+def usual(names: Sequence[str], role: str) -> int | None:
+    """Place of the column whose name is usual for the role, the most telling name first."""
+    keys = [key(name) for name in names]
+    return next((keys.index(word) for word in USUAL[role] if word in keys), None)
+
+
+def choose(names: Sequence[str], wanted: Mapping[str, Column], where: str) -> Chosen:
+    """Columns of a file or frame with names."""
+    places: dict[str, int | None] = {}
+    for role in ROLES:
+        told = wanted.get(role)
+        places[role] = usual(names, role) if told is None else _told(names, told, role, where)
+    for role in ("user", "item"):
+        if places[role] is None:
+            raise DataError(
+                f"{where} has no {role} column that is recognised; its columns are: {_listed(names)}; "
+                f"name the right one with {role}=, or pass header=False if the first line is a row"
+            )
+    by_name = [place for role, place in places.items() if place is not None and not _number(wanted.get(role))]
+    keys = [plain(name) for name in names]
+    for place in by_name:
+        if keys.count(keys[place]) > 1:
+            raise DataError(
+                f"{where}, line 1: the column name {keys[place]!r} occurs {keys.count(keys[place])} times; rename one, "
+                "or choose columns by number (user=1 is the first)"
+            )
+    return _distinct(places, len(names), tuple(plain(name) for name in names), where)
+
+
+def choose_by_place(width: int, third_is_time: bool, wanted: Mapping[str, Column], where: str) -> Chosen:
+    """Columns of a file without a header: user, item, rating, time in this order, unless told otherwise."""
+    names = tuple(f"column {place + 1}" for place in range(width))
+    usually: dict[str, int | None] = {"user": 0, "item": 1, "rating": None, "time": None}
+    if width == 3:
+        usually["time" if third_is_time else "rating"] = 2
+    elif width == 4:
+        usually |= {"rating": 2, "time": 3}
+    elif width > 4 and (wanted.get("user") is None or wanted.get("item") is None):
+        raise DataError(
+            f"{where} has {width} columns and no header; choose the columns by number, for example user=1, item=2"
+        )
+    told = {
+        role: _told(names, name, role, where) for role, name in wanted.items() if name is not None and role in ROLES
+    }
+    places = {role: told.get(role, None if place in told.values() else place) for role, place in usually.items()}
+    for role in ("user", "item"):
+        if places[role] is None:
+            raise DataError(f"{where} has no header; choose the {role} column by number with {role}= (1 is the first)")
+    return _distinct(places, width, names, where)
+
+
+def _told(names: Sequence[str], told: str | int, role: str, where: str) -> int | None:
+    """Place of the column the caller named, or numbered from 1; 0 leaves it out."""
+    exact = [plain(name) for name in names]
+    if isinstance(told, str) and told in exact:
+        return exact.index(told)
+    if isinstance(told, str) and key(told) and [key(name) for name in names].count(key(told)) == 1:
+        return [key(name) for name in names].index(key(told))
+    number = _number(told)
+    if number is None:
+        raise DataError(
+            f"{where} has no column {told!r} (asked for as {role}); its columns are: {_listed(names)}"
+            + _close(str(told), exact)
+        )
+    if number == 0 and role in ("rating", "time"):
+        return None
+    if not 1 <= number <= len(names):
+        raise DataError(f"{where} has {len(names)} columns; {role}={number} is not one of them (1 is the first)")
+    return number - 1
+
+
+def _number(told: Column) -> int | None:
+    if isinstance(told, int):
+        return int(told)
+    return int(told) if isinstance(told, str) and re.fullmatch(r"[0-9]{1,6}", told) else None
+
+
+def _distinct(places: Mapping[str, int | None], width: int, names: tuple[str, ...], where: str) -> Chosen:
+    seen: dict[int, str] = {}
+    for role, place in places.items():
+        if place is not None and place in seen:
+            raise SettingError(f"{where}: {names[place]!r} cannot be both the {seen[place]} and the {role} column")
+        if place is not None:
+            seen[place] = role
+    user, item = places["user"], places["item"]
+    assert user is not None
+    assert item is not None
+    return Chosen(user, item, places["rating"], places["time"], width, names)
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(plain(name) or "''" for name in names[:12])
+    return shown if len(names) <= 12 else f"{shown} and {len(names) - 12} more"
+
+
+def _close(word: str, names: Sequence[str]) -> str:
+    hint = nearest(word, names)
+    return f"; {hint}" if hint.startswith("did you mean") else ""

@@ -1,0 +1,172 @@
+"""Bytes of a file as whole lines: compression is recognised by its first bytes, and the file is hashed on the way."""
+
+import bz2
+import hashlib
+import lzma
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from sahcns.errors import DataError
+
+CHUNK = 8 << 20  # text handed on at a time: large enough for polars' threads, small beside the columns it becomes
+BLOCK = 1 << 16  # compressed bytes fed at a time; also bounds what a damaged block takes with it
+LONGEST_LINE = 64 << 20
+
+
+class Decompressor(Protocol):
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: bytes, /) -> bytes: ...
+
+
+def _zstd() -> Decompressor:
+    try:
+        import zstandard
+    except ImportError:
+        raise DataError("a .zst file needs one more package; install it with: pip install 'sahcns[zstd]'") from None
+    made: Decompressor = zstandard.ZstdDecompressor().decompressobj()
+    return made
+
+
+MAGIC: dict[bytes, tuple[str, Callable[[], Decompressor]]] = {
+    b"\x1f\x8b": ("gzip", lambda: zlib.decompressobj(wbits=31)),
+    b"\xfd7zXZ\x00": ("xz", lzma.LZMADecompressor),
+    b"\x28\xb5\x2f\xfd": ("zstd", _zstd),
+    b"BZh": ("bzip2", bz2.BZ2Decompressor),
+}
+FOREIGN = {
+    b"PK\x03\x04": "is a zip archive; unpack it and read the file inside",
+    b"\xff\xfe": "is UTF-16 text; save it as UTF-8, for example: iconv -f utf-16 -t utf-8",
+    b"\xfe\xff": "is UTF-16 text; save it as UTF-8, for example: iconv -f utf-16 -t utf-8",
+    b"SQLite format 3": "is an SQLite database; export the table as CSV",
+    b"\x89HDF": "is an HDF5 file; export the table as CSV or Parquet",
+    b"%PDF": "is a PDF document, not a table",
+}
+
+
+class Chunk(NamedTuple):
+    """Whole lines of text; the first of them is line `line` of the file, counted from 1."""
+
+    data: bytes
+    line: int
+    last: bool
+
+
+class TextFile:
+    """One file of text lines, perhaps compressed.
+
+    Known once it has been read: `sha256` of the bytes on disk; `damage`, why compressed data broke off, if it did; and
+    `cut_line`, the line it broke off in.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.size, self.magic = _first_bytes(path)
+        known = [kind for magic, kind in MAGIC.items() if self.magic.startswith(magic)]
+        self.compression = known[0][0] if known else None
+        self._make = known[0][1] if known else None
+        self._digest = hashlib.sha256()
+        self.damage: str | None = None
+        self.cut_line: int | None = None
+
+    @property
+    def sha256(self) -> str:
+        return self._digest.hexdigest()
+
+    def chunks(self) -> Iterator[Chunk]:
+        """The text, cut after line ends, without a byte order mark."""
+        held, line, first = b"", 1, True
+        for block in self._text():
+            held += block
+            if first and len(held) >= 3:
+                held, first = held.removeprefix(b"\xef\xbb\xbf"), False
+            if len(held) < CHUNK:
+                continue
+            end = held.rfind(b"\n") + 1
+            if not end and len(held) > LONGEST_LINE:
+                raise DataError(f"{self.path} has a line of more than {LONGEST_LINE >> 20} MB; it is not a text table")
+            if end:
+                yield Chunk(held[:end], line, False)
+                line, held = line + held.count(b"\n", 0, end), held[end:]
+        if self.damage:  # the half line at the end of broken data is not a row
+            end = held.rfind(b"\n") + 1
+            self.cut_line = line + held.count(b"\n") if held[end:] else None
+            held = held[:end]
+        yield Chunk(held, line, True)
+
+    def _text(self) -> Iterator[bytes]:
+        try:
+            with self.path.open("rb", buffering=0) as file:
+                if self._make is None:
+                    while block := file.read(CHUNK):
+                        self._digest.update(block)
+                        yield block
+                else:
+                    yield from self._decompressed(iter(lambda: file.read(BLOCK), b""))
+        except OSError as error:
+            raise DataError(f"{self.path} cannot be read: {error.strerror or error}") from None
+
+    def _decompressed(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
+        assert self._make is not None
+        machine, ready = self._make(), b""
+        for block in blocks:
+            self._digest.update(block)
+            while block and not self.damage:
+                if machine.eof:  # another member follows; zeros are padding
+                    block = block.lstrip(b"\x00")
+                    if not block:
+                        break
+                    machine = self._make()
+                try:
+                    ready += machine.decompress(block)
+                except Exception as error:  # each library has its own class, and bzip2 uses OSError
+                    self.damage = f"the {self.compression} data is damaged ({error})"
+                    break
+                block = machine.unused_data if machine.eof else b""
+            if len(ready) >= CHUNK // 4:
+                yield ready
+                ready = b""
+        if not machine.eof and not self.damage:
+            self.damage = f"the {self.compression} data ends before its end mark"
+        yield ready
+
+
+def hashed(path: Path) -> str:
+    """SHA-256 of a file as it lies on disk."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _first_bytes(path: Path) -> tuple[int, bytes]:
+    try:
+        if path.is_dir():
+            inside = sorted(child.name for child in path.iterdir())[:6]
+            raise DataError(f"{path} is a folder; name the file inside it ({', '.join(inside) or 'it is empty'})")
+        with path.open("rb") as file:
+            head = file.read(16)
+        size = path.stat().st_size
+    except FileNotFoundError:
+        raise DataError(f"{path} does not exist{_beside(path)}") from None
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    if not head:
+        raise DataError(f"{path} is empty; check the download or the command that wrote it")
+    for magic, what in FOREIGN.items():
+        if head.startswith(magic):
+            raise DataError(f"{path} {what}")
+    return size, head
+
+
+def _beside(path: Path) -> str:
+    try:
+        there = sorted(child.name for child in path.parent.iterdir() if child.is_file())
+    except OSError:
+        return f", and neither does the folder {path.parent}"
+    import difflib
+
+    close = difflib.get_close_matches(path.name, there, n=1, cutoff=0.5)
+    return f"; did you mean {close[0]}?" if close else f"; the folder holds: {', '.join(there[:6]) or 'nothing'}"

@@ -1,0 +1,196 @@
+"""The one function that reads everything."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from sahcns.data.interactions import Interactions
+from sahcns.data.readers.adjacency import read_adjacency
+from sahcns.data.readers.clock import Clock
+from sahcns.data.readers.delimited import read_delimited
+from sahcns.data.readers.faults import Faults, Where
+from sahcns.data.readers.frames import is_frame, read_frame, read_parquet
+from sahcns.data.readers.gathering import Gathered
+from sahcns.data.readers.jsonlines import fields_of, read_jsonlines
+from sahcns.data.readers.naming import Column
+from sahcns.data.readers.opening import TextFile, hashed
+from sahcns.data.readers.sniffing import kind_of, layout_of
+from sahcns.data.readers.titles import Titles, beside, placed, titles_in
+from sahcns.errors import DataError, SettingError, nearest
+
+FORMATS = ("auto", "csv", "inter", "movielens", "pairs", "adjacency", "amazon", "yelp", "jsonl", "parquet")
+
+
+def read(
+    source: Any,
+    *,
+    format: str = "auto",
+    user: Column = None,
+    item: Column = None,
+    rating: Column = None,
+    time: Column = None,
+    title: str | Path | None = None,
+    delimiter: str | None = None,
+    header: bool | None = None,
+    time_unit: str = "auto",
+    items_offset: int | str | None = None,
+    lenient: bool = False,
+) -> Interactions:
+    """Who met what, from a file, several files read as one, or a pandas, polars or Arrow table.
+
+        read("ratings.csv")                              # user, item, rating and time found by their usual names
+        read("plays.tsv.gz", user="listener", item="song", rating=0)
+        read(["train.txt", "valid.txt", "test.txt"], items_offset="auto")
+
+    source        a path, a list of paths, or a table. `.gz`, `.xz`, `.zst` and `.bz2` are read as they are.
+    format        "auto" looks at the content. "csv" is any delimited text, with "inter" (RecBole), "movielens" and
+                  "pairs" (`user item`) as its kinds; "adjacency" is `user item item …`; "amazon", "yelp" and "jsonl"
+                  hold one JSON object a line; "parquet".
+    user, item, rating, time
+                  which column: its name, or its number (1 is the first). By default the usual names are recognised
+                  (user_id, reviewerID, movieId, asin, stars, overall, timestamp, date, …); a file without a header
+                  holds user, item, rating, time in this order. 0 leaves rating or time out.
+    title         a file of item titles (id and title), or the name of a title column. MovieLens' own files are found.
+    delimiter     one or more characters, "::" or "\\t" for example; found by default.
+    header        whether the first line names the columns; found by default.
+    time_unit     "s", "ms", "us" or "ns" since 1970, or "iso" for dates; by default told from the values, all of
+                  which must be of one kind.
+    items_offset  a number to subtract from every item id, for files whose items go on where the users end; "auto"
+                  finds it.
+    lenient       skip rows that cannot be used and count them by reason in `source["skipped"]`, instead of an error.
+
+    Ids that are all whole numbers stay numbers, others are text ('007' is text); a table keeps the type of its
+    columns. `rows_read` in `source` equals the rows returned plus the rows skipped; blank lines are no rows.
+    """
+    if format not in FORMATS:
+        raise SettingError(f"format is {format!r}; {nearest(str(format), FORMATS)}")
+    wanted: dict[str, Column] = {"user": user, "item": item, "rating": rating, "time": time}
+    into = Gathered(Faults(lenient), Clock(time_unit), _offset(items_offset))
+    if is_frame(source):
+        record, titles = read_frame(source, wanted, title, into)
+        record["files"] = []
+    else:
+        parts = [_read_file(path, format, wanted, title, delimiter, header, into) for path in _paths(source)]
+        files, titles = [entry for entry, _ in parts], next((found for _, found in parts if found), None)
+        for _, found in parts:  # the first title of an item wins, within a file and among files
+            if titles and found:
+                titles = (found[0] | titles[0], titles[1])
+        shared = ("format", "delimiter", "header", "columns", "compression")
+        record = {**{name: files[0].get(name) for name in shared}, "files": files}
+    made = into.finish(record)
+    if titles is None:
+        return made
+    offset = record["items_offset"]
+    record["titles"] = titles[1]
+    return replace(made, titles=placed(titles[0], made.item_ids, offset, titles[1]))
+
+
+def _read_file(
+    path: Path,
+    format: str,
+    wanted: Mapping[str, Column],
+    title: str | Path | None,
+    delimiter: str | None,
+    header: bool | None,
+    into: Gathered,
+) -> tuple[dict[str, Any], Titles]:
+    """One file into `into`; its part of the record, and its titles."""
+    file, where = TextFile(path), Where(str(path))
+    entry: dict[str, Any] = {"path": str(path), "bytes": file.size, "compression": file.compression}
+    before, read_before = len(into), into.faults.rows_read
+    if file.magic.startswith(b"PAR1") or format == "parquet":
+        if format not in ("auto", "parquet"):
+            raise DataError(
+                f'{path} is a Parquet file, not {format}; read it with format="parquet" or leave format out'
+            )
+        entry["columns"], titles = read_parquet(path, wanted, title, into)
+        entry |= {"format": "parquet", "sha256": hashed(path)}
+    else:
+        titles = _read_text(file, format, wanted, title, delimiter, header, where, into, entry)
+        entry["sha256"] = file.sha256
+    return entry | {"rows_read": into.faults.rows_read - read_before, "rows": len(into) - before}, titles
+
+
+def _read_text(
+    file: TextFile,
+    format: str,
+    wanted: Mapping[str, Column],
+    title: str | Path | None,
+    delimiter: str | None,
+    header: bool | None,
+    where: Where,
+    into: Gathered,
+    entry: dict[str, Any],
+) -> Titles:
+    chunks = file.chunks()
+    first = next(chunks)
+    if file.damage and (not into.faults.lenient or not first.data.strip()):
+        raise DataError(_broken(file, where, first.data.count(b"\n")))
+    kind = kind_of(first.data, where.name) if format == "auto" else "csv" if format == "movielens" else format
+    chunks, before = chain([first], chunks), len(into)
+    layout = None
+    if kind == "adjacency":
+        entry["lines_without_items"] = read_adjacency(chunks, where, into)
+        entry["columns"] = {"user": "first of a line", "item": "the rest"}
+    elif kind in ("amazon", "yelp", "jsonl"):
+        entry["columns"] = fields_of(first.data, kind, wanted, where.name)
+        read_jsonlines(chunks, entry["columns"], where, into)
+    else:
+        layout = layout_of(first.data, kind=kind, delimiter=delimiter, header=header, wanted=wanted, where=where.name)
+        entry |= {"delimiter": layout.delimiter, "header": layout.header is not None}
+        entry["columns"] = layout.chosen.recorded()
+        read_delimited(chunks, layout, where, into)
+    entry["format"] = kind
+    if file.damage:
+        _report_damage(file, where, into, len(into) - before)
+        entry["damage"] = file.damage
+    return _titles(file.path, title, layout.delimiter if layout else None, entry)
+
+
+def _report_damage(file: TextFile, where: Where, into: Gathered, rows: int) -> None:
+    """Data that breaks off is an error, or, when lenient, the end of the file; its half row counts as skipped."""
+    if not into.faults.lenient or not rows:
+        raise DataError(_broken(file, where, rows))
+    if file.cut_line is not None:
+        into.faults.rows_read += 1
+        into.faults.row(where, file.cut_line, "cut short", str(file.damage))
+
+
+def _broken(file: TextFile, where: Where, rows: int) -> str:
+    place = where.at(file.cut_line) if file.cut_line is not None else where.name
+    return f"{place}: {file.damage} after {rows:,} lines; download it again, or read with lenient to keep those lines"
+
+
+def _titles(path: Path, title: str | Path | None, delimiter: str | None, entry: dict[str, Any]) -> Titles:
+    if title is None:
+        near = beside(path, delimiter, entry["columns"], entry["header"]) if delimiter else None
+        return titles_in(near) if near else None
+    named = Path(title)
+    if named.is_file():
+        return titles_in(named)
+    if (delimiter and not entry["header"]) or entry["format"] == "adjacency":
+        raise DataError(f"title={str(title)!r} is not a file, and {path} has no header to find a column in")
+    return titles_in(path, title=str(title), item=entry["columns"]["item"], mark=delimiter)
+
+
+def _paths(source: Any) -> Iterator[Path]:
+    several = [source] if isinstance(source, str | Path) else source
+    if not isinstance(several, list | tuple) or not all(isinstance(path, str | Path) for path in several):
+        raise SettingError(
+            f"source is a {type(source).__name__}; give a path, a list of paths, or a pandas, polars or Arrow table"
+        )
+    if not several:
+        raise SettingError("source is an empty list; give at least one path")
+    return map(Path, several)
+
+
+def _offset(items_offset: int | str | None) -> int | str:
+    if items_offset is None or items_offset == "auto":
+        return items_offset or 0
+    if isinstance(items_offset, str) and items_offset.isdecimal() and items_offset.isascii():
+        return int(items_offset)
+    if not isinstance(items_offset, int) or isinstance(items_offset, bool) or not 0 <= items_offset < 1 << 62:
+        raise SettingError(f'items_offset is {items_offset!r}; give a whole number of 0 or more, or "auto"')
+    return items_offset
