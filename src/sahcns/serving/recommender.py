@@ -1,7 +1,9 @@
 """A trained model in use: recommendations and similar items in the original ids."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from sahcns.data.ids import Id, IdMap, Texts
-from sahcns.data.split import Split
+from sahcns.data.split import Pairs, Split
 from sahcns.errors import SettingError
 from sahcns.ranking import Csr, recommend
 
@@ -63,6 +65,25 @@ class Recommender:
             weights,
             record,
         )
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> "Recommender":
+        """From a model folder; needs neither the training data nor a GPU."""
+        from sahcns.serving.folder import load_model  # here, because that file is about this class
+
+        return load_model(folder)
+
+    def save(self, folder: str | os.PathLike[str]) -> Path:
+        """Into a model folder: safetensors and JSON, written whole or not at all."""
+        from sahcns.serving.folder import save_model
+
+        return save_model(self, folder)
+
+    def split(self) -> Split:
+        """The data set that the model was trained and judged on, from the pairs kept with it."""
+        parts = [self.known_part == code for code in range(3)]
+        train, valid, test = (Pairs(self.known_users[rows].numpy(), self.known_items[rows].numpy()) for rows in parts)
+        return Split(train, valid, test, user_ids=self.user_ids, item_ids=self.item_ids, titles=self.titles)
 
     def recommend(self, users: Sequence[Id], k: int = 20, *, exclude: str = "known") -> list[list[Recommendation]]:
         """The k best items of each user.

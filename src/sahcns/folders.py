@@ -1,0 +1,220 @@
+"""Folders written whole or not at all: a JSON file that describes the folder, and the files that it lists by SHA-256.
+
+A new folder is made beside its place, brought to the disk, and renamed; a former one is replaced only if it is of the
+same kind and holds nothing but its own files. Killed at any moment, the former folder or the new one is there, whole.
+"""
+
+import glob
+import hashlib
+import io
+import json
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sahcns.errors import DataError
+from sahcns.version import __version__
+
+File = tuple[str, Iterable[bytes | memoryview]]
+"""A file's name and its content in pieces."""
+
+
+@dataclass(frozen=True)
+class FolderKind:
+    """One kind of folder, and the words for it in errors.
+
+    what              as in "X is not a prepared set"
+    description       name of the JSON file that describes the folder
+    format, version   the mark in that file
+    make, again       remedies: "make one with `sahcns data prepare`", "prepare the set again"
+    """
+
+    what: str
+    description: str
+    format: str
+    version: int
+    make: str
+    again: str
+
+
+def write_folder(
+    kind: FolderKind, folder: str | os.PathLike[str], files: Iterable[File], described: Mapping[str, Any]
+) -> Path:
+    """Write `files` and the description of them; a former folder of this kind is replaced only at the end."""
+    target = Path(os.path.realpath(folder))
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _clear_up(target)
+        refuse_foreign(kind, target)
+        fresh = target.with_name(f".{target.name}.new-{secrets.token_hex(4)}")
+        fresh.mkdir()
+        try:
+            listed = {name: _write(fresh / name, pieces) for name, pieces in files}
+            heading = {"format": kind.format, "format_version": kind.version, "sahcns_version": __version__}
+            rest = {name: value for name, value in described.items() if name not in heading}
+            text = json.dumps(heading | rest | {"files": listed}, indent=2, ensure_ascii=False, default=_plain)
+            _write(fresh / kind.description, [f"{text}\n".encode()])
+            _sync(fresh)
+            _swap(fresh, target)
+        finally:
+            shutil.rmtree(fresh, ignore_errors=True)
+    except OSError as error:
+        raise DataError(f"cannot write the {kind.what} {target}: {error.strerror or error}") from error
+    return target
+
+
+def read_folder(
+    kind: FolderKind, folder: str | os.PathLike[str], *, contents: bool = True
+) -> tuple[Path, dict[str, Any]]:
+    """Where the folder is and its description, its files checked; `contents=False` looks at sizes only."""
+    given = Path(folder)
+    aside = _aside(Path(os.path.realpath(folder)))
+    home = aside if aside.exists() and not given.exists() else given
+    described = read_description(kind, home)
+    files = described.get("files")
+    if not isinstance(files, dict):
+        raise DataError(f"{home / kind.description} does not list its files; {kind.again}")
+    for name, entry in files.items():
+        _check(kind, home, name, entry, contents)
+    return home, described
+
+
+def read_description(kind: FolderKind, folder: str | os.PathLike[str]) -> dict[str, Any]:
+    """The JSON file alone, without a look at the others."""
+    path = Path(folder) / kind.description
+    try:
+        described = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        there = f"has no {kind.description}" if Path(folder).is_dir() else "is not there"
+        there = "is a file, not a folder" if Path(folder).is_file() else there
+        raise DataError(f"{folder} is not a {kind.what}: it {there}; {kind.make}") from None
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise DataError(f"{path} is not readable JSON ({error}); {kind.again}") from error
+    if not isinstance(described, dict) or described.get("format") != kind.format:
+        stem = kind.description.removesuffix(".json")
+        raise DataError(f"{path} is not the {stem} of a {kind.what}; {kind.make}")
+    if described.get("format_version") != kind.version:
+        raise DataError(
+            f"{folder} has format version {described.get('format_version')!r} (written by sahcns "
+            f"{described.get('sahcns_version')}), and this version reads {kind.version}; {kind.again}"
+        )
+    return described
+
+
+def refuse_foreign(kind: FolderKind, folder: str | os.PathLike[str]) -> None:
+    """An error if something stands at `folder` that is not of this kind, or holds more than its own files."""
+    target = Path(os.path.realpath(folder))
+    if not target.exists():
+        return
+    if not target.is_dir():
+        raise DataError(f"{target} is a file, not a folder; choose another place for the {kind.what}")
+    names = sorted(entry.name for entry in target.iterdir())
+    try:
+        described = json.loads((target / kind.description).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        described = None
+    own: set[str] = set()
+    if isinstance(described, dict) and described.get("format") == kind.format:
+        own = {kind.description, *described.get("files", ())}
+    foreign = [name for name in names if name not in own]
+    if foreign:
+        raise DataError(
+            f"{target} holds {foreign[0]!r}, which is not part of a {kind.what}, and is left as it is; "
+            "choose another folder"
+        )
+
+
+def npy(array: npt.NDArray[Any]) -> tuple[bytes, memoryview]:
+    """The two halves of a `.npy` file; numpy's own writer hides why the system refused to write."""
+    array = np.ascontiguousarray(array)
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, np.lib.format.header_data_from_array_1_0(array))
+    return header.getvalue(), array.data
+
+
+def _write(path: Path, pieces: Iterable[bytes | memoryview]) -> dict[str, Any]:
+    """Bring one file to the disk; its size and SHA-256."""
+    digest, size = hashlib.sha256(), 0
+    with open(path, "wb") as out:
+        for piece in pieces:
+            out.write(piece)
+            digest.update(piece)
+            size += len(piece) if isinstance(piece, bytes) else piece.nbytes
+        out.flush()
+        os.fsync(out.fileno())
+    return {"bytes": size, "sha256": digest.hexdigest()}
+
+
+def _swap(fresh: Path, target: Path) -> None:
+    """Put `fresh` in the place of `target`; killed between the two renames, the former one is still there, aside."""
+    if not target.exists() or not any(target.iterdir()):
+        fresh.rename(target)
+        _sync(target.parent)
+        return
+    aside = _aside(target)
+    shutil.rmtree(aside, ignore_errors=True)
+    target.rename(aside)
+    try:
+        fresh.rename(target)
+    except OSError:
+        aside.rename(target)
+        raise
+    _sync(target.parent)
+    shutil.rmtree(aside, ignore_errors=True)
+
+
+def _aside(target: Path) -> Path:
+    return target.with_name(f".{target.name}.old")
+
+
+def _clear_up(target: Path) -> None:
+    """What a killed writer left behind: the former folder goes back, unfinished ones of another day go."""
+    if not target.exists() and _aside(target).exists():
+        _aside(target).rename(target)
+    for stale in target.parent.glob(f".{glob.escape(target.name)}.new-*"):
+        if time.time() - stale.stat().st_mtime > 86_400:
+            shutil.rmtree(stale, ignore_errors=True)
+
+
+def _check(kind: FolderKind, home: Path, name: str, entry: Any, contents: bool) -> None:
+    path = home / name
+    if path.parent != home or not isinstance(entry, dict) or not {"bytes", "sha256"} <= entry.keys():
+        raise DataError(f"{home / kind.description} lists {name!r}, which is not a file of its folder; {kind.again}")
+    try:
+        size = path.stat().st_size
+        same = size == entry["bytes"] and (not contents or _sha256(path) == entry["sha256"])
+    except FileNotFoundError:
+        raise DataError(f"{path} is missing; {kind.again}") from None
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror}") from error
+    if not same:
+        found = f"{size:,} bytes, not {entry['bytes']:,}" if size != entry["bytes"] else "its SHA-256 differs"
+        raise DataError(f"{path} is not as it was written ({found}); {kind.again}")
+
+
+def _sha256(path: Path) -> str:
+    with open(path, "rb") as source:
+        return hashlib.file_digest(source, "sha256").hexdigest()
+
+
+def _sync(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _plain(value: object) -> object:
+    """Numbers of numpy as numbers, anything else as text."""
+    return value.item() if isinstance(value, np.generic) else str(value)

@@ -1,0 +1,116 @@
+"""The model folder: safetensors, `.npy` id maps and a JSON record; nothing in it can run code, and it loads anywhere.
+
+run.json               how it was trained and what came out, with the SHA-256 of each file; for people too
+weights.safetensors    what was trained, to rank again or to go on from
+vectors.safetensors    users [n_users, D] and items [n_items, D], final
+known.safetensors      users, items [K] int32 and part [K] uint8: what each user is known to have
+user_ids, item_ids     .npy int64, or .utf8.npy and .offsets.npy
+item_titles            .utf8.npy and .offsets.npy, where there are titles
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save
+from torch import Tensor
+
+from sahcns.data.ids import load_ids, load_texts
+from sahcns.errors import DataError
+from sahcns.folders import File, FolderKind, npy, read_folder, refuse_foreign, write_folder
+from sahcns.serving.recommender import Recommender
+
+RUN = FolderKind(
+    what="trained model",
+    description="run.json",
+    format="sahcns-run",
+    version=1,
+    make="make one with `sahcns train`",
+    again="train it again, or copy it again from where it was",
+)
+
+
+def save_model(recommender: Recommender, folder: str | os.PathLike[str]) -> Path:
+    """Write the model folder whole or not at all; a former model there is replaced only at the end."""
+    return write_folder(RUN, folder, _files(recommender), recommender.record)
+
+
+def load_model(folder: str | os.PathLike[str]) -> Recommender:
+    """The model in a folder, on the CPU, every file checked against the record."""
+    home, record = read_folder(RUN, folder)
+    files = record.pop("files")
+    try:
+        vectors, known = _tensors(home, "vectors"), _tensors(home, "known")
+        model = Recommender(
+            vectors["users"],
+            vectors["items"],
+            load_ids(home, "user_ids"),
+            load_ids(home, "item_ids"),
+            load_texts(home, "item_titles") if "item_titles.offsets.npy" in files else None,
+            known["users"],
+            known["items"],
+            known["part"],
+            _tensors(home, "weights"),
+            record,
+        )
+        _agree(model)
+    except (OSError, ValueError, KeyError, SafetensorError) as error:
+        raise DataError(f"{home} is not a whole {RUN.what} ({_reason(error)}); {RUN.again}") from error
+    return model
+
+
+def check_place(folder: str | os.PathLike[str]) -> None:
+    """An error now, before hours of training, if a model could not be saved at `folder` later."""
+    refuse_foreign(RUN, folder)
+    near = Path(os.path.realpath(folder)).parent
+    while not near.exists():
+        near = near.parent
+    if not near.is_dir() or not os.access(near, os.W_OK | os.X_OK):
+        raise DataError(f"cannot write the {RUN.what} {folder}: {near} is not a folder that can be written to")
+
+
+def _files(model: Recommender) -> Iterator[File]:
+    yield "weights.safetensors", [_packed(model.weights)]
+    yield "vectors.safetensors", [_packed({"users": model.user_vectors, "items": model.item_vectors})]
+    known = {"users": model.known_users, "items": model.known_items, "part": model.known_part}
+    yield "known.safetensors", [_packed(known)]
+    for stem, ids in (("user_ids", model.user_ids), ("item_ids", model.item_ids)):
+        for suffix, array in ids.arrays().items():
+            yield f"{stem}{suffix}.npy", npy(array)
+    if model.titles is not None:
+        yield "item_titles.utf8.npy", npy(model.titles.blob)
+        yield "item_titles.offsets.npy", npy(model.titles.offsets)
+
+
+def _packed(tensors: dict[str, Tensor]) -> bytes:
+    """Copies, because safetensors refuses views that share memory, as users and items of one table do."""
+    return save(
+        {name: tensor.detach().cpu().clone(memory_format=torch.contiguous_format) for name, tensor in tensors.items()}
+    )
+
+
+def _tensors(home: Path, stem: str) -> dict[str, Tensor]:
+    return load_file(home / f"{stem}.safetensors", device="cpu")
+
+
+def _agree(model: Recommender) -> None:
+    """Sizes that must be equal; a folder put together by hand may hold anything."""
+    users, items, known = len(model.user_ids), len(model.item_ids), len(model.known_users)
+    shapes: list[tuple[str, Any, tuple[int, ...]]] = [
+        ("user vectors", model.user_vectors, (users, model.item_vectors.shape[-1])),
+        ("item vectors", model.item_vectors, (items, model.user_vectors.shape[-1])),
+        ("known items", model.known_items, (known,)),
+        ("known part", model.known_part, (known,)),
+    ]
+    for name, tensor, expected in shapes:
+        if tuple(tensor.shape) != expected:
+            raise ValueError(f"{name} of shape {tuple(tensor.shape)} for {users:,} users and {items:,} items")
+    if model.titles is not None and len(model.titles) != items:
+        raise ValueError(f"{len(model.titles):,} titles for {items:,} items")
+
+
+def _reason(error: Exception) -> str:
+    return f"no {error.args[0]!r} in it" if isinstance(error, KeyError) else str(error)

@@ -1,0 +1,195 @@
+"""A folder is there whole or not at all, whatever happens while it is written, and never in the place of another's."""
+
+import hashlib
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from sahcns.errors import DataError
+from sahcns.folders import FolderKind, npy, read_description, read_folder, refuse_foreign, write_folder
+
+BOX = FolderKind("box", "box.json", "test-box", 3, "make one by hand", "pack it again")
+
+
+def packed(folder: Path, text: str = "one", more: bool = True) -> Path:
+    files = {"a.txt": text, **({"b.txt": text * 2} if more else {})}
+    return write_folder(
+        BOX, folder, ((name, [t.encode(), b"!"]) for name, t in files.items()), {"label": text, "n": np.int64(7)}
+    )
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
+    home, described = read_folder(BOX, packed(tmp_path / "deep" / "box"))
+    assert home == tmp_path / "deep" / "box"
+    assert (home / "b.txt").read_text() == "oneone!"
+    assert (described["label"], described["n"]) == ("one", 7)
+    assert described["files"]["a.txt"] == {"bytes": 4, "sha256": hashlib.sha256(b"one!").hexdigest()}
+    assert (home / "box.json").read_text("utf-8").startswith('{\n  "format": "test-box",\n  "format_version": 3,\n')
+
+
+def test_the_mark_of_the_format_cannot_be_overwritten(tmp_path: Path) -> None:
+    write_folder(BOX, tmp_path / "box", [], {"format": "other", "format_version": 9, "label": "x"})
+    assert read_description(BOX, tmp_path / "box")["label"] == "x"
+
+
+def test_a_former_folder_is_replaced_with_all_its_files(tmp_path: Path) -> None:
+    packed(tmp_path / "box")
+    packed(tmp_path / "box", "two", more=False)
+    assert sorted(contents(tmp_path / "box")) == ["a.txt", "box.json"]
+    assert [path.name for path in tmp_path.iterdir()] == ["box"]
+
+
+def test_through_a_link_the_folder_itself_is_replaced(tmp_path: Path) -> None:
+    packed(tmp_path / "real")
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    packed(tmp_path / "link", "two")
+    assert (tmp_path / "link").is_symlink()
+    assert read_description(BOX, tmp_path / "real")["label"] == "two"
+
+
+@pytest.mark.parametrize("name", ["thesis.tex", ".hidden", "box.json"])
+def test_what_is_not_ours_is_left_as_it_is(tmp_path: Path, name: str) -> None:
+    (tmp_path / "box").mkdir()
+    (tmp_path / "box" / name).write_text('{"format": "another"}')
+    for refused in (lambda: packed(tmp_path / "box"), lambda: refuse_foreign(BOX, tmp_path / "box")):
+        with pytest.raises(DataError, match=rf"holds '{name}', which is not part of a box, and is left as it is"):
+            refused()
+    assert contents(tmp_path / "box") == {name: b'{"format": "another"}'}
+
+
+def test_a_file_is_not_overwritten_and_an_empty_folder_is_used(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(DataError, match="file is a file, not a folder; choose another place for the box"):
+        packed(tmp_path / "file")
+    (tmp_path / "empty").mkdir()
+    assert read_folder(BOX, packed(tmp_path / "empty"))[1]["label"] == "one"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "is not readable JSON .*; pack it again"),
+        ("[]", "is not the box of a box; make one by hand"),
+        ('{"format": "test-box"}', r"format version None \(written by sahcns None\), and this version reads 3; pack"),
+        ('{"format": "test-box", "format_version": 3}', "does not list its files; pack it again"),
+        ('{"format": "test-box", "format_version": 3, "files": {"a": 1}}', "lists 'a', which is not a file of its"),
+        (
+            '{"format": "test-box", "format_version": 3, "files": {"../a": {"bytes": 1, "sha256": ""}}}',
+            r"lists '\.\./a', which is not a file of its folder",
+        ),
+    ],
+)
+def test_a_strange_description_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "box.json").write_text(text)
+    with pytest.raises(DataError, match=message):
+        read_folder(BOX, tmp_path)
+
+
+def test_damage_is_found_and_named(tmp_path: Path) -> None:
+    path = packed(tmp_path / "box") / "a.txt"
+    path.write_text("onE!")
+    with pytest.raises(DataError, match=r"a\.txt is not as it was written \(its SHA-256 differs\); pack it again"):
+        read_folder(BOX, tmp_path / "box")
+    read_folder(BOX, tmp_path / "box", contents=False)
+    path.write_text("on")
+    with pytest.raises(DataError, match=r"a\.txt is not as it was written \(2 bytes, not 4\)"):
+        read_folder(BOX, tmp_path / "box", contents=False)
+    path.unlink()
+    with pytest.raises(DataError, match=r"a\.txt is missing; pack it again"):
+        read_folder(BOX, tmp_path / "box")
+
+
+def test_a_disk_that_refuses_leaves_the_former_folder(tmp_path: Path) -> None:
+    packed(tmp_path / "box")
+    before = contents(tmp_path / "box")
+    former = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, former[1]))
+    try:
+        with pytest.raises(DataError, match=r"cannot write the box .*: File too large"):
+            packed(tmp_path / "box", "long" * 1000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, former)
+    assert contents(tmp_path / "box") == before
+    assert [path.name for path in tmp_path.iterdir()] == ["box"]
+
+
+def test_an_error_while_the_content_is_made_leaves_nothing(tmp_path: Path) -> None:
+    def broken() -> bytes:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        write_folder(BOX, tmp_path / "box", ((name, [broken()]) for name in ("a", "b")), {})
+    assert list(tmp_path.iterdir()) == []
+
+
+KILLED = """
+import os, pathlib, signal, sys
+allowed, kind = int(sys.argv[2]), sys.argv[3]
+owner, name = (pathlib.Path, "rename") if kind == "rename" else (os, "fsync")
+original = getattr(owner, name)
+def counted(*args):
+    global allowed
+    if not allowed:
+        os.kill(os.getpid(), signal.SIGKILL)
+    allowed -= 1
+    return original(*args)
+setattr(owner, name, counted)
+from tests.test_folders import packed
+packed(pathlib.Path(sys.argv[1]), "two")
+"""
+
+
+@pytest.mark.parametrize(
+    ("allowed", "kind", "left"),
+    [(1, "fsync", "one"), (3, "fsync", "one"), (0, "rename", "one"), (1, "rename", "one"), (4, "fsync", "two")],
+    ids=["writing", "before the description is safe", "before the swap", "in the swap", "after the swap"],
+)
+def test_a_process_killed_at_any_moment_leaves_a_whole_folder(
+    tmp_path: Path, allowed: int, kind: str, left: str
+) -> None:
+    packed(tmp_path / "box")
+    command = [sys.executable, "-c", KILLED, str(tmp_path / "box"), str(allowed), kind]
+    done = subprocess.run(command, cwd=Path(__file__).parents[1], check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert read_folder(BOX, tmp_path / "box")[1]["label"] == left
+    packed(tmp_path / "box", "three")
+    assert read_folder(BOX, tmp_path / "box")[1]["label"] == "three"
+    assert not (tmp_path / ".box.old").exists()
+
+
+def test_unfinished_folders_of_another_day_are_cleared_away(tmp_path: Path) -> None:
+    for name, age in (("old", 100_000), ("young", 60)):
+        (tmp_path / f".box.new-{name}").mkdir()
+        stamp = (tmp_path / f".box.new-{name}").stat().st_mtime - age
+        os.utime(tmp_path / f".box.new-{name}", (stamp, stamp))
+    packed(tmp_path / "box")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".box.new-young", "box"]
+
+
+@pytest.mark.parametrize(
+    "array", [np.arange(6, dtype=np.int64).reshape(2, 3).T, np.zeros(0, np.uint8), np.array([1.5], np.float32)]
+)
+def test_npy_is_what_numpy_writes(tmp_path: Path, array: npt.NDArray[Any]) -> None:
+    (tmp_path / "a.npy").write_bytes(b"".join(bytes(piece) for piece in npy(array)))
+    loaded = np.load(tmp_path / "a.npy", allow_pickle=False)
+    assert loaded.dtype == array.dtype
+    np.testing.assert_array_equal(loaded, array)
+
+
+def test_the_description_is_plain_json(tmp_path: Path) -> None:
+    write_folder(BOX, tmp_path / "box", [], {"path": Path("/a"), "share": np.float64(0.5)})
+    described = json.loads((tmp_path / "box" / "box.json").read_text())
+    assert (described["path"], described["share"]) == ("/a", 0.5)
