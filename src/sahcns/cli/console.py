@@ -6,7 +6,7 @@ import math
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -100,6 +100,12 @@ def byte_progress() -> Iterator[Callable[[str, int, int | None], None]]:
     finally:
         if bar.live.is_started:
             bar.stop()
+
+
+def working(message: str) -> AbstractContextManager[object]:
+    """A sign of life on a terminal while something takes its time."""
+    console = err()
+    return console.status(message, spinner="line") if console.is_terminal else nullcontext()
 
 
 def _console(*, stderr: bool) -> "Console":

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from sahcns.data.recipe import Recipe
 from sahcns.errors import DataError, nearest
 
+LIKED = Recipe(min_rating=3, ratios=(8, 1, 1))  # the paper's for ML-1m, taken for all of MovieLens
 GROUPLENS = "https://files.grouplens.org/datasets/movielens/"
 GROUPLENS_TERMS = "research use, cite GroupLens, no commercial use without permission (see its README)"
 LIGHTGCN = "https://raw.githubusercontent.com/gusye1234/LightGCN-PyTorch/master/data/"
@@ -108,7 +109,7 @@ _SETS = (
             File("README.txt", sha256="59be481ddf3fab0f9f7cf2f73e0db4d0920a413a313c911b62bd01ee8816ea2f"),
         ),
         parts={"all": "ratings.csv"},
-        recipe=Recipe(min_rating=3),
+        recipe=LIKED,
         expected=Counts(82_170, users=671, items=7_939, train=65_736, valid=8_217, test=8_217),
         embedded=True,
         note="GroupLens renews its download under the same name; this is the version of October 2016.",
@@ -125,7 +126,7 @@ _SETS = (
             File("README", optional=True),
         ),
         parts={"all": "u.data"},
-        recipe=Recipe(min_rating=3),
+        recipe=LIKED,
         expected=Counts(82_520, users=943, items=1_574, train=66_016, valid=8_252, test=8_252),
     ),
     NamedSet(
@@ -142,7 +143,7 @@ _SETS = (
             File("README", optional=True),
         ),
         parts={"all": "ratings.dat"},
-        recipe=Recipe(min_rating=3),
+        recipe=LIKED,
         expected=Counts(836_478, users=6_039, items=3_628, train=669_182, valid=83_648, test=83_648),
         note="The paper prints 6,040 users and 3,629 items, because a padding id was counted among each.",
     ),
@@ -154,7 +155,7 @@ _SETS = (
         archive=Archive(GROUPLENS + "ml-20m.zip", "96f243c338a8665f6bcc89c53edf6ee39162a846940de6b7c8c48aeada765ff3"),
         files=(File("ratings.csv"), File("movies.csv", optional=True), File("README.txt", optional=True)),
         parts={"all": "ratings.csv"},
-        recipe=Recipe(min_rating=3),
+        recipe=LIKED,
         expected=Counts(16_486_759, train=13_189_407, valid=1_648_676, test=1_648_676),
     ),
     NamedSet(
@@ -181,7 +182,7 @@ _SETS = (
         files=(File("yelp_academic_dataset_review.json"),),
         parts={"all": "yelp_academic_dataset_review.json"},
         reading={"format": "yelp"},
-        recipe=Recipe(years=(2015, 2018), duplicates="none", core=10),
+        recipe=Recipe(years=(2015, 2018), duplicates="none", core=10, ratios=(8, 1, 1)),
         expected=Counts(468_033, users=20_206, items=15_674),
         by_hand="accept its terms there, download the JSON data and unpack it",
         note=(

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sahcns.cli.console import Json, byte_progress, show, show_json, table, tell, warn
+from sahcns.cli.console import Json, byte_progress, show, show_json, table, tell, warn, working
 from sahcns.errors import DataError, SettingError, nearest
 
 if TYPE_CHECKING:
     from sahcns.data import Split
 
 READING, FILTERS, SPLITTING = "Reading your own files", "Filters, in the order they run", "Splitting"
+FORMATS = "csv, inter, movielens, pairs, adjacency, amazon, yelp, jsonl, parquet"
 FREE = ("seed", "unseen")  # the settings of a recipe that also apply to sets that come split
 
 
@@ -45,16 +46,16 @@ def command(
     test: Annotated[Path | None, _splitting("A file of test rows; SOURCE holds training.", "FILE")] = None,
     holdout: Annotated[float | None, _splitting("Without --valid: share of each user's rows for it.", "SHARE")] = None,
     overlap: Annotated[str | None, _splitting("A pair in two files: error, or drop the later.", "RULE")] = None,
-    format: Annotated[str | None, _reading("The format, where it is not recognised.", "NAME")] = None,
-    user: Annotated[str | None, _reading("Column of users.", "COLUMN")] = None,
+    format: Annotated[str | None, _reading("One of " + FORMATS + ".", "NAME")] = None,
+    user: Annotated[str | None, _reading("Column of users: its name, or its number from 1.", "COLUMN")] = None,
     item: Annotated[str | None, _reading("Column of items.", "COLUMN")] = None,
-    rating: Annotated[str | None, _reading("Column of ratings.", "COLUMN")] = None,
-    time: Annotated[str | None, _reading("Column of times.", "COLUMN")] = None,
-    title: Annotated[str | None, _reading("Column of item titles.", "COLUMN")] = None,
+    rating: Annotated[str | None, _reading("Column of ratings; 0 for none.", "COLUMN")] = None,
+    time: Annotated[str | None, _reading("Column of times; 0 for none.", "COLUMN")] = None,
+    title: Annotated[str | None, _reading("A file of item titles, or a column of them.", "FILE|COLUMN")] = None,
     delimiter: Annotated[str | None, _reading("What stands between columns.", "TEXT")] = None,
     header: Annotated[bool | None, _reading("Whether line 1 names the columns.", "", "--header/--no-header")] = None,
-    time_unit: Annotated[str | None, _reading("Unit of times that are numbers: s, ms, us, ns.", "UNIT")] = None,
-    items_offset: Annotated[int | None, _reading("Item ids start at this number.", "NUMBER")] = None,
+    time_unit: Annotated[str | None, _reading("Of times: s, ms, us, ns, or iso for dates.", "UNIT")] = None,
+    items_offset: Annotated[str | None, _reading("Subtract this from item ids; auto finds it.", "NUMBER")] = None,
     lenient: Annotated[bool, typer.Option("--lenient", help="Skip rows that cannot be used, and count them.")] = False,
     data: Annotated[
         Path | None, typer.Option("--data", metavar="DIR", help="Where named sets are kept, as for `data get --to`.")
@@ -102,7 +103,8 @@ def command(
         _refuse({**reading, **parts}, f"{sources[0]} is read as the catalogue says, so {{}} does not apply to it")
         made = _named(sources[0], changes, data, lenient)
     else:
-        made = _own(sources, changes, {**reading, "lenient": lenient}, parts)
+        with working(f"preparing {', '.join(sources)} …"):
+            made = _own(sources, changes, {**reading, "lenient": lenient}, parts)
     folder = save_split(made, out)
     if json:
         show_json({"folder": folder, **made.manifest})
@@ -122,7 +124,8 @@ def _named(name: str, changes: Mapping[str, Any], data: Path | None, lenient: bo
     recipe = replace(wanted.recipe, **changes)
     with byte_progress() as report:
         folder = obtain(wanted, to=data, report=report)
-    return prepare_named(wanted, folder, recipe, lenient=lenient)
+    with working(f"preparing {name} …"):
+        return prepare_named(wanted, folder, recipe, lenient=lenient)
 
 
 def _own(
@@ -142,8 +145,10 @@ def _own(
         return prepare(read(files, **reading), recipe)
     _refuse(_without(changes, FREE), "files that come split are taken as they are, so {} does not apply to them")
     given: Any = {**_without(parts, ("valid", "test")), **changes}
-    train, test = read(files, **reading), read(parts["test"], **reading)
-    return prepare_given(train, read(parts["valid"], **reading) if "valid" in parts else None, test, **given)
+    train = read(files, **reading)
+    reading = {**reading, "items_offset": train.source["items_offset"]}  # "auto" finds it where all users are
+    valid = read(parts["valid"], **reading) if "valid" in parts else None
+    return prepare_given(train, valid, read(parts["test"], **reading), **given)
 
 
 def _report(made: "Split", folder: Path) -> None:
@@ -167,15 +172,18 @@ def _report(made: "Split", folder: Path) -> None:
 def _remarks(manifest: Mapping[str, Any]) -> None:
     """On stderr: what was skipped, and where the counts are not those of the catalogue."""
     sources = manifest["source"]
-    for source in [sources] if "path" in sources else sources.values():
+    for source in [sources] if "files" in sources else sources.values():
         for reason, found in source.get("skipped", {}).items():
             where = f"first in line {found['first_line']:,} of {found['file']}: {found['example']}"
-            tell(f"skipped {found['rows']:,} rows: {reason} ({where})")
+            tell(f"skipped {found['rows']:,} row{'s' if found['rows'] > 1 else ''}: {reason} ({where})")
+    for name, part in manifest["statistics"]["parts"].items():
+        if not part["interactions"]:
+            warn(f"the {name} part is empty")
     differences = manifest.get("catalogue", {}).get("differs_from_catalogue")
     if differences:
         warn(
-            f"the counts are not those of the catalogue ({', '.join(differences)}), so results will not compare "
-            f"with published ones; see the note in `sahcns data list --json`"
+            f"the counts are not those of the catalogue ({', '.join(differences)}), "
+            "so results do not compare with published ones"
         )
 
 

@@ -1,0 +1,239 @@
+"""`sahcns data prepare`, end to end with real files."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sahcns.data import load_split
+from sahcns.data.readers import FORMATS
+from tests.cli.conftest import Sahcns, refused
+
+HEADER = "uid,sku,stars,at\n"
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """Ten users with ten items each, stars 1 to 5, one row a day from 2013-12-27 on."""
+    rows = (f"u{k // 10},i{k % 10},{k % 5 + 1},{1_388_102_400 + 86_400 * k}\n" for k in range(100))
+    path = tmp_path / "log.csv"
+    path.write_text(HEADER + "".join(rows))
+    return path
+
+
+COLUMNS = ("--user", "uid", "--item", "sku", "--rating", "stars", "--time", "at")
+
+
+def test_the_embedded_set_with_its_own_recipe(sahcns: Sahcns, tmp_path: Path) -> None:
+    done = sahcns("data", "prepare", "ml-latest-small", tmp_path / "films")
+    assert done.code == 0
+    assert done.err == ""
+    rows = [line.split() for line in done.out.splitlines()]
+    assert ["read", "all", "rows", "671", "9,066", "100,004"] in rows
+    assert ["rating", "rating", "≥", "3", "671", "7,939", "82,170"] in rows
+    assert "train 65,736 · valid 8,217 · test 8,217 · density 1.542%" in done.out
+    split = load_split(tmp_path / "films")
+    assert f"fingerprint {split.fingerprint}" in done.out
+    assert split.titles is not None
+    assert split.titles[split.item_ids.encode([1])[0]] == "Toy Story (1995)"
+
+
+def test_json_is_the_manifest(sahcns: Sahcns, tmp_path: Path) -> None:
+    found = sahcns("data", "prepare", "ml-latest-small", tmp_path / "films", "--json").json
+    assert found["folder"] == str(tmp_path / "films")
+    assert found["fingerprint"] == load_split(tmp_path / "films").fingerprint
+    assert found["catalogue"]["name"] == "ml-latest-small"
+    assert found["catalogue"]["differs_from_catalogue"] == []
+    assert found["recipe"]["min_rating"] == 3
+    written = json.loads((tmp_path / "films" / "manifest.json").read_text())
+    assert written["catalogue"] == found["catalogue"]
+
+
+def test_a_named_recipe_can_be_changed(sahcns: Sahcns, tmp_path: Path) -> None:
+    found = sahcns(
+        *("data", "prepare", "ml-latest-small", tmp_path / "dense", "--json"),
+        *("--min-rating", "4", "--core", "10", "--split", "time", "--ratios", "6:2:2"),
+    ).json
+    assert (found["statistics"]["users"], found["statistics"]["items"]) == (606, 1239)
+    assert found["statistics"]["interactions"] == 38_495
+    assert found["statistics"]["parts"]["test"]["interactions"] == 7_699
+    assert "differs_from_catalogue" not in found["catalogue"]
+
+
+def test_your_own_file_with_every_filter(sahcns: Sahcns, log: Path, tmp_path: Path) -> None:
+    found = sahcns(
+        *("data", "prepare", log, tmp_path / "out", *COLUMNS, "--json"),
+        *("--min-rating", "2", "--years", "2014", "--duplicates", "last", "--core", "2"),
+        *("--split", "time", "--ratios", "8:1:1"),
+    ).json
+    assert [(step["step"], step["rows"]) for step in found["steps"]] == [
+        ("read", 100),
+        ("rating", 80),
+        ("window", 76),
+        ("duplicates", 76),
+        ("k-core", 76),
+        ("split", 76),
+    ]
+    assert found["recipe"]["years"] == [2014, 2014]
+    assert {name: part["interactions"] for name, part in found["statistics"]["parts"].items()} == {
+        "train": 60,
+        "valid": 8,
+        "test": 8,
+    }
+
+
+def test_the_seed_decides_a_random_split(sahcns: Sahcns, log: Path, tmp_path: Path) -> None:
+    def fingerprint(seed: str) -> str:
+        done = sahcns("data", "prepare", log, tmp_path / "out", *COLUMNS, "--seed", seed, "--json")
+        return str(done.json["fingerprint"])
+
+    assert fingerprint("1") == fingerprint("1") != fingerprint("2")
+
+
+def test_several_files_are_read_as_one(sahcns: Sahcns, log: Path, tmp_path: Path) -> None:
+    lines = log.read_text().splitlines(keepends=True)
+    (tmp_path / "a.csv").write_text("".join(lines[:51]))
+    (tmp_path / "b.csv").write_text(HEADER + "".join(lines[51:]))
+    parts = sahcns("data", "prepare", tmp_path / "a.csv", tmp_path / "b.csv", tmp_path / "ab", *COLUMNS, "--json")
+    whole = sahcns("data", "prepare", log, tmp_path / "whole", *COLUMNS, "--json")
+    assert parts.json["fingerprint"] == whole.json["fingerprint"]
+
+
+def test_a_tab_on_the_command_line(sahcns: Sahcns, tmp_path: Path) -> None:
+    (tmp_path / "log.txt").write_text("".join(f"u {k}\ti {k}\n" for k in range(20)))
+    done = sahcns(
+        "data", "prepare", tmp_path / "log.txt", tmp_path / "out", "--delimiter", "\\t", "--no-header", "--json"
+    )
+    assert done.json["statistics"]["users"] == 20
+    assert load_split(tmp_path / "out").user_ids[0] == "u 0"
+
+
+def test_given_files_with_an_offset(sahcns: Sahcns, tmp_path: Path) -> None:
+    train, valid, test = (tmp_path / f"{name}.txt" for name in ("train", "valid", "test"))
+    train.write_text("0 3\n0 4\n1 3\n2 5\n")
+    valid.write_text("1 4\n")
+    test.write_text("2 3\n")
+    done = sahcns(
+        *("data", "prepare", train, tmp_path / "out", "--valid", valid, "--test", test),
+        *("--format", "pairs", "--items-offset", "auto"),
+    )
+    assert done.code == 0, done.err
+    split = load_split(tmp_path / "out")
+    assert split.item_ids.decode(range(split.n_items)) == [0, 1, 2]
+    assert [len(part) for part in split.parts().values()] == [4, 1, 1]
+
+
+def test_without_a_validation_file_some_training_rows_become_one(sahcns: Sahcns, tmp_path: Path) -> None:
+    (tmp_path / "train.txt").write_text("".join(f"{user} " + " ".join(map(str, range(10))) + "\n" for user in range(5)))
+    (tmp_path / "test.txt").write_text("0 10\n1 10\n")
+    common = ("data", "prepare", tmp_path / "train.txt", tmp_path / "out", "--test", tmp_path / "test.txt", "--json")
+    assert "never in training" in refused(sahcns(*common))
+    found = sahcns(*common, "--unseen", "keep", "--holdout", "0.2").json
+    assert {name: part["interactions"] for name, part in found["statistics"]["parts"].items()} == {
+        "train": 40,
+        "valid": 10,
+        "test": 2,
+    }
+
+
+def test_a_pair_in_two_files(sahcns: Sahcns, tmp_path: Path) -> None:
+    (tmp_path / "train.txt").write_text("0 1\n0 2\n1 1\n1 2\n")
+    (tmp_path / "test.txt").write_text("0 1\n1 2\n")
+    common = ("data", "prepare", tmp_path / "train.txt", tmp_path / "out", "--test", tmp_path / "test.txt")
+    assert "overlap='drop'" in refused(sahcns(*common, "--format", "pairs"))
+
+
+def test_lenient_tells_what_it_skipped(sahcns: Sahcns, log: Path, tmp_path: Path) -> None:
+    with log.open("a") as file:
+        file.write("u1,i1\nu1,i2,five,1388102400\nu1,i3,six,1388102400\n")
+    sentence = refused(sahcns("data", "prepare", log, tmp_path / "out", *COLUMNS))
+    assert f"{log}, line 102: 2 fields" in sentence
+    assert not (tmp_path / "out").exists()
+    done = sahcns("data", "prepare", log, tmp_path / "out", *COLUMNS, "--lenient")
+    assert done.code == 0
+    assert "skipped 1 row: " in done.err
+    assert f"first in line 102 of {log}" in done.err
+    assert "skipped 2 rows: " in done.err
+    assert "'five'" in done.err
+    found = sahcns("data", "prepare", log, tmp_path / "out", *COLUMNS, "--lenient", "--json").json
+    assert (found["source"]["rows_read"], found["source"]["rows_skipped"]) == (103, 3)
+
+
+def test_other_counts_than_the_catalogue_are_a_warning(sahcns: Sahcns, cache: Path, tmp_path: Path) -> None:
+    (cache / "gowalla").mkdir(parents=True)
+    (cache / "gowalla" / "train.txt").write_text("0 1 2 3\n1 1 2\n2\n")
+    (cache / "gowalla" / "test.txt").write_text("0 4\n1 3\n")
+    done = sahcns("data", "prepare", "gowalla", tmp_path / "out")
+    assert done.code == 0
+    assert "warning: the counts are not those of the catalogue (interactions 7 instead of 1,027,370, " in done.err
+    assert "warning: the valid part is empty" in done.err
+    assert load_split(tmp_path / "out").n_items == 4
+
+
+def test_a_set_kept_elsewhere(sahcns: Sahcns, tmp_path: Path) -> None:
+    sahcns("data", "get", "ml-latest-small", "--to", tmp_path / "sets")
+    found = sahcns("data", "prepare", "ml-latest-small", tmp_path / "out", "--data", tmp_path / "sets", "--json").json
+    assert found["source"]["files"][0]["path"] == str(tmp_path / "sets" / "ml-latest-small" / "ratings.csv.gz")
+
+
+def test_a_set_that_is_not_here_and_cannot_be_had(sahcns: Sahcns, cache: Path, tmp_path: Path) -> None:
+    sentence = refused(sahcns("data", "prepare", "ml-100k", tmp_path / "out"))
+    assert f"put it at {cache / 'ml-100k' / 'ml-100k.zip'}" in sentence
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["ml-latst-small", "OUT"], "'ml-latst-small' is neither a file nor a set of the catalogue; did you mean"),
+        (["LOGS.csv", "OUT"], "does not exist; did you mean log.csv?"),
+        (["LOG", "OUT", "--user", "udi"], "has no column 'udi'"),
+        (["LOG", "OUT", "--years", "14-18"], "--years '14-18' must be a year or two with a hyphen between"),
+        (["LOG", "OUT", "--years", "2018-2014"], "years=(2018, 2014) must be two calendar years"),
+        (["LOG", "OUT", "--ratios", "8:1"], "ratios=(8.0, 1.0) must be three numbers"),
+        (["LOG", "OUT", "--ratios", "most"], "--ratios 'most' must be three numbers with colons between"),
+        (["LOG", "OUT", "--split", "chance"], "split='chance' must be one of"),
+        (["LOG", "OUT", "--duplicates", "all"], "duplicates='all' must be one of"),
+        (["LOG", "OUT", "--core", "-1"], "core=-1 must be a whole number"),
+        (["LOG", "OUT", "--core", "ten"], "invalid value for '--core'"),
+        (["LOG", "OUT", "--core", "50"], "nothing is left"),
+        (["LOG", "OUT", "--format", "cvs"], "format is 'cvs'; did you mean 'csv'?"),
+        (["LOG", "OUT", "--valid", "LOG"], "--valid goes with --test"),
+        (["LOG", "OUT", "--holdout", "0.1"], "--holdout goes with --test"),
+        (["LOG", "OUT", "--test", "LOG", "--core", "2"], "so --core does not apply to them"),
+        (["LOG", "OUT", "--test", "LOG", "--holdout", "2"], "holdout=2.0 must be between 0 and 1"),
+        (["ml-latest-small", "OUT", "--user", "u"], "ml-latest-small is read as the catalogue says, so --user"),
+        (["ml-latest-small", "OUT", "--min-rating", "9"], "so lower min_rating"),
+        (["gowalla", "OUT", "--years", "2014"], "gowalla comes split, so --years does not apply to it"),
+        (["LOG", "LOG"], "is a file, not a folder"),
+        (["LOG"], "missing argument"),
+        (["LOG", "OUT", "--min-ratng", "3"], "did you mean '--min-rating'?"),
+    ],
+)
+def test_every_mistake_is_one_sentence_and_writes_nothing(
+    sahcns: Sahcns, log: Path, tmp_path: Path, arguments: list[str], sentence: str
+) -> None:
+    named = {"LOG": log, "OUT": tmp_path / "out", "LOGS.csv": tmp_path / "logs.csv"}
+    columns = COLUMNS if arguments[0] == "LOG" and "--user" not in arguments else ()
+    done = sahcns("data", "prepare", *(named.get(word, word) for word in arguments), *columns)
+    assert sentence in refused(done)
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_help_names_every_format(sahcns: Sahcns) -> None:
+    shown = sahcns("data", "prepare", "--help").out
+    assert all(name in shown for name in FORMATS)
+
+
+def test_preparing_needs_no_torch(tmp_path: Path) -> None:
+    code = (
+        "import sys\nfrom sahcns.cli import main\n"
+        f"try:\n    main(['data', 'prepare', 'ml-latest-small', {str(tmp_path / 'out')!r}])\n"
+        "except SystemExit as done:\n    assert done.code == 0\n"
+        f"try:\n    main(['data', 'stats', {str(tmp_path / 'out')!r}])\n"
+        "except SystemExit as done:\n    assert done.code == 0\n"
+        "assert not {'torch', 'scipy', 'pandas', 'pyarrow', 'matplotlib'} & set(sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
