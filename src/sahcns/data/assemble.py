@@ -29,22 +29,31 @@ class Steps:
     source: str
     done: list[dict[str, Any]] = field(default_factory=list)
 
-    def record(self, step: str, rule: str, rows: Rows, remedy: str = "") -> None:
-        """Counts after a step; a step that left nothing is an error that names it, the counts before and `remedy`."""
+    def record(self, step: str, rule: str, rows: Rows, remedy: str = "", counts: tuple[int, int] | None = None) -> None:
+        """Counts after a step; a step that left nothing is an error that names it, the counts before and `remedy`.
+
+        counts   users and items that are left, where the step knows them without looking at the rows
+        """
         before = self.done[-1] if self.done else None
         if not len(rows):
             if before is None:
                 raise DataError(f"{self.source} has no rows; there is nothing to prepare")
-            counts = f"{before['rows']:,} rows of {before['users']:,} users and {before['items']:,} items"
+            met = f"{before['rows']:,} rows of {before['users']:,} users and {before['items']:,} items"
             raise DataError(
-                f"nothing is left of {self.source} after the {step} step ({rule}), which met {counts}; {remedy}"
+                f"nothing is left of {self.source} after the {step} step ({rule}), which met {met}; {remedy}"
             )
         if before is not None and before["rows"] == len(rows):
-            users, items = before["users"], before["items"]
-        else:
-            users = int(np.count_nonzero(degrees(rows.users, self.n_users)))
-            items = int(np.count_nonzero(degrees(rows.items, self.n_items)))
+            counts = before["users"], before["items"]
+        users, items = counts or (
+            int(np.count_nonzero(degrees(rows.users, self.n_users))),
+            int(np.count_nonzero(degrees(rows.items, self.n_items))),
+        )
         self.done.append({"step": step, "rule": rule, "users": users, "items": items, "rows": len(rows)})
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """Users and items after the last step."""
+        return self.done[-1]["users"], self.done[-1]["items"]
 
 
 def assemble(
@@ -64,18 +73,16 @@ def assemble(
     total = len(rows)
     rows, labels = _each_pair_once(rows, labels)
     repeats = total - len(rows)
-    unseen, out = refuse_unseen(rows, labels, user_ids, item_ids, recipe.unseen, part_names)
-    if recipe.unseen == "drop":
+    rows, user_ids, item_ids, titles = dense(rows, user_ids, item_ids, titles)
+    unseen, out = find_unseen(rows, labels, user_ids, item_ids, recipe.unseen, part_names)
+    if recipe.unseen == "drop" and out is not None:
         rows, labels = rows.keep(~out), labels[~out]
-    steps.record("split", rule, rows)
-    steps.done[-1]["repeated_pairs_dropped"] = repeats
-    steps.done[-1]["unseen_in_training"] = unseen
+        rows, user_ids, item_ids, titles = dense(rows, user_ids, item_ids, titles)
+    steps.record("split", rule, rows, counts=(len(user_ids), len(item_ids)))
+    steps.done[-1] |= {"repeated_pairs_dropped": repeats, "unseen_in_training": unseen}
 
-    users, user_ids, _ = _dense(rows.users, user_ids)
-    items, item_ids, kept_items = _dense(rows.items, item_ids)
-    if titles is not None and len(titles) != len(item_ids):
-        titles = titles.take(kept_items)
-    train, valid, test = (Pairs(users[labels == part], items[labels == part]) for part in range(len(PARTS)))
+    masks = (labels == part for part in range(len(PARTS)))
+    train, valid, test = (Pairs(rows.users[mask], rows.items[mask]) for mask in masks)
     manifest: dict[str, Any] = {"format": FORMAT, "format_version": FORMAT_VERSION, "sahcns_version": __version__}
     split = Split(train, valid, test, user_ids=user_ids, item_ids=item_ids, titles=titles, manifest=manifest)
     manifest |= {
@@ -96,22 +103,22 @@ def _each_pair_once(rows: Rows, labels: Labels) -> tuple[Rows, Labels]:
     return rows.keep(starts), np.minimum.reduceat(labels, np.flatnonzero(starts))
 
 
-def refuse_unseen(
+def find_unseen(
     rows: Rows, labels: Labels, user_ids: IdMap, item_ids: IdMap, rule: Unseen, part_names: Sequence[str]
-) -> tuple[dict[str, Any], Mask]:
-    """Counts and places of valid and test rows whose user or item never trains; under rule "error" the first raises."""
+) -> tuple[dict[str, Any], Mask | None]:
+    """Counts and places of valid and test rows whose user or item never trains; under rule "error" the first raises.
+
+    Every user and item of the maps has a row.
+    """
     train = labels == TRAIN
     new_users = degrees(rows.users[train], len(user_ids)) == 0
     new_items = degrees(rows.items[train], len(item_ids)) == 0
-    by_user, by_item = new_users[rows.users], new_items[rows.items]
-    out = by_user | by_item
-    counts = {
-        "users": len(np.unique(rows.users[by_user])),
-        "items": len(np.unique(rows.items[by_item])),
-        "valid_rows": int(np.count_nonzero(labels[out] == VALID)),
-        "test_rows": int(np.count_nonzero(labels[out] == TEST)),
-    }
-    if rule == "error" and out.any():
+    counts = {"users": int(np.count_nonzero(new_users)), "items": int(np.count_nonzero(new_items))}
+    if not counts["users"] and not counts["items"]:
+        return {"rule": rule, **counts, "valid_rows": 0, "test_rows": 0}, None
+    by_user = new_users[rows.users]
+    out = by_user | new_items[rows.items]
+    if rule == "error":
         at = int(np.argmax(out))
         who = f"user {user_ids[int(rows.users[at])]!r}" if by_user[at] else f"item {item_ids[int(rows.items[at])]!r}"
         raise DataError(
@@ -119,14 +126,27 @@ def refuse_unseen(
             f"{counts['users']:,} such users and {counts['items']:,} such items; give them training rows, or choose "
             "unseen='keep' to rank them all the same or unseen='drop' to leave their rows out"
         )
-    return {"rule": rule, **counts}, out
+    held_out = np.bincount(labels[out], minlength=len(PARTS))
+    return {"rule": rule, **counts, "valid_rows": int(held_out[VALID]), "test_rows": int(held_out[TEST])}, out
 
 
-def _dense(column: Int32, ids: IdMap) -> tuple[Int32, IdMap, Int32]:
-    """Positions without gaps, the map of the ids that are left, and which those were."""
-    used = np.flatnonzero(degrees(column, len(ids))).astype(np.int32)
-    if len(used) == len(ids):
-        return column, ids, used
-    position = np.zeros(len(ids), np.int32)
-    position[used] = np.arange(len(used), dtype=np.int32)
-    return position[column], ids.take(used), used
+def dense(
+    rows: Rows, user_ids: IdMap, item_ids: IdMap, titles: Texts | None
+) -> tuple[Rows, IdMap, IdMap, Texts | None]:
+    """Positions without gaps over the users and items that have a row."""
+    users, used_users = _without_gaps(rows.users, len(user_ids))
+    items, used_items = _without_gaps(rows.items, len(item_ids))
+    if used_users is not None:
+        user_ids = user_ids.take(used_users)
+    if used_items is not None:
+        item_ids, titles = item_ids.take(used_items), None if titles is None else titles.take(used_items)
+    return Rows(users, items), user_ids, item_ids, titles
+
+
+def _without_gaps(column: Int32, size: int) -> tuple[Int32, Int32 | None]:
+    """The column over the positions in use, and which those were; None if all of them."""
+    used = degrees(column, size) > 0
+    if used.all():
+        return column, None
+    place = np.cumsum(used, dtype=np.int32) - np.int32(1)
+    return place.take(column), np.flatnonzero(used).astype(np.int32)

@@ -16,20 +16,48 @@ def degrees(column: Int32, size: int) -> Int64:
     return total
 
 
-def k_core(users: Int32, items: Int32, k: int, n_users: int, n_items: int) -> tuple[Mask, Mask]:
-    """Users [n_users] and items [n_items] of the k-core: the largest set in which each has k rows or more.
+def k_core(users: Int32, items: Int32, k: int, n_users: int, n_items: int) -> Mask:
+    """Rows [E] of the k-core: the largest set of rows in which each user and each item has k or more.
 
-    Dropping a user takes rows from items, which may then fall below k, and so on; every round drops all that are below
-    and counts the lost rows only. The core is unique, so the order of dropping does not matter. Repeated pairs count
-    as often as they occur.
+    Dropping a user takes rows from items, which may then fall below k, and so on; every round drops all that are below.
+    The core is unique, so the order of dropping does not matter. Repeated pairs count as often as they occur.
+
+    Rows come sorted by user, so a user's rows are a range; an item's are a range of `by_item`. A round looks only at
+    the rows it drops: however many rounds there are, each row is looked at twice.
     """
+    stays = np.ones(len(users), np.bool_)
     user_degrees, item_degrees = degrees(users, n_users), degrees(items, n_items)
+    user_ends, item_ends = np.cumsum(user_degrees), np.cumsum(item_degrees)
+    user_sizes, item_sizes = user_degrees.copy(), item_degrees.copy()
+    by_item = _order(items)
     while True:
-        low_users, low_items = user_degrees < k, item_degrees < k
-        low = low_users[users] | low_items[items]
-        if not low.any():
-            return ~low_users, ~low_items
-        user_degrees -= degrees(users[low], n_users)
-        item_degrees -= degrees(items[low], n_items)
-        stay = ~low
-        users, items = users[stay], items[stay]
+        low_users = np.flatnonzero((user_degrees < k) & (user_degrees > 0))
+        low_items = np.flatnonzero((item_degrees < k) & (item_degrees > 0))
+        if not len(low_users) and not len(low_items):
+            return stays
+        for rows in (
+            _ranges(user_ends[low_users], user_sizes[low_users]),
+            by_item[_ranges(item_ends[low_items], item_sizes[low_items])],
+        ):
+            gone = rows[stays[rows]]
+            stays[gone] = False
+            user_degrees -= np.bincount(users[gone], minlength=n_users)
+            item_degrees -= np.bincount(items[gone], minlength=n_items)
+
+
+def _order(column: Int32) -> Int32:
+    """Row numbers sorted by the column's values."""
+    keys = column.astype(np.uint64)
+    keys <<= np.uint64(32)
+    for part in chunks(len(column)):
+        keys[part] |= np.arange(part.start, part.stop, dtype=np.uint64)
+    keys.sort()
+    order = np.empty(len(column), np.int32)
+    for part in chunks(len(column)):
+        order[part] = keys[part] & np.uint64(0xFFFFFFFF)
+    return order
+
+
+def _ranges(ends: Int64, sizes: Int64) -> Int64:
+    """`ends[0] - sizes[0] … ends[0] - 1`, then the same for the next."""
+    return np.repeat(ends - np.cumsum(sizes), sizes) + np.arange(sizes.sum())

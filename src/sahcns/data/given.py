@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from sahcns.data.assemble import Steps, assemble, refuse_unseen
+from sahcns.data.assemble import Steps, assemble, find_unseen
 from sahcns.data.filters import Int32, Rows, pair_starts, sort_pairs
 from sahcns.data.ids import IdMap, Texts
 from sahcns.data.interactions import Interactions
@@ -56,11 +56,11 @@ def prepare_given(
     )
     steps.record("read", " + ".join(f"{len(part):,} {PARTS[label]}" for label, part in files), rows)
     rows, labels = _each_pair_once(rows, user_ids, item_ids, overlap, names)
-    steps.record("duplicates", "each pair once, in the first of train, valid, test", rows)
+    steps.record("duplicates", "each pair once, in the first of train, valid, test", rows, counts=steps.counts)
 
     rule = "given files"
     if valid is None:
-        refuse_unseen(rows, labels, user_ids, item_ids, unseen, names)
+        find_unseen(rows, labels, user_ids, item_ids, unseen, names)  # what the files lack, before rows are moved
         recipe = replace(recipe, ratios=(1 - holdout, holdout, 0), unseen="drop" if unseen == "drop" else "keep")
         labels[labels == TRAIN] = assign(rows.keep(labels == TRAIN), replace(recipe, split="random-user"))
         rule += f", with {holdout:g} of each user's training rows held out for validation, seed {seed}"

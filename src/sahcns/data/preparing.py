@@ -61,12 +61,13 @@ def prepare(interactions: Interactions, recipe: Recipe) -> Split:
         rows = Rows(rows.users, rows.items, time_order(times))
     rows = sort_pairs(rows)
     rows = rows.keep(distinct(rows, recipe.duplicates))
-    steps.record("duplicates", "off" if recipe.duplicates == "none" else f"keep {recipe.duplicates}", rows)
+    rule = "off" if recipe.duplicates == "none" else f"keep {recipe.duplicates}"
+    steps.record("duplicates", rule, rows, counts=steps.counts)  # one row of each pair stays, so nobody is lost
 
     rule = "off"
     if recipe.core > 1:
-        users, items = k_core(rows.users, rows.items, recipe.core, steps.n_users, steps.n_items)
-        rows, rule = rows.keep(users[rows.users] & items[rows.items]), f"{recipe.core}-core"
+        rows = rows.keep(k_core(rows.users, rows.items, recipe.core, steps.n_users, steps.n_items))
+        rule = f"{recipe.core}-core"
     steps.record("k-core", rule, rows, "lower core, or loosen the steps before it")
 
     return finish(rows, assign(rows, recipe))
