@@ -1,5 +1,6 @@
 """Named sets from their files to a split."""
 
+import json
 import os
 from pathlib import Path
 
@@ -44,6 +45,31 @@ def test_a_set_without_validation_gets_one_from_training_and_keeps_its_test(tmp_
     again = prepare_named(CATALOGUE["gowalla"], tmp_path, Recipe(split="given", seed=1))
     assert again.fingerprint != split.fingerprint
     assert again.test.items.tolist() == split.test.items.tolist()
+
+
+def test_yelp_keeps_its_years_counts_rows_for_the_core_and_tells_the_difference(tmp_path: Path) -> None:
+    def review(user: int, business: int, year: int) -> str:
+        date = f"{year}-06-0{user % 9 + 1} 12:00:00"
+        row = {
+            "review_id": f"r{user}",
+            "user_id": f"u{user}",
+            "business_id": f"b{business}",
+            "stars": 4.0,
+            "date": date,
+        }
+        return json.dumps(row) + "\n"
+
+    core = [review(user, business, 2015 + business % 4) for user in range(10) for business in range(9)]
+    twice = [review(user, 0, 2018) for user in range(10)]  # the tenth row of each user, and b0's second ten
+    lone = [review(10, business, 2016) for business in range(9)]  # nine rows only, so u10 goes
+    late = [review(user, 99, 2019) for user in range(10)]
+    (tmp_path / "yelp_academic_dataset_review.json").write_text("".join(core + twice + lone + late))
+    split = prepare_named(CATALOGUE["yelp"], tmp_path)
+    assert (split.n_users, split.n_items) == (10, 9)
+    assert counts(split).interactions == 90
+    about = split.manifest["catalogue"]
+    assert isinstance(about, dict)
+    assert about["differs_from_catalogue"][0] == "interactions 90 instead of 468,033"
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

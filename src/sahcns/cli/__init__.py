@@ -9,15 +9,22 @@ from collections.abc import Sequence
 
 from sahcns.cli.group import Entry, run
 
-COMMANDS = (Entry("data", "sahcns.cli.data", "List, get, prepare and inspect data sets."),)
+COMMANDS = (
+    Entry("data", "sahcns.cli.data", "List, get, prepare and inspect data sets."),
+    Entry("train", "sahcns.cli.train", "Train a recommender and store it."),
+    Entry("evaluate", "sahcns.cli.evaluate", "Rank a stored model again, by any metric."),
+    Entry("recommend", "sahcns.cli.recommend", "The best items for users, or items like another."),
+    Entry("samplers", "sahcns.cli.samplers", "The samplers there are, with their arguments."),
+    Entry("backbones", "sahcns.cli.backbones", "The backbones there are, with their arguments."),
+)
 
 HELP = """Graph recommenders on implicit feedback, with the negative sampler as a first-class part.
 
 Every command explains itself with --help, prints its result on stdout and all else on stderr, and knows --json.
 
-Examples: sahcns data list
-          sahcns data prepare ml-latest-small films
-          sahcns data stats films"""
+Examples: sahcns data prepare ml-latest-small films
+          sahcns train films --sampler sahc --out runs/sahc
+          sahcns recommend runs/sahc --user 17"""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

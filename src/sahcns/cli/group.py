@@ -14,7 +14,7 @@ from typer.core import TyperCommand, TyperGroup
 from sahcns.cli.console import complain
 from sahcns.errors import SahcnsError, SettingError, nearest
 
-# typer brings click along, since 0.16 inside itself; its error class is reached without naming where it lives
+# click's error class, reached through typer, which brings click along beside itself or, in newer versions, inside
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}

@@ -1,0 +1,97 @@
+"""`sahcns evaluate`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sahcns.cli.console import Json, show, show_json, table, tell
+from sahcns.errors import DataError, SettingError
+
+if TYPE_CHECKING:
+    from sahcns.data import Split
+    from sahcns.serving import Recommender
+
+COUNTED = ("popularity", "bias", "gini")  # not shares, so not shown in percent
+
+
+def command(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A folder from `sahcns train`.")],
+    data: Annotated[
+        Path | None, typer.Option("--data", metavar="DIR", help="The prepared folder, where it is not where it was.")
+    ] = None,
+    part: Annotated[str, typer.Option(metavar="PART", help="Rank against test or valid.")] = "test",
+    mask: Annotated[
+        str | None, typer.Option(metavar="WHICH", help="Left out of the ranking: train, train+valid or none.")
+    ] = None,
+    k: Annotated[str, typer.Option("--k", "-k", metavar="K,…", help="Cut-offs.")] = "10,20",
+    metrics: Annotated[
+        str | None, typer.Option(metavar="NAME,…", help="Metrics (all): recall, ndcg, precision, hit, mrr, map, …")
+    ] = None,
+    device: Annotated[str, typer.Option(metavar="NAME", help="auto, cpu or cuda.")] = "auto",
+    json: Json = False,
+) -> None:
+    """Rank a stored model again: any cut-off, any metric, over all items.
+
+    The data must be that of the run, which its fingerprint decides. Without its folder the pairs kept with the model
+    are used. --mask is that of training unless told.
+
+    Examples: sahcns evaluate runs/sahc
+              sahcns evaluate runs/sahc --part valid -k 5,50 --metrics recall,ndcg
+    """
+    from sahcns.ranking import METRICS, Truth, evaluate
+    from sahcns.serving import Recommender
+    from sahcns.training.fit import pick_device
+
+    ks = _numbers(k)
+    names = [name.strip() for name in metrics.split(",")] if metrics else list(METRICS)
+    where = pick_device(device)
+    model = Recommender.load(run)
+    split, source = data_of(model, data)
+    masked: Any = mask or (model.record["protocol"]["mask"] if part == "test" else "train")
+    asked: Any = part
+    truth = Truth.of(split, asked, masked, where)
+    users, items = model.user_vectors.to(where), model.item_vectors.to(where)
+    values = evaluate(users, items, truth, ks, names)
+    if json:
+        about = {"run": run.resolve(), "data": source, "fingerprint": split.fingerprint}
+        show_json({**about, "part": part, "mask": masked, "users": len(truth), "metrics": values})
+        return
+    rows = table("metric", *(f">@{cut}" for cut in ks), "what it is")
+    for name in names:
+        shown = (_shown(name, values[f"{name}@{cut}"]) for cut in ks)
+        rows.add_row(name, *shown, METRICS[name].definition)
+    show(rows, "", f"{part} part, {len(truth):,} users, {masked} items left out of the ranking; % are means over users")
+
+
+def data_of(model: "Recommender", given: Path | None) -> "tuple[Split, Path | None]":
+    """The run's split and its folder: the one given, the one remembered, or (None) the pairs kept with the model."""
+    from sahcns.data import load_split
+
+    about = model.record["data"]
+    folder = given or (Path(about["folder"]) if "folder" in about else None)
+    if folder is None or (given is None and not folder.exists()):
+        tell(f"the data folder {folder or ''} is not here; ranked against the pairs kept with the model")
+        return model.split(), None
+    split = load_split(folder)
+    if split.fingerprint != about["fingerprint"]:
+        remedy = "give the run's own data" if given else "give the run's own data with --data"
+        raise DataError(
+            f"{folder} holds other data (fingerprint {split.fingerprint[:12]}…) than the run was trained on "
+            f"({about['fingerprint'][:12]}…), so its numbers would mean nothing; {remedy}"
+        )
+    return split, folder.resolve()
+
+
+def _numbers(text: str) -> list[int]:
+    try:
+        found = [int(number) for number in text.split(",")]
+    except ValueError:
+        found = [0]
+    if min(found) < 1:
+        raise SettingError(f"-k {text!r} must be whole numbers, 1 or more, with commas between, such as 5,10,20")
+    return sorted(set(found))
+
+
+def _shown(name: str, value: float) -> str:
+    return f"{value:,.3f}" if name in COUNTED else f"{value:.2%}"

@@ -1,0 +1,73 @@
+"""The manual of samplers and backbones, from their own files: idea, arguments, and the whole text for one of them."""
+
+import dataclasses
+import inspect
+import sys
+from typing import TYPE_CHECKING, Any
+
+from sahcns.cli.console import show, show_json, table
+from sahcns.settings import Configured, class_named, named
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+def print_manual(base: type[Configured], name: str | None, json: bool) -> None:
+    """All that is named below `base`, or one of them with its equations."""
+    kinds = [class_named(base, name)] if name else list(named(base).values())
+    if json:
+        described = [describe(kind) for kind in kinds]
+        show_json(described[0] if name else described)
+        return
+    if name:
+        show(text_of(kinds[0]), "")
+    show(_table(kinds, ideas=name is None))
+
+
+def describe(kind: type[Configured]) -> dict[str, Any]:
+    """One class as plain data."""
+    defaults = {entry.name: entry.default for entry in dataclasses.fields(kind)}
+    settings = [{**entry, "default": defaults[entry["name"]]} for entry in kind.settings()]
+    return {"name": kind.name, "idea": idea(kind), "defined": kind.__module__, "arguments": settings}
+
+
+def idea(kind: type[Configured]) -> str:
+    """One line: that of the file for the method that the file is about, that of the class for a variant of it."""
+    module = sys.modules[kind.__module__]
+    about = next(other for other in vars(module).values() if _named_in(other, module.__name__))
+    text = module.__doc__ if about is kind and module.__name__.startswith("sahcns.") else _docstring(kind)
+    return (text or "").strip().split("\n\n")[0].replace("\n", " ").rstrip(".")
+
+
+def text_of(kind: type[Configured]) -> str:
+    """Citation and equations, as they stand at the head of the file, and what the class itself says."""
+    module = inspect.getdoc(sys.modules[kind.__module__]) or ""
+    own = _docstring(kind)
+    return "\n\n".join(part for part in (module, f"{kind.name}: {own}" if own else kind.name) if part)
+
+
+def _named_in(value: object, module: str) -> bool:
+    return (
+        isinstance(value, type)
+        and issubclass(value, Configured)
+        and value.__module__ == module
+        and bool(value.__dict__.get("name"))
+    )
+
+
+def _docstring(kind: type[Configured]) -> str:
+    """The class's own docstring; what dataclass makes up in its absence is none."""
+    text = inspect.cleandoc(kind.__doc__ or "")
+    return "" if text.startswith(f"{kind.__name__}(") else text
+
+
+def _table(kinds: list[type[Configured]], ideas: bool) -> "Table":
+    rows = table("name", "default", "allowed", "meaning")
+    for kind in kinds:
+        if ideas:
+            rows.add_row(kind.name, "", "", idea(kind), style="bold")
+        for entry in kind.settings():
+            rows.add_row("  " * ideas + entry["name"], entry["default"], entry["allowed"], entry["meaning"])
+        if ideas and kind is not kinds[-1]:
+            rows.add_row()
+    return rows

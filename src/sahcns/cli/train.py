@@ -1,0 +1,160 @@
+"""`sahcns train`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sahcns.cli.console import Json, err, show, show_json, table, tell
+from sahcns.cli.importing import Imports
+from sahcns.errors import SettingError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from sahcns.training.record import Record
+
+STOPPED = {
+    "patience": "validation did not improve any more",
+    "epochs": "all epochs were run",
+    "interrupted": "stopped by Ctrl-C, the best epoch so far is kept",
+}
+
+
+def _protocol(help: str, metavar: str, *names: str) -> Any:
+    return typer.Option(*names, help=help, metavar=metavar, rich_help_panel="Protocol", show_default=False)
+
+
+def command(
+    data: Annotated[
+        str | None, typer.Argument(metavar="DIR", help="A prepared folder, or ml-latest-small, which ships inside.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", metavar="RUN", help="The folder for the trained model.")] = None,
+    backbone: Annotated[str | None, typer.Option(metavar="NAME", help="See `sahcns backbones` (lightgcn).")] = None,
+    sampler: Annotated[str | None, typer.Option(metavar="NAME", help="See `sahcns samplers` (sahc).")] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Set the sampler's NAME, or backbone.NAME. Repeat for more."),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(metavar="NUMBER", min=0, help="Of the start, order and pools (0).")
+    ] = None,
+    device: Annotated[str | None, typer.Option(metavar="NAME", help="auto, cpu, cuda or cuda:1 (auto).")] = None,
+    kernels: Annotated[
+        str | None, typer.Option(metavar="NAME", help="auto, or reference for plain torch (auto).")
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option("--config", metavar="FILE", help="A whole run as TOML or YAML; options override it.")
+    ] = None,
+    imports: Imports = None,
+    epochs: Annotated[int | None, _protocol("Most passes over the training pairs (1000).", "NUMBER")] = None,
+    batch: Annotated[int | None, _protocol("Training pairs in a step (2048).", "NUMBER")] = None,
+    learning_rate: Annotated[float | None, _protocol("Adam's step size (0.001).", "NUMBER")] = None,
+    l2: Annotated[float | None, _protocol("Strength of L2 on a batch's layer-0 rows (0.0001).", "NUMBER")] = None,
+    l2_on: Annotated[str | None, _protocol("The negative's row that L2 sees: mixed or real (mixed).", "WHICH")] = None,
+    evaluate_every: Annotated[int | None, _protocol("Epochs between looks at validation (5).", "NUMBER")] = None,
+    patience: Annotated[int | None, _protocol("Looks without a new best before it stops (10).", "NUMBER")] = None,
+    monitor: Annotated[str | None, _protocol("What picks the epoch on validation (recall@20).", "METRIC")] = None,
+    mask: Annotated[
+        str | None, _protocol("Left out of the test ranking: train or train+valid (train).", "WHICH")
+    ] = None,
+    keep_last: Annotated[
+        bool | None, _protocol("Train on the last, smaller batch too (dropped).", "", "--keep-last/--drop-last")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Train a recommender on a prepared set and store it, with its record, in a folder.
+
+    The epoch is picked on the validation part; test numbers are those of that epoch, and of the last one beside it.
+    Ctrl-C ends training and keeps the best epoch so far. The same seed gives the same result.
+
+    Examples: sahcns train films --sampler sahc --set alpha=0.3 --set pool=20 --out runs/sahc
+              sahcns train films --backbone ngcf --set backbone.dim=32 --sampler dns --out runs/dns
+              sahcns train --config run.toml --seed 1 --out runs/seed1
+              sahcns train films --import my_sampler.py --sampler mine --out runs/mine
+    """
+    from sahcns.cli.dataset import prepared_folder
+    from sahcns.cli.importing import import_files
+    from sahcns.cli.plan import Plan, assigned, read_plan
+    from sahcns.cli.train_progress import train_progress
+
+    assigned_to = assigned(settings or [])
+    protocol_told = {
+        "epochs": epochs,
+        "batch": batch,
+        "learning_rate": learning_rate,
+        "l2": l2,
+        "l2_on": l2_on,
+        "evaluate_every": evaluate_every,
+        "patience": patience,
+        "monitor": monitor,
+        "mask": mask,
+        "drop_last": None if keep_last is None else not keep_last,
+    }
+    plan = Plan(
+        data,
+        out,
+        seed,
+        device,
+        kernels,
+        tuple(imports or ()),
+        backbone,
+        sampler,
+        assigned_to["backbone"],
+        assigned_to["sampler"],
+        {name: value for name, value in protocol_told.items() if value is not None},
+    ).over(read_plan(config) if config else Plan())
+    if plan.data is None:
+        raise SettingError("no data: give a prepared folder, such as `sahcns train films --out runs/first`")
+    if plan.out is None:
+        raise SettingError("no place for the trained model: give one with --out RUN")
+    from sahcns.data import load_split
+    from sahcns.serving.folder import check_place
+    from sahcns.training import fit
+
+    import_files(plan.imports)
+    model, chooser, protocol = plan.build()
+    check_place(plan.out)
+    folder = prepared_folder(plan.data)
+    split = load_split(folder)
+    if err().is_terminal and not json:
+        tell(f"{folder}: {split.n_users:,} users, {split.n_items:,} items, {len(split.train):,} training pairs")
+        tell(f"{model}\n{chooser}")
+    with train_progress(protocol, quiet=json) as told:
+        run = fit(
+            split,
+            model,
+            chooser,
+            protocol=protocol,
+            seed=plan.seed or 0,
+            device=plan.device or "auto",
+            kernels=plan.kernels or "auto",
+            on_epoch=told,
+        )
+    record = run.recommender.record
+    record["data"]["folder"] = str(folder.resolve())
+    if plan.imports:
+        record["imports"] = [str(path.resolve()) for path in plan.imports]
+    saved = run.recommender.save(plan.out)
+    if json:
+        show_json({"run": saved, **{name: value for name, value in record.items() if name != "history"}})
+        return
+    show(
+        results(run.record),
+        "",
+        f"{STOPPED[run.record.stopped]} after {run.record.epochs_run} epochs in {run.record.seconds['total']:.1f} s; "
+        f"ranked with {protocol.mask} items left out",
+        f"saved in {saved}",
+    )
+
+
+def results(record: "Record") -> "Table":
+    """Best and last epoch, validation and test, in percent."""
+    names = [name for name in record.valid["best"] if name.startswith(("recall@", "ndcg@"))]
+    rows = table("", ">epoch", "part", *(f">{name}" for name in names))
+    for reading, epoch in (("best", record.best_epoch), ("last", record.epochs_run - 1)):
+        for part, found in (("valid", record.valid), ("test", record.test)):
+            if reading in found:
+                first = (reading, str(epoch)) if part == "valid" else ("", "")
+                rows.add_row(*first, part, *(f"{100 * found[reading][name]:.2f}" for name in names))
+    return rows
