@@ -13,6 +13,7 @@ The algebra saves the mixed pool: only the T chosen vectors are ever mixed.
 from dataclasses import dataclass
 from typing import ClassVar
 
+from sahcns.errors import SettingError
 from sahcns.rng import Rng
 from sahcns.samplers.base import Sampler
 from sahcns.samplers.matching import Matching
@@ -28,6 +29,13 @@ class MixGCF(Sampler):
 
     beta_low: float = setting(0.0, "smallest share β of the positive", low=0, high=1)
     beta_high: float = setting(1.0, "largest share β of the positive", low=0, high=1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.beta_low > self.beta_high:
+            raise SettingError(
+                f"MixGCF: beta_low={self.beta_low} must not be above beta_high={self.beta_high}; swap them"
+            )
 
     def choose(self, match: Matching, rng: Rng) -> Mixture:
         a = match.a  # [B, N, T]
