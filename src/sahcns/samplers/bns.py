@@ -36,9 +36,13 @@ class BNS(Sampler):
     )
 
     def choose(self, match: Matching, rng: Rng) -> Mixture:
-        info = torch.sigmoid(match.scores - match.positive_score[:, None])  # [B, N] = 1 - σ(y⁺ - s)
-        prior = (match.popularity / match.popularity.sum()).to(info.dtype)[match.candidates]
-        return match.pick(risk(info, prior, self.standing(match), self.lam).argmin(1))
+        return match.pick(self.risks(match).argmin(1))
+
+    def risks(self, match: Matching) -> Tensor:
+        """[B, N]."""
+        info = torch.sigmoid(match.scores - match.positive_score[:, None])  # = 1 - σ(y⁺ - s)
+        prior = match.popularity[match.candidates].to(info.dtype) / match.popularity.sum()
+        return risk(info, prior, self.standing(match), self.lam)
 
     def standing(self, match: Matching) -> Tensor:
         """F [B, N]: the empirical distribution of the user's scores, at each candidate."""
