@@ -44,6 +44,7 @@ class Unseen:
     """
 
     offsets: Tensor  # [n_users+1] first seen item of each user
+    items: Tensor  # [E] seen items, ascending within each user
     keys: Tensor  # [E] user · (total+1) + before, ascending over the whole table
     skipped: Tensor | None  # [E+n_users] weight of the first t seen items of each user (None: t itself)
     cumulative: Tensor | None  # [n_items] running weight over all items (None: item j covers x = j)
@@ -66,10 +67,10 @@ class Unseen:
         keys = users * (total + 1) + (upto - w)[items] - own
         seen = torch.zeros(n_users, dtype=torch.int64, device=items.device).index_add_(0, users, w[items])
         if weights is None:
-            return cls(offsets, keys, None, None, total - seen, total)
+            return cls(offsets, items, keys, None, None, total - seen, total)
         slots = torch.zeros(len(items) + n_users, dtype=torch.int64, device=items.device)
         slots[torch.arange(len(items), device=items.device) + users + 1] = own + w[items]
-        return cls(offsets, keys, slots, upto, total - seen, total)
+        return cls(offsets, items, keys, slots, upto, total - seen, total)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,7 @@
 
     hops(Ã, X, L)             X, ÃX, … Ã^L X               sparse × dense; Ã is symmetric, so backward is the same product
     draw(unseen, users, N)    [B, N] unseen items          exactly uniform, no rejection
-    match(layers, anchor, r)  [B, N, T] layer-wise scores  gather and dot
+    match(layers, …)          [B, N, T] layer-wise scores  gather and dot
     mix(layers, *reads)       [R, T, d] mixtures of rows   gather and combine; backward is one scatter-add for all reads
 
 `layers` is a tuple of T tensors [n, d]; rows count users first, then items. `reference` is the specification in plain

@@ -48,7 +48,7 @@ class _Hops(torch.autograd.Function):
         return None, total, None
 
 
-class _Mix(torch.autograd.Function):
+class Mix(torch.autograd.Function):
     """Gather and combine; backward scatters every read into one buffer for each layer."""
 
     @staticmethod
@@ -81,5 +81,5 @@ class CpuVerbs(ReferenceVerbs):
         return layers
 
     def mix(self, layers: tuple[Tensor, ...], *reads: Read) -> tuple[Tensor, ...]:
-        mixed: tuple[Tensor, ...] = _Mix.apply(reads, *layers)  # type: ignore[no-untyped-call]
+        mixed: tuple[Tensor, ...] = Mix.apply(reads, *layers)  # type: ignore[no-untyped-call]
         return mixed

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from sahcns.aggregation import Aggregation
 from sahcns.kernels.verbs import Read
 from sahcns.rng import Rng
 
@@ -42,11 +43,22 @@ class ReferenceVerbs:
         return torch.searchsorted(unseen.cumulative, x + unseen.skipped[start + users[:, None] + t], right=True)
 
     @torch.no_grad()
-    def match(self, layers: tuple[Tensor, ...], anchor: Tensor, rows: Tensor) -> Tensor:
-        """a[b, n, t] = <anchor[b, t], layers[t][rows[b, n]]>."""
-        return torch.stack(
+    def match(
+        self,
+        layers: tuple[Tensor, ...],
+        agg: Aggregation,
+        n_users: int,
+        users: Tensor,
+        positives: Tensor,
+        candidates: Tensor,
+    ) -> tuple[Tensor, Tensor]:
+        """p[b, t] and a[b, n, t] = <anchor[b, t], layers[t][row]> for the positive and each candidate."""
+        anchor = agg.anchor(torch.stack([layer[users] for layer in layers], dim=1))  # [B, T, d]
+        rows = torch.cat([positives[:, None], candidates], dim=1) + n_users
+        scores = torch.stack(
             [torch.einsum("bd,bnd->bn", anchor[:, t], layer[rows]) for t, layer in enumerate(layers)], dim=-1
         )
+        return scores[:, 0], scores[:, 1:]
 
     def mix(self, layers: tuple[Tensor, ...], *reads: Read) -> tuple[Tensor, ...]:
         """Each read gathers and combines on its own; autograd adds up their gradients."""

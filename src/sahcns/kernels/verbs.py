@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import torch
 from torch import Tensor
 
+from sahcns.aggregation import Aggregation
 from sahcns.errors import SettingError, nearest
 from sahcns.rng import Rng
 
@@ -28,7 +29,15 @@ class Verbs(Protocol):
 
     def draw(self, unseen: "Unseen", users: Tensor, count: int, rng: Rng) -> Tensor: ...
 
-    def match(self, layers: tuple[Tensor, ...], anchor: Tensor, rows: Tensor) -> Tensor: ...
+    def match(
+        self,
+        layers: tuple[Tensor, ...],
+        agg: Aggregation,
+        n_users: int,
+        users: Tensor,
+        positives: Tensor,
+        candidates: Tensor,
+    ) -> tuple[Tensor, Tensor]: ...
 
     def mix(self, layers: tuple[Tensor, ...], *reads: Read) -> tuple[Tensor, ...]: ...
 
@@ -38,10 +47,14 @@ def verbs_for(device: torch.device, path: str = "auto") -> Verbs:
     from sahcns.kernels.cpu import CpuVerbs
     from sahcns.kernels.reference import ReferenceVerbs
 
+    if path == "triton" or (path == "auto" and device.type == "cuda"):
+        from sahcns.kernels.gpu import GpuVerbs
+
+        return GpuVerbs()
     if path == "reference":
         return ReferenceVerbs()
     if path == "cpu" or (path == "auto" and device.type == "cpu"):
         return CpuVerbs()
     if path == "auto":
         return ReferenceVerbs()
-    raise SettingError(f"kernels={path!r} is not a path; {nearest(path, ['auto', 'reference', 'cpu'])}")
+    raise SettingError(f"kernels={path!r} is not a path; {nearest(path, ['auto', 'reference', 'cpu', 'triton'])}")

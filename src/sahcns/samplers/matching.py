@@ -48,24 +48,21 @@ class Matching:
         return torch.stack([layer[rows] for layer in self.layers], dim=2)
 
     @cached_property
-    def anchor(self) -> Tensor:
-        """[B, T, d]: what multiplies an item's layer t."""
-        return self.aggregation.anchor(self.user_layers)
-
-    @cached_property
-    def _both(self) -> Tensor:
-        rows = torch.cat([self.positives[:, None], self.candidates], dim=1) + self.graph.n_users
-        return self.graph.verbs.match(self.layers, self.anchor, rows)
+    def _scores(self) -> tuple[Tensor, Tensor]:
+        graph = self.graph
+        return graph.verbs.match(
+            self.layers, self.aggregation, graph.n_users, self.users, self.positives, self.candidates
+        )
 
     @property
     def a(self) -> Tensor:
         """[B, N, T]: a[b, n, l] = <anchor_l(ē_u), V[candidate n, l]>   (Eq. 5 of the paper)."""
-        return self._both[:, 1:]
+        return self._scores[1]
 
     @property
     def p(self) -> Tensor:
         """[B, T]: the positive's layer-wise scores."""
-        return self._both[:, 0]
+        return self._scores[0]
 
     @cached_property
     def scores(self) -> Tensor:

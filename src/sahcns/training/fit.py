@@ -1,5 +1,6 @@
 """Train a recommender: the whole loop, in the order it happens."""
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from sahcns.ranking import Mask, Truth, evaluate
 from sahcns.samplers import SAHC, Sampler
 from sahcns.serving.recommender import Recommender
 from sahcns.training.clock import Clock
+from sahcns.training.epochs import Epochs
 from sahcns.training.protocol import Protocol
 from sahcns.training.record import Record
 from sahcns.training.step import SAMPLER, Streams, TrainingStep
@@ -66,12 +68,13 @@ def fit(
     for name, value in sampler.trainable(backbone.dim, streams.choice, torch.float32).items():
         parameters[SAMPLER + name] = value.requires_grad_()
     step = TrainingStep(graph, backbone, sampler, protocol, parameters, streams, clock)
+    epochs = Epochs(step, capture=kernels != "reference")
     record = Record.of(split, backbone, sampler, protocol, seed, where, graph.verbs.name)
     stopping = EarlyStopping(protocol.patience)
     record.stopped = "epochs"
     try:
         for epoch in range(protocol.epochs):
-            entry: dict[str, Any] = {"epoch": epoch, **_epoch(step, epoch)}
+            entry: dict[str, Any] = {"epoch": epoch, **_epoch(epochs, epoch)}
             record.history.append(entry)
             record.epochs_run = epoch + 1
             stop = False
@@ -90,6 +93,7 @@ def fit(
         record.stopped = "interrupted"
     clock.settle()
     record.best_epoch = stopping.best_epoch
+    record.machine["steps"] = epochs.mode
     vectors: dict[str, tuple[Tensor, Tensor]] = {}
     for reading, weights in (("last", parameters), ("best", stopping.weights)):
         vectors[reading] = backbone.vectors(weights, graph)
@@ -116,29 +120,22 @@ def pick_device(device: str) -> torch.device:
     return chosen
 
 
-def _epoch(step: TrainingStep, epoch: int) -> dict[str, Any]:
+def _epoch(epochs: Epochs, epoch: int) -> dict[str, Any]:
     """One pass over the shuffled training pairs: mean loss and seconds."""
-    began = time.perf_counter()
-    step.epoch.fill_(epoch)
-    order = step.streams.shuffle.permutation(len(step.graph.pair_users))
-    step.streams.shuffle.advance()
-    size = min(step.protocol.batch, len(order))
-    batches = [batch for batch in torch.split(order, size) if len(batch) == size or not step.protocol.drop_last]
-    losses = torch.stack([step(batch) for batch in batches])
-    step.checked = False
-    bad = torch.nonzero(~torch.isfinite(losses)).flatten().tolist()
-    if bad:
-        raise TrainingError(
-            f"the loss became {float(losses[bad[0]])} at step {bad[0]} of epoch {epoch}; "
-            "try a smaller learning rate (--learning-rate 0.0001) or more L2, and check the sampler's weights"
-        )
+    began, step = time.perf_counter(), epochs.step
+    values = epochs.run(epoch).tolist()
+    for at, value in enumerate(values):
+        if not math.isfinite(value):
+            raise TrainingError(
+                f"the loss became {value} at step {at} of epoch {epoch}; try a smaller learning rate "
+                "(--learning-rate 0.0001) or more L2, and check the sampler's weights"
+            )
     if step.state is not None:
-        users_first = step.graph.n_users
         with step.clock("sampler"), torch.no_grad():
             layers = step.backbone.layers(step.parameters, step.graph)
-            items = step.aggregation.pool_layers(tuple(layer[users_first:] for layer in layers))
+            items = step.aggregation.pool_layers(tuple(layer[step.graph.n_users :] for layer in layers))
             step.sampler.end_epoch(step.state, items, step.graph, step.streams.choice)
-    return {"loss": float(losses.mean()), "seconds": round(time.perf_counter() - began, 6)}
+    return {"loss": sum(values) / len(values), "seconds": round(time.perf_counter() - began, 6)}
 
 
 def _test_truth(split: Split, protocol: Protocol, device: torch.device) -> Truth | None:

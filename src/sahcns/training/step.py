@@ -58,8 +58,17 @@ class TrainingStep:
         self.state: Any = sampler.begin(graph)
         self.epoch = torch.zeros((), device=graph.device)
         self.checked = True
+        # What the one-kernel loss knows: no loss of the sampler's own, L2 on layer 0 of what was mixed.
+        self.fusible = (
+            type(sampler).extra_loss is Sampler.extra_loss
+            and protocol.l2_on == "mixed"
+            and (backbone.has_ego_layer or protocol.l2 == 0)
+        )
         self.optimiser = torch.optim.Adam(
-            list(parameters.values()), lr=protocol.learning_rate, fused=graph.device.type in ("cpu", "cuda")
+            list(parameters.values()),
+            lr=protocol.learning_rate,
+            fused=graph.device.type in ("cpu", "cuda"),
+            capturable=graph.device.type == "cuda",
         )
 
     def __call__(self, pairs: Tensor) -> Tensor:
@@ -105,6 +114,22 @@ class TrainingStep:
             return self._objective(layers, users, positives, mixture)
 
     def _objective(self, layers: tuple[Tensor, ...], users: Tensor, positives: Tensor, mixture: Mixture) -> Tensor:
+        fused = getattr(self.graph.verbs, "pair_loss", None)
+        if fused is not None and self.fusible and mixture.items.shape[1] == 1:
+            weights = None if mixture.weights is None else mixture.weights[:, 0]
+            items = mixture.items[:, 0].contiguous()
+            total: Tensor = fused(
+                layers, self.aggregation, self.graph.n_users, users, positives, items, weights, self.protocol.l2
+            )
+        else:
+            total = self._plain_objective(layers, users, positives, mixture)
+        extra = self.backbone.extra_loss(self.parameters, self.graph, users, positives, self.streams.noise)
+        return total if extra is None else total + extra
+
+    def _plain_objective(
+        self, layers: tuple[Tensor, ...], users: Tensor, positives: Tensor, mixture: Mixture
+    ) -> Tensor:
+        """BPR, L2 and the sampler's own loss, from the layers of the batch: the specification of `pair_loss`."""
         graph, agg = self.graph, self.aggregation
         batch, count = mixture.items.shape[:2]
         rows = mixture.items.flatten(0, 1) + graph.n_users  # [B·K, M, T]
@@ -122,12 +147,8 @@ class TrainingStep:
         total = bpr(y_pos, y_neg)
         if self.protocol.l2 > 0:
             total = total + l2(self.protocol.l2, *self._ego(u, i, negatives, users, positives, rows, weights))
-        for extra in (
-            self.backbone.extra_loss(self.parameters, graph, users, positives, self.streams.noise),
-            self.sampler.extra_loss(self.own, u, i, negatives, agg),
-        ):
-            total = total if extra is None else total + extra
-        return total
+        extra = self.sampler.extra_loss(self.own, u, i, negatives, agg)
+        return total if extra is None else total + extra
 
     def _ego(
         self,
@@ -145,10 +166,10 @@ class TrainingStep:
             return u[:, 0], i[:, 0], negatives[:, :, 0]
         first = None if weights is None or not mixed else weights[..., :1]
         chosen = rows[..., :1] if mixed else rows[:, -1:, :1]  # the real item stands last in every mixture
-        read = self.graph.verbs.mix(
+        read = self.graph.verbs.mix(  # [B, 1, d], [B, 1, d], [B·K, 1, d]
             (self.parameters["ego"],),
             Read(users[:, None, None], None),
             Read((positives + self.graph.n_users)[:, None, None], None),
             Read(chosen, first),
         )
-        return read[0][:, 0], read[1][:, 0], read[2][:, 0]
+        return read[0][:, 0], read[1][:, 0], read[2].view_as(negatives[:, :, :1])[:, :, 0]

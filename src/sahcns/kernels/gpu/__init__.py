@@ -1,0 +1,85 @@
+"""The verbs as Triton kernels."""
+
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Tensor
+
+from sahcns.aggregation import Aggregation
+from sahcns.kernels.cpu import Mix
+from sahcns.kernels.gpu.calibrate import layer_gap, structure_aware
+from sahcns.kernels.gpu.draw import draw
+from sahcns.kernels.gpu.hops import Hops, Plan
+from sahcns.kernels.gpu.match import match
+from sahcns.kernels.gpu.pair_loss import PairLoss
+from sahcns.kernels.gpu.tables import table
+from sahcns.kernels.reference import ReferenceVerbs
+from sahcns.kernels.verbs import Read
+from sahcns.rng import Rng
+
+if TYPE_CHECKING:
+    from sahcns.graph import Adjacency, Unseen
+
+
+class GpuVerbs(ReferenceVerbs):
+    """Triton for what a step is made of; plain torch on the device for the rest."""
+
+    name = "triton"
+
+    def __init__(self) -> None:
+        self._plans: WeakKeyDictionary[Adjacency, Plan] = WeakKeyDictionary()
+        self._rounds: WeakKeyDictionary[Unseen, int] = WeakKeyDictionary()
+
+    def hops(self, adjacency: "Adjacency", x: Tensor, count: int) -> tuple[Tensor, ...]:
+        if adjacency not in self._plans:
+            self._plans[adjacency] = Plan.of(adjacency)
+        layers: tuple[Tensor, ...] = Hops.apply(self._plans[adjacency], x, count)
+        return layers
+
+    def draw(self, unseen: "Unseen", users: Tensor, count: int, rng: Rng) -> Tensor:
+        if unseen.cumulative is not None:
+            return super().draw(unseen, users, count, rng)
+        if unseen not in self._rounds:
+            self._rounds[unseen] = int(unseen.offsets.diff().max()).bit_length()
+        return draw(unseen, users, count, rng, self._rounds[unseen])
+
+    def match(
+        self,
+        layers: tuple[Tensor, ...],
+        agg: Aggregation,
+        n_users: int,
+        users: Tensor,
+        positives: Tensor,
+        candidates: Tensor,
+    ) -> tuple[Tensor, Tensor]:
+        return match(table(layers), agg.kind, n_users, users, positives, candidates)
+
+    def mix(self, layers: tuple[Tensor, ...], *reads: Read) -> tuple[Tensor, ...]:
+        mixed: tuple[Tensor, ...] = Mix.apply(reads, *layers)
+        return mixed
+
+    def pair_loss(
+        self,
+        layers: tuple[Tensor, ...],
+        agg: Aggregation,
+        n_users: int,
+        users: Tensor,
+        positives: Tensor,
+        items: Tensor,
+        weights: Tensor | None,
+        l2: float,
+    ) -> Tensor:
+        loss: Tensor = PairLoss.apply(agg.kind, n_users, l2, users, positives, items, weights, *layers)
+        return loss
+
+    def structure_aware(self, a: Tensor, alpha: float, epsilon: float) -> Tensor:
+        return structure_aware(a, alpha, epsilon)
+
+    def layer_gap(self, p: Tensor, a: Tensor, lambda_max: float) -> Tensor:
+        return layer_gap(p, a, lambda_max)
+
+
+def available(device: torch.device) -> bool:
+    """Triton runs on CUDA devices, and anywhere under its interpreter (TRITON_INTERPRET=1)."""
+    return device.type == "cuda"

@@ -1,0 +1,211 @@
+"""BPR and L2 of a batch on a GPU, in one kernel forward and one backward.
+
+Forward gathers the user, the positive and the mixture and leaves one loss a pair. Backward gathers again and scatters the
+gradient of every layer into one buffer by atomic adds:
+
+    x = y⁻ - y⁺,   g = sigmoid(x) / B
+    ∂/∂U_t = g · c (n̄ - ī)   (concat: N_t - I_t),   ∂/∂I_t = -g · c ē,   ∂/∂N_t = g · c ē,   ∂/∂V[m, t] = w[m, t] ∂/∂N_t
+"""
+
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from sahcns.kernels.gpu.match import anchor_rows
+from sahcns.kernels.gpu.tables import Table, empty_like, table
+
+
+@triton.jit
+def _mixed(
+    layer, items, weights, b, d, inside_d, n_users, DIM,
+    t: tl.constexpr, M: tl.constexpr, T: tl.constexpr, TI: tl.constexpr, D: tl.constexpr,
+):  # fmt: skip
+    """Row t of the negative: Σ_m w[b, m, t] · V[items[b, m, t], t]."""
+    total = tl.zeros([D], dtype=layer.dtype.element_ty)
+    for m in tl.static_range(M):
+        at = (b * M + m) * TI
+        if TI > 1:
+            at += t
+        row = tl.load(layer + (tl.load(items + at) + n_users) * DIM + d, mask=inside_d, other=0.0)
+        if M > 1:
+            row = row * tl.load(weights + (b * M + m) * T + t)
+        total += row
+    return total
+
+
+@triton.jit
+def _margin(
+    first, rest, stride, users, positives, items, weights, b, d, inside_d, n_users, DIM, L2,
+    M: tl.constexpr, T: tl.constexpr, TI: tl.constexpr, D: tl.constexpr, CONCAT: tl.constexpr, MEAN: tl.constexpr,
+):  # fmt: skip
+    """y⁻ - y⁺, the pair's L2 term, ē and n̄ - ī (both before the mean's 1/T)."""
+    user = tl.load(users + b)
+    positive = tl.load(positives + b) + n_users
+    anchor = anchor_rows(first, rest, stride, user, d, inside_d, DIM, T, D, MEAN)
+    margin = tl.sum(anchor * 0.0, axis=0)
+    ridge = margin
+    difference = tl.zeros([D], dtype=anchor.dtype)
+    for t in tl.static_range(T):
+        layer = first
+        if t > 0:
+            layer = rest + (t - 1) * stride
+        own = tl.load(layer + positive * DIM + d, mask=inside_d, other=0.0)
+        negative = _mixed(layer, items, weights, b, d, inside_d, n_users, DIM, t, M, T, TI, D)
+        apart = negative - own
+        if CONCAT:
+            anchor = tl.load(layer + user * DIM + d, mask=inside_d, other=0.0)
+        margin += tl.sum(anchor * apart, axis=0)
+        difference += apart
+        if t == 0:
+            ego = tl.load(layer + user * DIM + d, mask=inside_d, other=0.0)
+            ridge = L2 * tl.sum(ego * ego + own * own + negative * negative, axis=0)
+    if MEAN:
+        margin = margin / T
+    return margin, ridge, anchor, difference
+
+
+@triton.jit
+def _softplus(x):
+    return tl.maximum(x, 0.0) + tl.log(1.0 + tl.exp(-tl.abs(x)))
+
+
+@triton.jit
+def _forward(
+    first, rest, stride, users, positives, items, weights, losses, n_users, DIM, L2,
+    M: tl.constexpr, T: tl.constexpr, TI: tl.constexpr, D: tl.constexpr, CONCAT: tl.constexpr, MEAN: tl.constexpr,
+):  # fmt: skip
+    b = tl.program_id(0)
+    d = tl.arange(0, D)
+    margin, ridge, _, _ = _margin(
+        first,
+        rest,
+        stride,
+        users,
+        positives,
+        items,
+        weights,
+        b,
+        d,
+        d < DIM,
+        n_users,
+        DIM,
+        L2,
+        M,
+        T,
+        TI,
+        D,
+        CONCAT,
+        MEAN,
+    )
+    tl.store(losses + b, _softplus(margin) + ridge)
+
+
+@triton.jit
+def _backward(
+    first, rest, stride, users, positives, items, weights, scale, g_first, g_rest, g_stride, n_users, DIM, L2, B,
+    M: tl.constexpr, T: tl.constexpr, TI: tl.constexpr, D: tl.constexpr, CONCAT: tl.constexpr, MEAN: tl.constexpr,
+):  # fmt: skip
+    b = tl.program_id(0)
+    d = tl.arange(0, D)
+    inside_d = d < DIM
+    margin, _, anchor, difference = _margin(
+        first,
+        rest,
+        stride,
+        users,
+        positives,
+        items,
+        weights,
+        b,
+        d,
+        inside_d,
+        n_users,
+        DIM,
+        L2,
+        M,
+        T,
+        TI,
+        D,
+        CONCAT,
+        MEAN,
+    )
+    user = tl.load(users + b)
+    positive = tl.load(positives + b) + n_users
+    upstream = tl.load(scale) / B
+    g = upstream / (1.0 + tl.exp(-margin))
+    if MEAN:
+        g = g / T
+        difference = difference / T
+    for t in tl.static_range(T):
+        layer = first
+        grad = g_first
+        if t > 0:
+            layer = rest + (t - 1) * stride
+            grad = g_rest + (t - 1) * g_stride
+        own = tl.load(layer + positive * DIM + d, mask=inside_d, other=0.0)
+        mine = tl.load(layer + user * DIM + d, mask=inside_d, other=0.0)
+        negative = _mixed(layer, items, weights, b, d, inside_d, n_users, DIM, t, M, T, TI, D)
+        if CONCAT:
+            anchor = mine
+            to_user = g * (negative - own)
+        else:
+            to_user = g * difference
+        to_negative = g * anchor
+        to_positive = -g * anchor
+        if t == 0:
+            to_user += 2.0 * upstream * L2 * mine
+            to_positive += 2.0 * upstream * L2 * own
+            to_negative += 2.0 * upstream * L2 * negative
+        tl.atomic_add(grad + user * DIM + d, to_user, mask=inside_d, sem="relaxed")
+        for m in tl.static_range(M):
+            at = (b * M + m) * TI
+            if TI > 1:
+                at += t
+            row = tl.load(items + at) + n_users
+            share = to_negative
+            if M > 1:
+                share = to_negative * tl.load(weights + (b * M + m) * T + t)
+            if row == positive:
+                to_positive += share
+            else:
+                tl.atomic_add(grad + row * DIM + d, share, mask=inside_d, sem="relaxed")
+        tl.atomic_add(grad + positive * DIM + d, to_positive, mask=inside_d, sem="relaxed")
+
+
+class PairLoss(torch.autograd.Function):
+    """mean_b softplus(y⁻ - y⁺) + l2/(2B) Σ_b (‖e_u⁰‖² + ‖e_i⁰‖² + ‖e_neg⁰‖²), one negative a pair."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, kind: str, n_users: int, l2: float, users: Tensor, positives: Tensor, items: Tensor,
+        weights: Tensor | None, *layers: Tensor,
+    ) -> Tensor:  # fmt: skip
+        seen = table(layers)
+        losses = torch.empty(len(users), dtype=seen.first.dtype, device=users.device)
+        batch = (users, positives, items, items if weights is None else weights)
+        ctx.call = (seen, kind, n_users, l2, batch)
+        _forward[(len(users),)](
+            seen.first, seen.rest, seen.stride, *batch, losses, n_users, seen.dim, l2 / 2, **_sizes(seen, kind, items)
+        )
+        return losses.mean()
+
+    @staticmethod
+    def backward(ctx: Any, scale: Tensor) -> tuple[Any, ...]:
+        seen, kind, n_users, l2, batch = ctx.call
+        zeros, grad = empty_like(seen)
+        _backward[(len(batch[0]),)](
+            seen.first, seen.rest, seen.stride, *batch, scale, grad.first, grad.rest, grad.stride, n_users, seen.dim, l2 / 2,
+            len(batch[0]), **_sizes(seen, kind, batch[2]),
+        )  # fmt: skip
+        return (None,) * 7 + tuple(zeros.unbind(0))
+
+
+def _sizes(seen: Table, kind: str, items: Tensor) -> dict[str, Any]:
+    """items [B, M, T or 1]."""
+    return {
+        "M": items.shape[1], "T": seen.layers, "TI": items.shape[2], "D": seen.block,
+        "CONCAT": kind == "concat", "MEAN": kind == "mean", "num_warps": 1,
+    }  # fmt: skip

@@ -1,0 +1,86 @@
+"""One pass over the shuffled training pairs, step by step or as replays of one captured CUDA graph.
+
+On a GPU a step is dozens of kernels of a few microseconds; launching them from Python takes longer than running them. So
+after a few ordinary steps one step is captured, and from then on a step is a single launch. Everything that changes from
+step to step (batch, counters of the random streams, Adam's state) lives in tensors, so the replayed step is the same code.
+"""
+
+import torch
+from torch import Tensor
+
+from sahcns.training.step import TrainingStep
+
+WARM_UP = 4  # ordinary, checked steps before the capture
+
+
+class Epochs:
+    """Runs epochs of a step; `losses` of the last one are on the device until someone reads them."""
+
+    def __init__(self, step: TrainingStep, capture: bool) -> None:
+        graph, protocol = step.graph, step.protocol
+        pairs = len(graph.pair_users)
+        self.step = step
+        self.size = min(protocol.batch, pairs)
+        self.steps = pairs // self.size
+        self.rest = 0 if protocol.drop_last else pairs - self.steps * self.size
+        self.batches = torch.zeros(self.steps, self.size, dtype=torch.int64, device=graph.device)
+        self.losses = torch.zeros(self.steps + (self.rest > 0), device=graph.device)
+        self.cursor = torch.zeros(1, dtype=torch.int64, device=graph.device)
+        self.done = 0  # ordinary steps taken so far
+        self.capture = capture and graph.device.type == "cuda"
+        self.captured: torch.cuda.CUDAGraph | None = None
+        self.mode = "captured" if self.capture else "eager"
+
+    def run(self, epoch: int) -> Tensor:
+        """All batches of one epoch; returns the loss of each step."""
+        step = self.step
+        step.epoch.fill_(epoch)
+        order = step.streams.shuffle.permutation(len(step.graph.pair_users))
+        step.streams.shuffle.advance()
+        whole = self.steps * self.size
+        self.batches.copy_(order[:whole].view(self.steps, self.size))
+        self.cursor.zero_()
+        for _ in range(self.steps):
+            if self.captured is not None:
+                self.captured.replay()
+            elif self.capture and self.done >= WARM_UP:
+                self._capture()
+                self._replay_or_run()
+            else:
+                self._one()
+        if self.rest:
+            self.losses[-1] = step(order[whole:])
+        if not self.capture:
+            step.checked = False
+        return self.losses
+
+    def _one(self) -> None:
+        """The batch under the cursor; the same code runs eagerly and inside the capture."""
+        pairs = self.batches.index_select(0, self.cursor)[0]
+        loss = self.step(pairs)
+        self.losses.index_copy_(0, self.cursor, loss.reshape(1).to(self.losses.dtype))
+        self.cursor += 1
+        self.done += 1
+
+    def _replay_or_run(self) -> None:
+        if self.captured is not None:
+            self.captured.replay()
+        else:
+            self._one()
+
+    def _capture(self) -> None:
+        """Record one step; a sampler that asks the device for a value cannot be recorded and stays ordinary."""
+        self.step.checked = False
+        enabled, self.step.clock.enabled = self.step.clock.enabled, False
+        captured = torch.cuda.CUDAGraph()
+        torch.cuda.synchronize()
+        try:
+            with torch.cuda.graph(captured):
+                self._one()
+            self.captured = captured
+        except RuntimeError as error:
+            self.capture = False
+            self.mode = f"eager ({str(error).splitlines()[0]})"
+            self.step.clock.enabled = enabled
+            for stream in (self.step.streams.pools, self.step.streams.choice, self.step.streams.noise):
+                stream.call = 0
