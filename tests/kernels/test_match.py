@@ -1,0 +1,51 @@
+"""match: every candidate and the positive against the user, layer by layer."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from sahcns.aggregation import Aggregation, Kind
+from tests.kernels.conftest import Path
+
+TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-13}
+
+
+@pytest.mark.parametrize("dtype", list(TOLERANCE))
+@pytest.mark.parametrize("kind", ["mean", "sum", "concat"])
+@given(
+    batch=st.integers(1, 6),
+    pool=st.integers(1, 5),
+    depth=st.integers(1, 4),
+    dim=st.sampled_from([1, 4, 7]),
+    seed=st.integers(0, 99),
+)
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_every_score_is_a_dot_product(
+    path: Path, kind: Kind, dtype: torch.dtype, batch: int, pool: int, depth: int, dim: int, seed: int
+) -> None:
+    n_users, n_items = 4, 6
+    rng = np.random.default_rng(seed)
+    tables = rng.normal(size=(depth, n_users + n_items, dim))
+    users, positives = rng.integers(n_users, size=batch), rng.integers(n_items, size=batch)
+    candidates = rng.integers(n_items, size=(batch, pool))  # with repeats within a pool
+    layers = tuple(torch.from_numpy(t).to(path.device, dtype).requires_grad_() for t in tables)
+    p, a = path.verbs.match(
+        layers,
+        Aggregation(kind),
+        n_users,
+        *(torch.from_numpy(ids).to(path.device) for ids in (users, positives, candidates)),
+    )
+    assert p.shape == (batch, depth)
+    assert a.shape == (batch, pool, depth)
+    assert p.dtype == a.dtype == dtype
+    assert not p.requires_grad
+    assert not a.requires_grad
+    for b in range(batch):
+        own = tables[:, users[b]]  # [T, d]
+        for t in range(depth):
+            anchor = {"mean": own.sum(0) / depth, "sum": own.sum(0), "concat": own[t]}[kind]
+            expected = [float(anchor @ tables[t, n_users + item]) for item in (positives[b], *candidates[b])]
+            found = [p[b, t], *a[b, :, t]]
+            np.testing.assert_allclose([float(x) for x in found], expected, rtol=0, atol=TOLERANCE[dtype] * 10)

@@ -1,0 +1,135 @@
+"""The training graph: its matrix, who has seen what, and what it refuses."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+
+from sahcns.data.ids import IdMap
+from sahcns.data.split import Pairs, Split
+from sahcns.errors import DataError, SettingError
+from sahcns.graph import Graph, Unseen
+from tests.splits import dense, normalised, random_split, splits, training_matrix
+
+
+@given(splits())
+@settings(max_examples=50, deadline=None)
+def test_adjacency_is_the_dense_formula(split: Split) -> None:
+    adjacency = Graph.of(split, dtype=torch.float64).adjacency
+    np.testing.assert_allclose(dense(adjacency), normalised(split), rtol=0, atol=1e-15)
+    assert adjacency.n == split.n_users + split.n_items
+    assert adjacency.degrees.tolist() == training_matrix(split).sum(1).tolist()
+
+
+@given(splits())
+@settings(max_examples=50, deadline=None)
+def test_adjacency_is_symmetric_and_idle_nodes_have_empty_rows(split: Split) -> None:
+    adjacency = Graph.of(split, dtype=torch.float64).adjacency
+    matrix = dense(adjacency)
+    assert (matrix == matrix.T).all()
+    degrees = training_matrix(split).sum(1)
+    lengths = adjacency.offsets.diff()
+    assert lengths.tolist() == degrees.tolist()
+    assert (matrix[degrees == 0] == 0).all()
+    assert torch.isfinite(adjacency.values).all()
+
+
+@given(splits())
+@settings(max_examples=50, deadline=None)
+def test_who_has_seen_what(split: Split) -> None:
+    graph = Graph.of(split)
+    pairs = sorted(zip(split.train.users.tolist(), split.train.items.tolist(), strict=True))
+    assert list(zip(graph.pair_users.tolist(), graph.pair_items.tolist(), strict=True)) == pairs  # repeats stay
+    distinct = sorted(set(pairs))
+    assert graph.seen_keys.tolist() == [user * split.n_items + item for user, item in distinct]
+    offsets = graph.seen_offsets.tolist()
+    for user in range(split.n_users):
+        own = [item for who, item in distinct if who == user]
+        assert graph.seen_items[offsets[user] : offsets[user + 1]].tolist() == own
+        assert int(graph.unseen.room[user]) == split.n_items - len(own)
+    assert graph.popularity.tolist() == [sum(item == i for _, i in pairs) for item in range(split.n_items)]
+
+
+def test_a_repeated_pair_is_one_edge_and_two_training_pairs() -> None:
+    once = Graph.of(Split.from_pairs([[0, 0], [0, 1], [1, 1]], n_items=3))
+    twice = Graph.of(Split.from_pairs([[0, 1], [0, 0], [1, 1], [0, 1]], n_items=3))
+    np.testing.assert_array_equal(dense(twice.adjacency), dense(once.adjacency))
+    assert twice.adjacency.degrees.tolist() == [2, 1, 1, 2, 0]
+    assert len(twice.pair_users) == len(once.pair_users) + 1
+    assert twice.popularity.tolist() == [1, 3, 0]
+
+
+def test_validation_and_test_pairs_never_enter() -> None:
+    split = random_split(9, 12, each=4, seed=3)
+    nothing = Pairs(split.train.users[:0], split.train.items[:0])
+    alone = Graph.of(Split(split.train, nothing, nothing, split.user_ids, split.item_ids))
+    graph = Graph.of(split)
+    for name in ("pair_users", "pair_items", "seen_offsets", "seen_items", "seen_keys", "popularity"):
+        assert torch.equal(getattr(graph, name), getattr(alone, name)), name
+    for name in ("offsets", "columns", "values", "degrees"):
+        assert torch.equal(getattr(graph.adjacency, name), getattr(alone.adjacency, name)), name
+    matrix = dense(graph.adjacency)
+    for part in (split.valid, split.test):
+        assert (matrix[part.users, split.n_users + part.items] == 0).all()
+    assert (matrix[split.train.users, split.n_users + split.train.items] > 0).all()
+
+
+def test_one_item_each_swaps_the_rows_of_users_and_items() -> None:
+    n, x = 5, torch.randn(10, 3, generator=torch.Generator().manual_seed(0))
+    graph = Graph.of(Split.from_pairs([[k, k] for k in range(n)]))
+    swapped = torch.cat([x[n:], x[:n]])
+    assert torch.equal(graph.propagate(x), swapped)
+    assert torch.equal(graph.hops(x, 2)[2], x)
+    assert not torch.equal(swapped, x)
+
+
+def test_float_type_and_sizes() -> None:
+    graph = Graph.of(random_split(4, 6, each=2), dtype=torch.float64)
+    assert (graph.n_users, graph.n_items, graph.n) == (4, 6, 10)
+    assert graph.adjacency.values.dtype == torch.float64
+    assert graph.adjacency.to(torch.float32).values.dtype == torch.float32
+    assert Graph.of(random_split(4, 6, each=2)).adjacency.values.dtype == torch.float32
+    assert graph.device == torch.device("cpu")
+
+
+def test_an_empty_training_part_is_refused() -> None:
+    with pytest.raises(DataError, match="training part is empty"):
+        Graph.of(Split.from_pairs([], [[0, 1]], [[1, 0]]))
+
+
+def test_a_user_who_has_seen_everything_is_named() -> None:
+    people, things = IdMap.of(["ann", "bob"]), IdMap.of(["x", "y"])
+    nobody = Pairs(np.zeros(0, np.int32), np.zeros(0, np.int32))
+    train = Pairs(np.array([0, 1, 1, 1], np.int32), np.array([0, 0, 1, 1], np.int32))
+    with pytest.raises(DataError, match=r"user 'bob' has seen every one of the 2 items in training.*remove this user"):
+        Graph.of(Split(train, nobody, nobody, people, things))
+    nearly = Pairs(np.array([0, 1, 1], np.int32), np.array([0, 0, 0], np.int32))
+    assert Graph.of(Split(nearly, nobody, nobody, people, things)).unseen.room.tolist() == [1, 1]
+
+
+def test_an_unknown_path_is_refused() -> None:
+    with pytest.raises(SettingError, match="kernels='referense' is not a path; did you mean 'reference'"):
+        Graph.of(random_split(3, 5, each=1), path="referense")
+
+
+def test_weighted_draw_tables_count_weight_and_not_items() -> None:
+    graph = Graph.of(Split.from_pairs([[0, 1], [0, 3], [1, 0]], n_users=3, n_items=4))
+    unseen = graph.reweighted(torch.tensor([5, 7, 0, 2]))
+    assert unseen.total == 14
+    assert unseen.room.tolist() == [5, 9, 14]
+    plain = Unseen.of(graph.seen_offsets, graph.seen_items, 4)
+    assert plain.total == 4
+    assert plain.room.tolist() == [2, 3, 4]
+    assert plain.room.tolist() == graph.unseen.room.tolist()
+
+
+def test_weights_that_leave_a_user_nothing_are_refused() -> None:
+    graph = Graph.of(Split.from_pairs([[0, 1], [1, 0], [1, 2]], n_items=4))
+    with pytest.raises(DataError, match=r"user 1 .*every item with a positive sampling weight"):
+        graph.reweighted(torch.tensor([3, 0, 2, 0]))
+
+
+def test_weights_too_large_to_count_are_refused() -> None:
+    graph = Graph.of(random_split(5, 8, each=2))
+    with pytest.raises(DataError, match="too large for 5 users; use a smaller exponent"):
+        graph.reweighted(torch.full((8,), 1 << 57))
