@@ -71,7 +71,7 @@ class DivNS(Sampler):
         state.hard[match.pairs] = hard
         state.cache[match.pairs] = top[:, 1:]
         diverse = state.queue[match.pairs]
-        lam = torch.where(diverse < 0, 1.0, self.lam).to(match.scores.dtype)
+        lam = torch.full_like(diverse, self.lam, dtype=match.scores.dtype).masked_fill(diverse < 0, 1.0)
         companion = torch.where(diverse < 0, hard, diverse)
         return Mixture.blend(hard, companion, lam[:, None].expand(-1, len(match.layers)))
 
