@@ -1,0 +1,58 @@
+"""What a sampler looks at, against plain loops: the block reading of concat, the score as a sum over layers."""
+
+import pytest
+import torch
+
+from sahcns.aggregation import Aggregation, Kind
+from sahcns.samplers import DNS
+from tests.samplers.oracle import pairs_of
+from tests.samplers.world import World, every_case, scored
+
+
+@every_case
+def test_scores_of_candidates_and_positive(kind: Kind, depth: int, seed: int) -> None:
+    match = World.random(kind, depth, seed).match(DNS(pool=4), seed)
+    for b, pair in enumerate(pairs_of(match)):
+        for n, item in enumerate(pair.pool):
+            assert match.a[b, n].tolist() == pytest.approx([pair.at(item, t) for t in pair.layers], abs=1e-12)
+            assert float(match.scores[b, n]) == pytest.approx(pair.score(item), abs=1e-12)
+        assert match.p[b].tolist() == pytest.approx([pair.at(pair.positive, t) for t in pair.layers], abs=1e-12)
+        assert float(match.positive_score[b]) == pytest.approx(pair.score(pair.positive), abs=1e-12)
+        assert match.user_vectors[b].tolist() == pytest.approx(pair.final_user, abs=1e-12)
+
+
+@every_case
+def test_embeddings_are_those_of_the_ids(kind: Kind, depth: int, seed: int) -> None:
+    match = World.random(kind, depth, seed).match(DNS(pool=3), seed)
+    items = match.item_vectors.tolist()
+    for b, pair in enumerate(pairs_of(match)):
+        assert match.user_layers[b].tolist() == pair.users[pair.user]
+        assert match.positive_layers[b].tolist() == pair.items[pair.positive]
+        assert match.candidate_layers[b].tolist() == [pair.items[j] for j in pair.pool]
+        for j in pair.pool:
+            assert items[j] == pytest.approx(pair.final_item(j), abs=1e-12)
+
+
+def test_concat_reads_the_block_of_its_layer_and_mean_the_whole_anchor() -> None:
+    user_layers = torch.tensor([[[1.0, 2.0], [3.0, 4.0]]])
+    assert Aggregation("concat").anchor(user_layers).tolist() == [[[1, 2], [3, 4]]]
+    assert Aggregation("mean").anchor(user_layers).tolist() == [[[2, 3], [2, 3]]]
+    assert Aggregation("sum").anchor(user_layers).tolist() == [[[4, 6], [4, 6]]]
+
+
+@pytest.mark.parametrize("kind", ["mean", "sum", "concat"])
+def test_a_scored_world_has_the_scores_it_was_given(kind: Kind) -> None:
+    a, p = [[0.9, 0.8], [-1.4, 0.9], [0.2, 0.1]], [1.2, 0.3]
+    match = scored(a, p, kind)
+    assert match.a[0].tolist() == [pytest.approx(row) for row in a]
+    assert match.p[0].tolist() == pytest.approx(p)
+
+
+def test_what_is_chosen_is_read_from_the_pool() -> None:
+    match = World.random("mean", 2, 0).match(DNS(pool=4))
+    n = torch.arange(len(match.users)) % 4
+    assert match.chosen(n).tolist() == [pool[k] for pool, k in zip(match.candidates.tolist(), n.tolist(), strict=True)]
+    two = torch.stack([n, 3 - n], dim=1)
+    assert match.chosen(two).tolist() == [
+        [pool[k], pool[3 - k]] for pool, k in zip(match.candidates.tolist(), n.tolist(), strict=True)
+    ]

@@ -1,0 +1,71 @@
+"""The form of a sampler's answer, and what is said about a wrong one."""
+
+import pytest
+import torch
+
+from sahcns.errors import TrainingError
+from sahcns.samplers import Mixture
+
+IDS = torch.tensor([3, 1])
+TABLE = torch.tensor([[3, 1, 2], [0, 4, 5]])
+
+
+def test_one_item_for_all_layers() -> None:
+    full = Mixture.single(IDS).checked(2, 3, "S")
+    assert full.items.tolist() == [[[[3]]], [[[1]]]]
+    assert full.weights is None
+
+
+def test_several_negatives() -> None:
+    assert Mixture.several(TABLE).checked(2, 4, "S").items[:, :, 0, 0].tolist() == TABLE.tolist()
+
+
+def test_one_item_for_each_layer() -> None:
+    assert Mixture.per_layer(TABLE).checked(2, 3, "S").items[:, 0, 0].tolist() == TABLE.tolist()
+
+
+@pytest.mark.parametrize("second", [IDS + 5, TABLE])
+def test_a_blend_gives_the_weight_to_its_first_item(second: torch.Tensor) -> None:
+    weight = torch.tensor([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]])
+    full = Mixture.blend(IDS, second, weight).checked(2, 3, "S")
+    assert full.weights is not None
+    assert torch.equal(full.weights[:, 0, 0], weight)
+    assert torch.equal(full.weights[:, 0, 1], 1 - weight)
+    items = full.items.expand(2, 1, 2, 3)
+    assert items[:, 0, 0].tolist() == [[3, 3, 3], [1, 1, 1]]
+    expected = second if second.dim() == 2 else second[:, None].expand(2, 3)
+    assert torch.equal(items[:, 0, 1], expected)
+
+
+def test_weights_lose_their_gradient() -> None:
+    weight = torch.full((2, 3), 0.5, requires_grad=True)
+    assert not Mixture.blend(IDS, IDS, weight).weights.requires_grad  # type: ignore[union-attr]
+    raw = Mixture(TABLE[:, None, None], weight[:, None, None]).checked(2, 3, "S")
+    assert raw.weights is not None
+    assert not raw.weights.requires_grad
+
+
+def test_three_axes_are_one_negative() -> None:
+    weights = torch.full((2, 2, 3), 0.5)
+    full = Mixture(torch.stack([TABLE, TABLE], 1), weights).checked(2, 3, "S")
+    assert full.items.shape == (2, 1, 2, 3)
+    assert full.weights is not None
+    assert full.weights.shape == (2, 1, 2, 3)
+
+
+@pytest.mark.parametrize(
+    ("mixture", "sentence"),
+    [
+        (Mixture(IDS), r"Wrong returned items of shape \[2\].*with B=2 and T=3"),
+        (Mixture(TABLE), r"items of shape \[2, 3\]"),
+        (Mixture(TABLE[:1, None, None]), r"items of shape \[1, 1, 1, 3\].*B=2"),
+        (Mixture(TABLE[:, None, None, :2]), r"items of shape \[2, 1, 1, 2\].*T=3"),
+        (Mixture(TABLE[:, None, None].float()), r"\(torch.float32\).*whole-number ids"),
+        (Mixture(TABLE[:, None, :, None]), r"mixes 3 items but returned no weights"),
+        (Mixture(TABLE[:, None, None], torch.ones(2, 1, 1, 2)), r"weights of shape \[2, 1, 1, 2\].*\[2, 1, 1, 3\]"),
+        (Mixture(TABLE[:, None, None], torch.ones(2, 1, 1, 1)), r"weights of shape \[2, 1, 1, 1\]"),
+    ],
+)
+def test_a_wrong_form_is_refused_with_what_was_expected(mixture: Mixture, sentence: str) -> None:
+    with pytest.raises(TrainingError, match=sentence):
+        mixture.checked(2, 3, "Wrong")

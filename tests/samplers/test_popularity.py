@@ -1,0 +1,38 @@
+"""Popularity: RNS from pools in proportion to a power of the training frequency (the draw itself: test_draw.py)."""
+
+import pytest
+import torch
+
+from sahcns.aggregation import Kind
+from sahcns.samplers import RNS, Popularity
+from tests.samplers.oracle import assert_agrees
+from tests.samplers.world import World, choice, every_case
+
+
+@every_case
+def test_takes_the_pool_as_it_was_drawn(kind: Kind, depth: int, seed: int) -> None:
+    sampler = Popularity(pool=2)
+    match = World.random(kind, depth, seed).match(sampler, seed)
+    assert_agrees(sampler.choose(match, choice()), match, lambda pair: [pair.real(item) for item in pair.pool])
+
+
+@pytest.mark.parametrize("power", [0.25, 0.75, 1.0, 2.0])
+def test_weights_are_powers_of_the_counts(power: float) -> None:
+    counts = [0, 1, 2, 16, 81, 10_000]
+    weights = Popularity(power=power).weights(torch.tensor(counts))
+    assert weights is not None
+    assert weights.dtype == torch.int64
+    assert int(weights[0]) == 0
+    ratios = (weights.double() / weights[1]).tolist()
+    assert ratios[1:] == pytest.approx([c**power for c in counts[1:]], rel=1e-5)
+
+
+def test_power_zero_draws_rns_pools() -> None:
+    world = World.random("mean", 2, 0)
+    one, other = world.match(Popularity(pool=5, power=0.0)), world.match(RNS(pool=5))
+    assert torch.equal(one.candidates, other.candidates)
+    assert not torch.equal(world.match(Popularity(pool=5)).candidates, other.candidates)
+
+
+def test_defaults() -> None:
+    assert (Popularity().power, Popularity().pool) == (0.75, 1)
