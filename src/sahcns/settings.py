@@ -5,6 +5,7 @@ is its manual (`sahcns samplers` prints it), its range (checked at construction)
 """
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -85,11 +86,30 @@ class Configured:
             {
                 "name": entry.name,
                 "default": str(entry.default),
-                "allowed": str(entry.metadata.get("allowed", "any")),
+                "allowed": "true | false" if _kind(entry.type) == "bool" else str(entry.metadata.get("allowed", "any")),
                 "meaning": str(entry.metadata.get("meaning", "")),
             }
             for entry in fields(cls)
         ]
+
+    @classmethod
+    def parsed(cls, argument: str, text: str) -> Any:
+        """A value from text, as it stands on a command line, by the type of the argument."""
+        kinds = {entry.name: (_kind(entry.type), entry.metadata.get("allowed", "any")) for entry in fields(cls)}
+        if argument not in kinds:
+            raise SettingError(f"{cls.name} has no argument {argument!r}; {nearest(argument, kinds)}")
+        kind, allowed = kinds[argument]
+        word = text.strip().lower()
+        if word == "none" and "None" in kind:
+            return None
+        for start, read, what in _READ:
+            if kind.startswith(start):
+                try:
+                    return read(word)
+                except (KeyError, ValueError):
+                    limits = "" if str(allowed) == "any" else f", {allowed}"
+                    raise SettingError(f"{cls.__name__}: {argument}={text!r} must be {what}{limits}") from None
+        return text.strip()
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
@@ -107,6 +127,17 @@ class Configured:
 Base = TypeVar("Base", bound=Configured)
 
 
+_READ: tuple[tuple[str, Callable[[str], object], str], ...] = (
+    ("int", int, "a whole number"),
+    ("float", float, "a number"),
+    (
+        "bool",
+        {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}.__getitem__,
+        "true or false",
+    ),
+)
+
+
 def _kind(annotation: object) -> str:
     return annotation.__name__ if isinstance(annotation, type) else str(annotation)
 
@@ -121,9 +152,14 @@ def named(base: type[Base]) -> dict[str, type[Base]]:
     return found
 
 
-def by_name(base: type[Base], name: str, values: dict[str, Any]) -> Base:
-    """The class called `name`, built with `values`; a misspelt name gets the nearest right one."""
+def class_named(base: type[Base], name: str) -> type[Base]:
+    """The class called `name`; a misspelt name gets the nearest right one."""
     known = named(base)
     if name not in known:
         raise SettingError(f"there is no {base.__name__.lower()} called {name!r}; {nearest(name, known)}")
-    return known[name].from_dict(values)
+    return known[name]
+
+
+def by_name(base: type[Base], name: str, values: dict[str, Any]) -> Base:
+    """The class called `name`, built with `values`."""
+    return class_named(base, name).from_dict(values)

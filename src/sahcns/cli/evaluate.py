@@ -37,7 +37,7 @@ def command(
     are used. --mask is that of training unless told.
 
     Examples: sahcns evaluate runs/sahc
-              sahcns evaluate runs/sahc --part valid -k 5,50 --metrics recall,ndcg
+              sahcns evaluate runs/sahc --part valid -k 5,50 --metrics ndcg
     """
     from sahcns.ranking import METRICS, Truth, evaluate
     from sahcns.serving import Recommender
@@ -61,7 +61,7 @@ def command(
     for name in names:
         shown = (_shown(name, values[f"{name}@{cut}"]) for cut in ks)
         rows.add_row(name, *shown, METRICS[name].definition)
-    show(rows, "", f"{part} part, {len(truth):,} users, {masked} items left out of the ranking; % are means over users")
+    show(rows, "", f"{part} part, {len(truth):,} users, {masked} items left out of the ranking")
 
 
 def data_of(model: "Recommender", given: Path | None) -> "tuple[Split, Path | None]":

@@ -3,12 +3,14 @@
 import dataclasses
 import inspect
 import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from sahcns.cli.console import show, show_json, table
 from sahcns.settings import Configured, class_named, named
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
     from rich.table import Table
 
 
@@ -20,8 +22,9 @@ def print_manual(base: type[Configured], name: str | None, json: bool) -> None:
         show_json(described[0] if name else described)
         return
     if name:
-        show(text_of(kinds[0]), "")
-    show(_table(kinds, ideas=name is None))
+        show(text_of(kinds[0]), "", _arguments(kinds[0]))
+    else:
+        show(*_page(kinds))
 
 
 def describe(kind: type[Configured]) -> dict[str, Any]:
@@ -61,13 +64,30 @@ def _docstring(kind: type[Configured]) -> str:
     return "" if text.startswith(f"{kind.__name__}(") else text
 
 
-def _table(kinds: list[type[Configured]], ideas: bool) -> "Table":
-    rows = table("name", "default", "allowed", "meaning")
-    for kind in kinds:
-        if ideas:
-            rows.add_row(kind.name, "", "", idea(kind), style="bold")
-        for entry in kind.settings():
-            rows.add_row("  " * ideas + entry["name"], entry["default"], entry["allowed"], entry["meaning"])
-        if ideas and kind is not kinds[-1]:
-            rows.add_row()
+def _page(kinds: list[type[Configured]]) -> "Iterator[RenderableType]":
+    """Each with its idea in one line and its arguments below, in columns that run through the whole page."""
+    from rich.table import Table
+    from rich.text import Text
+
+    shown = {kind: [(f"{entry['name']} = {entry['default']}", entry) for entry in kind.settings()] for kind in kinds}
+    names = max(len(text) for entries in shown.values() for text, _ in entries)
+    ranges = max(len(entry["allowed"]) for entries in shown.values() for _, entry in entries)
+    for position, (kind, entries) in enumerate(shown.items()):
+        if position:
+            yield ""
+        yield Text.assemble((kind.name, "bold"), f"  {idea(kind)}")
+        rows = Table.grid(padding=(0, 2, 0, 0))
+        rows.add_column(width=2)
+        rows.add_column(width=names)
+        rows.add_column(width=ranges, style="dim")
+        rows.add_column()
+        for text, entry in entries:
+            rows.add_row("", text, entry["allowed"], entry["meaning"])
+        yield rows
+
+
+def _arguments(kind: type[Configured]) -> "Table":
+    rows = table("argument", "default", "allowed", "meaning")
+    for entry in kind.settings():
+        rows.add_row(entry["name"], entry["default"], entry["allowed"], entry["meaning"])
     return rows

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from sahcns.training.record import Record
 
 STOPPED = {
-    "patience": "validation did not improve any more",
-    "epochs": "all epochs were run",
-    "interrupted": "stopped by Ctrl-C, the best epoch so far is kept",
+    "patience": "then validation did not improve any more",
+    "epochs": "as many as were allowed",
+    "interrupted": "then Ctrl-C; the best so far is kept",
 }
 
 
@@ -68,10 +68,11 @@ def command(
     The epoch is picked on the validation part; test numbers are those of that epoch, and of the last one beside it.
     Ctrl-C ends training and keeps the best epoch so far. The same seed gives the same result.
 
-    Examples: sahcns train films --sampler sahc --set alpha=0.3 --set pool=20 --out runs/sahc
-              sahcns train films --backbone ngcf --set backbone.dim=32 --sampler dns --out runs/dns
+    Examples: sahcns train films --set alpha=0.5 --out runs/sahc
+              sahcns train films --backbone ngcf --sampler dns --out runs/dns
+              sahcns train films --set backbone.dim=32 --out runs/small
               sahcns train --config run.toml --seed 1 --out runs/seed1
-              sahcns train films --import my_sampler.py --sampler mine --out runs/mine
+              sahcns train films --import my.py --sampler mine --out runs/my
     """
     from sahcns.cli.dataset import prepared_folder
     from sahcns.cli.importing import import_files
@@ -142,8 +143,8 @@ def command(
     show(
         results(run.record),
         "",
-        f"{STOPPED[run.record.stopped]} after {run.record.epochs_run} epochs in {run.record.seconds['total']:.1f} s; "
-        f"ranked with {protocol.mask} items left out",
+        f"{run.record.epochs_run} epochs in {run.record.seconds['total']:.1f} s, {STOPPED[run.record.stopped]}; "
+        f"in percent, one seed, {protocol.mask} items left out of the test ranking",
         f"saved in {saved}",
     )
 

@@ -1,0 +1,101 @@
+"""Ranking a stored model again gives the numbers of training, and only against the data of training."""
+
+from pathlib import Path
+
+import pytest
+
+from sahcns.backbones import LightGCN
+from sahcns.data import save_split
+from sahcns.ranking import Truth, evaluate
+from sahcns.samplers import DNS
+from sahcns.serving import Recommender
+from sahcns.training import Protocol, fit
+from tests.cli.conftest import Sahcns, refused
+from tests.serving.films import films
+
+
+@pytest.fixture(scope="module")
+def model() -> Recommender:
+    """Masks training and validation in the test ranking, which is not the default."""
+    protocol = Protocol(epochs=3, batch=64, mask="train+valid")
+    return fit(films(), LightGCN(dim=4), DNS(pool=4), protocol=protocol, device="cpu").recommender
+
+
+@pytest.fixture
+def run(model: Recommender, tmp_path: Path) -> Path:
+    model.record["data"]["folder"] = str(save_split(films(), tmp_path / "films"))
+    return model.save(tmp_path / "run")
+
+
+def test_it_gives_the_numbers_of_training(sahcns: Sahcns, run: Path, model: Recommender) -> None:
+    done = sahcns("evaluate", run, "--json")
+    assert (done.code, done.err) == (0, "")
+    recorded = model.record["test"]["best"]
+    assert done.json["metrics"] == pytest.approx(recorded)
+    assert done.json["metrics"].keys() == recorded.keys()
+    assert (done.json["part"], done.json["mask"]) == ("test", "train+valid")
+    assert done.json["users"] == len(set(films().test.users.tolist()))
+    assert done.json["data"] == model.record["data"]["folder"]
+    valid = sahcns("evaluate", run, "--part", "valid", "--json").json
+    assert valid["mask"] == "train"
+    assert valid["metrics"] == pytest.approx(model.record["valid"]["best"])
+
+
+def test_other_cuts_metrics_and_masks(sahcns: Sahcns, run: Path, model: Recommender) -> None:
+    asked = ("--mask", "none", "-k", "5,1", "--metrics", "ndcg,hit", "--json")
+    found = sahcns("evaluate", run, *asked).json["metrics"]
+    truth = Truth.of(films(), "test", "none")
+    assert found == evaluate(model.user_vectors, model.item_vectors, truth, [1, 5], ["ndcg", "hit"])
+    assert set(found) == {"ndcg@1", "ndcg@5", "hit@1", "hit@5"}
+
+
+def test_the_table_is_in_percent_where_that_makes_sense(sahcns: Sahcns, run: Path, model: Recommender) -> None:
+    done = sahcns("evaluate", run)
+    rows = {line.split()[0]: line.split() for line in done.out.splitlines() if line}
+    recorded = model.record["test"]["best"]
+    assert rows["recall"][1:3] == [f"{recorded['recall@10']:.2%}", f"{recorded['recall@20']:.2%}"]
+    assert rows["popularity"][1] == f"{recorded['popularity@10']:.3f}"
+    assert done.out.endswith("users, train+valid items left out of the ranking\n")
+
+
+def test_other_data_is_refused(sahcns: Sahcns, run: Path, model: Recommender, tmp_path: Path) -> None:
+    other = save_split(films(seed=1), tmp_path / "other")
+    sentence = refused(sahcns("evaluate", run, "--data", other))
+    assert f"{other} holds other data (fingerprint {films(seed=1).fingerprint[:12]}…)" in sentence
+    assert f"({films().fingerprint[:12]}…), so its numbers would mean nothing; give the run's own data" in sentence
+    save_split(films(seed=1), model.record["data"]["folder"])
+    assert refused(sahcns("evaluate", run)).endswith("give the run's own data with --data")
+
+
+def test_a_run_that_was_moved_is_ranked_by_what_it_holds(
+    sahcns: Sahcns, run: Path, model: Recommender, tmp_path: Path
+) -> None:
+    moved = Path(model.record["data"]["folder"]).rename(tmp_path / "elsewhere")
+    done = sahcns("evaluate", run, "--json")
+    assert done.json["metrics"] == pytest.approx(model.record["test"]["best"])
+    assert done.json["data"] is None
+    assert done.err.endswith("is not here; ranked against the pairs kept with the model\n")
+    assert sahcns("evaluate", run, "--data", moved, "--json").json["data"] == str(moved)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--part", "train"], "part='train' is not one of valid, test"),
+        (["--part", "tets"], "part='tets' is not one of valid, test; did you mean 'test'?"),
+        (["--mask", "trian"], "did you mean 'train'?"),
+        (["--part", "valid", "--mask", "train+valid"], "would hide the validation items"),
+        (["-k", "0"], "-k '0' must be whole numbers, 1 or more"),
+        (["-k", "5;10"], "-k '5;10' must be whole numbers, 1 or more, with commas between, such as 5,10,20"),
+        (["--metrics", "recal"], "metric 'recal' is not known; did you mean 'recall'?"),
+        (["--data", "nowhere"], "nowhere is not a prepared set: it is not there"),
+        (["--device", "gpu"], "device='gpu' is not a device"),
+    ],
+)
+def test_a_mistake_is_one_sentence(sahcns: Sahcns, run: Path, arguments: list[str], sentence: str) -> None:
+    assert sentence in refused(sahcns("evaluate", run, *arguments))
+
+
+def test_no_run(sahcns: Sahcns, tmp_path: Path) -> None:
+    sentence = refused(sahcns("evaluate", tmp_path / "nothing"))
+    assert sentence.endswith("is not a trained model: it is not there; make one with `sahcns train`")

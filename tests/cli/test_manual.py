@@ -1,0 +1,80 @@
+"""`sahcns samplers` and `sahcns backbones` tell what there is, from the classes themselves."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from sahcns.backbones import NGCF, Backbone
+from sahcns.samplers import SAHC, Sampler
+from sahcns.settings import Configured, named
+from tests.cli.conftest import Sahcns, refused
+from tests.cli.test_train import MINE
+
+BASES: dict[str, type[Configured]] = {"samplers": Sampler, "backbones": Backbone}
+
+
+@pytest.mark.parametrize("command", BASES)
+def test_all_are_listed_with_every_argument(sahcns: Sahcns, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "250")
+    shown = sahcns(command).out.splitlines()
+    found = {entry["name"]: entry for entry in sahcns(command, "--json").json}
+    built_in = {name: kind for name, kind in named(BASES[command]).items() if kind.__module__.startswith("sahcns.")}
+    assert built_in.keys() <= found.keys()
+    for name, kind in built_in.items():
+        entry = found[name]
+        assert len(entry["idea"]) > 10
+        assert f"{name}  {entry['idea']}" in shown
+        assert [argument["name"] for argument in entry["arguments"]] == [f.name for f in dataclasses.fields(kind)]
+        for argument in entry["arguments"]:
+            assert argument["meaning"], (name, argument["name"])
+            assert argument["allowed"] not in ("", "any"), (name, argument["name"])
+        rows = shown[shown.index(f"{name}  {entry['idea']}") + 1 :][: len(entry["arguments"])]
+        for argument, row in zip(entry["arguments"], rows, strict=True):
+            columns = [column.strip() for column in row.split("  ") if column.strip()]
+            assert columns[0] == f"{argument['name']} = {argument['default']}"
+            assert columns[1:] == [argument["allowed"], argument["meaning"]]
+
+
+def test_the_paper_s_methods_are_all_there(sahcns: Sahcns) -> None:
+    samplers = {entry["name"]: entry["idea"] for entry in sahcns("samplers", "--json").json}
+    wanted = {"rns", "popularity", "dns", "dns-mn", "mixgcf", "dens", "bns", "ahns", "divns", "sahc"}
+    assert wanted <= samplers.keys()
+    assert samplers["sahc"].startswith("SAHC-NS: structure-aware selection")
+    assert samplers["sa-only"] == "Structure-aware selection, no mixing"
+    backbones = {entry["name"] for entry in sahcns("backbones", "--json").json}
+    assert {"lightgcn", "ngcf", "simgcl", "mf"} <= backbones
+
+
+def test_one_of_them_with_its_equations(sahcns: Sahcns) -> None:
+    shown = sahcns("samplers", "sahc").out
+    assert "λ_l = λmax (1 - exp(-max(p_l - max_j a_{j,l}, 0)))" in shown
+    rows = {line.split()[0]: line for line in shown.splitlines() if line.strip()}
+    assert rows["alpha"].split()[1:4] == ["0.3", ">=", "0"]
+    assert sahcns("samplers", "sahc", "--json").json["arguments"][1]["default"] == SAHC().alpha == 0.3
+    assert "Ã = D^-½ A D^-½" in sahcns("backbones", "ngcf").out
+    assert sahcns("backbones", "ngcf", "--json").json["arguments"][0]["default"] == NGCF().dim
+
+
+def test_a_sampler_of_ones_own_is_listed(sahcns: Sahcns, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(MINE.replace('"softest"', '"softest-listed"'))
+    entry = sahcns("samplers", "softest-listed", "--import", tmp_path / "mine.py", "--json").json
+    assert entry["idea"] == "The easiest candidate"
+    assert entry["arguments"][1] == {
+        "name": "shift",
+        "default": 0,
+        "allowed": ">= 0",
+        "meaning": "places from the easiest",
+    }
+
+
+def test_without_a_docstring_there_is_no_idea(sahcns: Sahcns, tmp_path: Path) -> None:
+    text = MINE.replace('"softest"', '"softest-mute"').replace('"The easiest candidate."', "")
+    (tmp_path / "mine.py").write_text(text)
+    assert sahcns("samplers", "softest-mute", "--import", tmp_path / "mine.py", "--json").json["idea"] == ""
+    assert "softest-mute" in sahcns("samplers", "softest-mute").out
+
+
+def test_a_misspelt_name(sahcns: Sahcns) -> None:
+    assert refused(sahcns("samplers", "mixgfc")) == "there is no sampler called 'mixgfc'; did you mean 'mixgcf'?"
+    assert refused(sahcns("backbones", "xyz")).startswith("there is no backbone called 'xyz'; there are: lightgcn")

@@ -1,0 +1,93 @@
+"""Recommendations by the ids and titles of the data."""
+
+from pathlib import Path
+
+import pytest
+
+from sahcns.backbones import LightGCN
+from sahcns.data import Split
+from sahcns.samplers import RNS
+from sahcns.serving import Recommender
+from sahcns.training import Protocol, fit
+from tests.cli.conftest import Sahcns, refused
+from tests.serving.films import films
+
+
+@pytest.fixture(scope="module")
+def model() -> Recommender:
+    protocol = Protocol(epochs=40, batch=32, learning_rate=0.05, evaluate_every=20)
+    return fit(films(), LightGCN(dim=8, depth=2), RNS(), protocol=protocol, device="cpu").recommender
+
+
+@pytest.fixture
+def run(model: Recommender, tmp_path: Path) -> Path:
+    return model.save(tmp_path / "run")
+
+
+def test_the_table_has_rank_id_title_and_score(sahcns: Sahcns, run: Path, model: Recommender) -> None:
+    done = sahcns("recommend", run, "--user", "p03", "-k", "3")
+    assert (done.code, done.err) == (0, "")
+    lines = [line.rstrip() for line in done.out.splitlines()]
+    assert lines[0] == "for user p03"
+    assert lines[1].split() == ["rank", "item", "title", "score"]
+    best = model.recommend(["p03"], 3)[0]
+    assert lines[3].split() == ["1", str(best[0].item), "Film", str(best[0].item), "☕", f"{best[0].score:.4f}"]
+    assert len(lines) == 6
+
+
+def test_odd_people_are_shown_odd_films(sahcns: Sahcns, run: Path) -> None:
+    """The model learnt the structure, and ids are not mixed up on the way: users in any order, each with their own."""
+    found = sahcns("recommend", run, "--user", "p05", "--user", "p02", "-k", "3", "--exclude", "nothing", "--json").json
+    assert [entry["user"] for entry in found["users"]] == ["p05", "p02"]
+    for entry, kind in zip(found["users"], (1, 0), strict=True):
+        assert [row["rank"] for row in entry["items"]] == [1, 2, 3]
+        assert {row["item"] % 2 for row in entry["items"]} == {kind}
+        assert all(row["title"] == f"Film {row['item']} ☕" for row in entry["items"])
+
+
+def test_what_is_known_is_left_out_as_told(sahcns: Sahcns, run: Path, model: Recommender) -> None:
+    row = int(model.user_ids.encode(["p05"])[0])
+    everything = set(model.item_ids.decode(model.known(row).tolist()))
+    trained = set(model.item_ids.decode(model.known(row, "train").tolist()))
+    assert trained < everything
+    for exclude, expected in (("known", everything), ("train", trained), ("nothing", set[int]())):
+        asked = ("--user", "p05", "-k", "100", "--exclude", exclude, "--json")
+        items = {entry["item"] for entry in sahcns("recommend", run, *asked).json["users"][0]["items"]}
+        assert items == set(range(100, 120)) - expected
+
+
+def test_similar_items(sahcns: Sahcns, run: Path, model: Recommender) -> None:
+    found = sahcns("recommend", run, "--similar-to", "104", "-k", "4", "--json").json
+    assert found["users"] == []
+    assert found["similar"][0]["item"] == 104
+    assert [row["item"] for row in found["similar"][0]["items"]] == [one.item for one in model.similar_items(104, 4)]
+    assert {row["item"] % 2 for row in found["similar"][0]["items"]} == {0}
+    both = sahcns("recommend", run, "--similar-to", "104", "--user", "p03", "-k", "2").out
+    assert both.index("for user p03") < both.index("like item 104, Film 104 ☕")
+
+
+def test_without_titles_there_is_no_column_for_them(sahcns: Sahcns, tmp_path: Path) -> None:
+    split = Split.from_pairs([[0, 0], [1, 1], [2, 0]], valid=[[0, 1]], n_items=4)
+    fit(split, LightGCN(dim=2), RNS(), protocol=Protocol(epochs=1), device="cpu").recommender.save(tmp_path / "run")
+    lines = sahcns("recommend", tmp_path / "run", "--user", "2").out.splitlines()
+    assert lines[1].split() == ["rank", "item", "score"]
+    assert sahcns("recommend", tmp_path / "run", "--user", "2", "--json").json["users"][0]["user"] == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--user", "p99"], "user 'p99' is not in the data; did you mean 'p"),
+        (["--user", "p03", "--user", "me"], "user 'me' is not in the data"),
+        (["--similar-to", "7"], "item '7' is not in the data (ids run from 100 to 119)"),
+        ([], "nobody to recommend to: give --user ID, or --similar-to ITEM"),
+        (["--user", "p03", "-k", "0"], "invalid value for '-k'"),
+        (["--user", "p03", "--exclude", "seen"], "exclude='seen' must be one of known, train, nothing"),
+    ],
+)
+def test_a_mistake_is_one_sentence(sahcns: Sahcns, run: Path, arguments: list[str], sentence: str) -> None:
+    assert refused(sahcns("recommend", run, *arguments)).startswith(sentence)
+
+
+def test_no_run(sahcns: Sahcns, tmp_path: Path) -> None:
+    assert "is not a trained model" in refused(sahcns("recommend", tmp_path, "--user", "1"))

@@ -1,0 +1,371 @@
+"""Training from the command line: what is set reaches the run, and every mistake is one sentence."""
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sahcns.data import Split, load_split, save_split
+from sahcns.serving import Recommender
+from sahcns.training import Protocol
+from tests.cli.conftest import Sahcns, refused
+from tests.serving.films import films
+
+QUICK = ("--epochs", "2", "--batch", "64", "--set", "backbone.dim=4", "--device", "cpu")
+
+
+@pytest.fixture
+def prepared(tmp_path: Path) -> Path:
+    return save_split(films(), tmp_path / "films")
+
+
+def record_of(folder: Path) -> Any:
+    return json.loads((folder / "run.json").read_text("utf-8"))
+
+
+def test_a_run_is_trained_shown_and_stored(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
+    done = sahcns("train", prepared, *QUICK, "--set", "alpha=0.5", "--set", "sampler.pool=4", "--out", tmp_path / "run")
+    assert (done.code, done.err) == (0, "")
+    record = record_of(tmp_path / "run")
+    assert record["sampler"] == {"name": "sahc", "pool": 4, "alpha": 0.5, "lambda_max": 0.5}
+    assert record["backbone"] == {"name": "lightgcn", "dim": 4, "depth": 3}
+    assert (record["protocol"]["epochs"], record["protocol"]["batch"]) == (2, 64)
+    assert record["data"]["folder"] == str(prepared)
+    assert record["data"]["fingerprint"] == films().fingerprint
+    lines = [line.split() for line in done.out.splitlines()]
+    assert lines[0] == ["epoch", "part", "recall@10", "recall@20", "ndcg@10", "ndcg@20"]
+    percent = [f"{100 * record['test']['best'][name]:.2f}" for name in lines[0][2:]]
+    assert lines[3] == ["test", *percent]
+    assert lines[4][:3] == ["last", "1", "valid"]
+    assert lines[-1] == ["saved", "in", str(tmp_path / "run")]
+    assert len(Recommender.load(tmp_path / "run").recommend(["p03"], 5)[0]) == 5
+
+
+def test_json_is_the_record_without_its_history(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
+    done = sahcns("train", prepared, *QUICK, "--sampler", "dns", "--seed", "7", "--out", tmp_path / "run", "--json")
+    assert (done.code, done.err) == (0, "")
+    record = record_of(tmp_path / "run")
+    assert len(record.pop("history")) == 2
+    del record["files"], record["sahcns_version"]
+    assert done.json == {"run": str(tmp_path / "run"), **record}
+    assert done.json["seed"] == 7
+
+
+def test_the_same_seed_gives_the_same_run_and_another_seed_another(
+    sahcns: Sahcns, prepared: Path, tmp_path: Path
+) -> None:
+    losses = []
+    for name, seed in (("a", "1"), ("b", "1"), ("c", "2")):
+        assert sahcns("train", prepared, *QUICK, "--seed", seed, "--out", tmp_path / name).code == 0
+        losses.append([entry["loss"] for entry in record_of(tmp_path / name)["history"]])
+    assert losses[0] == losses[1] != losses[2]
+
+
+def test_every_option_of_the_protocol_reaches_it(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
+    told = {
+        "epochs": 3,
+        "batch": 32,
+        "learning_rate": 0.01,
+        "l2": 0.001,
+        "l2_on": "real",
+        "evaluate_every": 2,
+        "patience": 4,
+        "monitor": "ndcg@10",
+        "mask": "train+valid",
+    }
+    options = [part for name, value in told.items() for part in (f"--{name.replace('_', '-')}", str(value))]
+    assert sahcns("train", prepared, *options, "--keep-last", "--out", tmp_path / "run").code == 0
+    recorded = record_of(tmp_path / "run")["protocol"]
+    assert recorded == {**told, "drop_last": False, "select_on": "valid"}
+
+
+def test_the_defaults_in_the_help_are_those_of_the_protocol(sahcns: Sahcns, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    shown = sahcns("train", "--help").out
+    defaults = Protocol().to_dict()
+    for name in ("epochs", "batch", "learning_rate", "l2", "l2_on", "evaluate_every", "patience", "monitor", "mask"):
+        line = next(line for line in shown.splitlines() if f"--{name.replace('_', '-')} " in line)
+        assert f"({defaults[name]})" in line or f"({defaults[name]:f}".rstrip("0") + ")" in line, line
+    assert "(dropped)" in shown
+    assert defaults["drop_last"] is True
+
+
+def test_help_answers_without_torch() -> None:
+    code = (
+        "import sys\nfrom sahcns.cli import main\n"
+        "for name in ('train', 'evaluate', 'recommend', 'samplers', 'backbones'):\n"
+        "    try:\n        main([name, '--help'])\n    except SystemExit as done:\n        assert done.code == 0\n"
+        "assert not {'torch', 'polars', 'numpy'} & set(sys.modules), 'too much is imported'\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+TOML = """
+seed = 3
+data = "films"
+out = "from-file"
+device = "cpu"
+
+[backbone]
+name = "ngcf"
+dim = 4
+dropout = 0
+
+[sampler]
+name = "sahc"
+alpha = 0.7
+pool = 3
+
+[protocol]
+epochs = 2
+batch = 64
+learning_rate = 1e-2
+"""
+
+YAML = """
+seed: 3
+data: {folder: films}
+out: from-file
+device: cpu
+backbone: {name: ngcf, dim: 4, dropout: 0}
+sampler:
+  name: sahc
+  alpha: 0.7
+  pool: 3
+protocol: {epochs: 2, batch: 64, learning_rate: 1e-2}
+"""
+
+
+@pytest.mark.parametrize(("name", "text"), [("run.toml", TOML), ("run.yaml", YAML)])
+def test_a_file_holds_a_whole_run(sahcns: Sahcns, prepared: Path, tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    done = sahcns("train", "--config", tmp_path / name)
+    assert (done.code, done.err) == (0, "")
+    record = record_of(tmp_path / "from-file")
+    assert record["seed"] == 3
+    assert record["sampler"] == {"name": "sahc", "pool": 3, "alpha": 0.7, "lambda_max": 0.5}
+    assert (record["backbone"]["name"], record["backbone"]["dim"]) == ("ngcf", 4)
+    assert record["protocol"]["learning_rate"] == 0.01
+
+
+def test_options_override_the_file(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
+    (tmp_path / "run.toml").write_text(TOML)
+    options = ("--seed", "4", "--epochs", "1", "--set", "alpha=0.1", "--backbone", "mf", "--out", tmp_path / "mine")
+    done = sahcns("train", "--config", tmp_path / "run.toml", *options)
+    assert done.code == 0
+    assert done.err == "dim, dropout in the file belong to another backbone than mf and are left out\n"
+    record = record_of(tmp_path / "mine")
+    assert (record["seed"], record["protocol"]["epochs"], record["protocol"]["batch"]) == (4, 1, 64)
+    assert record["sampler"] == {"name": "sahc", "pool": 3, "alpha": 0.1, "lambda_max": 0.5}
+    assert record["backbone"] == {"name": "mf", "dim": 64, "depth": 0}
+    assert not (tmp_path / "from-file").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "sentence"),
+    [
+        ("run.toml", "sede = 1", "run.toml: a run has no 'sede'; did you mean 'seed'?"),
+        ("run.toml", "seed = 'one'", "run.toml: seed='one' must be a whole number"),
+        ("run.toml", "device = 1", "run.toml: device=1 must be text"),
+        ("run.toml", "seed = ", "run.toml cannot be read: Invalid value (at"),
+        ("run.yaml", "seed: [1", "run.yaml cannot be read: while parsing"),
+        ("run.yaml", "- 1", "run.yaml must hold names and values, such as `seed: 0`, not list"),
+        ("run.json", "{}", "run.json must be a .toml, .yaml or .yml file"),
+        ("run.toml", "sampler = 3", "run.toml: sampler=3 must be a section or a name"),
+        ("run.toml", "[sampler]\nalpha = 1", "run.toml: the section sampler needs its name, such as name ="),
+        ("run.toml", "[data]\nfolder = 'films'\nfold = 1", "the section data has no 'fold'; did you mean 'folder'?"),
+        ("run.toml", "import = 3", "run.toml: import=3 must be a file or a list of files"),
+        ("run.toml", "sampler = 'sach'", "there is no sampler called 'sach'; did you mean 'sahc'?"),
+        ("run.toml", "[sampler]\nname='sahc'\nalhpa=1", "sahc has no argument 'alhpa'; did you mean 'alpha'?"),
+        ("run.toml", "[protocol]\nepoch=1", "protocol has no argument 'epoch'; did you mean 'epochs'?"),
+        ("run.toml", "[protocol]\nepochs=1.5", "Protocol: epochs=1.5 must be a whole number"),
+        ("run.toml", "[protocol]\nselect_on='test'", "Protocol: select_on='test' is refused"),
+    ],
+)
+def test_a_mistake_in_a_file_is_one_sentence(
+    sahcns: Sahcns, prepared: Path, tmp_path: Path, name: str, text: str, sentence: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    done = sahcns("train", prepared, "--config", tmp_path / name, "--out", tmp_path / "run")
+    assert sentence in refused(done)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--sampler", "sach"], "there is no sampler called 'sach'; did you mean 'sahc'?"),
+        (["--backbone", "lihgtgcn"], "there is no backbone called 'lihgtgcn'; did you mean 'lightgcn'?"),
+        (["--set", "alhpa=1"], "sahc has no argument 'alhpa'; did you mean 'alpha'?"),
+        (["--set", "alpha=high"], "SAHC: alpha='high' must be a number, >= 0"),
+        (["--set", "alpha=-1"], "SAHC: alpha=-1.0 is not allowed; it must be >= 0"),
+        (["--set", "pool=2.5"], "SAHC: pool='2.5' must be a whole number, >= 1"),
+        (["--set", "lambda_max=1.5"], "SAHC: lambda_max=1.5 is not allowed; it must be in [0, 1]"),
+        (["--set", "alpha"], "--set 'alpha' must be NAME=VALUE, such as alpha=0.3"),
+        (["--set", "=3"], "--set '=3' must be NAME=VALUE"),
+        (
+            ["--set", "backbon.dim=3"],
+            "--set 'backbon.dim=3': there is no part 'backbon' to set; did you mean 'backbone'?",
+        ),
+        (["--set", "dim=3"], "sahc has no argument 'dim', but lightgcn has: --set backbone.dim=3"),
+        (["--set", "epochs=3"], "sahc has no argument 'epochs', but training has: --epochs 3"),
+        (["--backbone", "simgcl", "--set", "backbone.include_layer0=perhaps"], "must be true or false"),
+        (["--epochs", "0"], "Protocol: epochs=0 is not allowed; it must be >= 1"),
+        (["--epochs", "many"], "invalid value for '--epochs'"),
+        (["--seed", "-1"], "invalid value for '--seed'"),
+        (["--mask", "everything"], "Protocol: mask='everything' is not allowed; it must be train | train+valid"),
+        (["--monitor", "recall@7"], "Protocol: monitor='recall@7' is not watched; choose one of recall@10"),
+        (["--device", "gpu"], "device='gpu' is not a device; use auto, cpu, cuda"),
+        (["--kernels", "refrence"], "did you mean 'reference'?"),
+        (["--import", "nowhere.py"], "--import nowhere.py: there is no such file"),
+        (["--config", "nowhere.toml"], "the run file nowhere.toml is not there"),
+        (["--epoch", "3"], "no such option: --epoch; did you mean '--epochs'?"),
+    ],
+)
+def test_a_mistake_on_the_line_is_one_sentence(
+    sahcns: Sahcns, prepared: Path, tmp_path: Path, arguments: list[str], sentence: str
+) -> None:
+    done = sahcns("train", prepared, "--out", tmp_path / "run", *arguments)
+    assert sentence in refused(done)
+    assert not (tmp_path / "run").exists()
+
+
+def test_data_and_place_are_asked_for(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
+    assert refused(sahcns("train", "--out", tmp_path / "run")).startswith("no data: give a prepared folder")
+    assert refused(sahcns("train", prepared)) == "no place for the trained model: give one with --out RUN"
+
+
+def test_wrong_data_is_named(sahcns: Sahcns, tmp_path: Path) -> None:
+    out = ("--out", tmp_path / "run")
+    (tmp_path / "ratings.csv").write_text("1,2\n")
+    assert "ratings.csv is not a prepared set: it is a file" in refused(sahcns("train", tmp_path / "ratings.csv", *out))
+    assert "has no manifest.json; make one with `sahcns data prepare`" in refused(sahcns("train", tmp_path, *out))
+    misspelt = refused(sahcns("train", "ml-latest-smal", *out))
+    assert misspelt.endswith("nor a set of the catalogue; did you mean 'ml-latest-small'?")
+    assert refused(sahcns("train", "ml-1m", *out)).endswith("prepare it first: sahcns data prepare ml-1m FOLDER")
+    alone = save_split(Split.from_pairs([[0, 0], [1, 1]], n_items=3), tmp_path / "alone")
+    assert "the split has no valid pairs" in refused(sahcns("train", alone, *out))
+
+
+def test_the_place_is_checked_before_training(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
+    done = sahcns("train", prepared, "--out", prepared, "--epochs", "1000000", "--patience", "1000000")
+    assert "which is not part of a trained model, and is left as it is" in refused(done)
+
+
+def test_an_embedded_set_is_prepared_on_the_fly_and_only_once(sahcns: Sahcns, cache: Path, tmp_path: Path) -> None:
+    quick = ("--sampler", "rns", "--backbone", "mf", "--set", "backbone.dim=2", "--epochs", "1", "--batch", "65000")
+    first = sahcns("train", "ml-latest-small", *quick, "--out", tmp_path / "run")
+    assert first.code == 0
+    folder = cache / "prepared" / "ml-latest-small"
+    assert first.err == f"ml-latest-small ships with sahcns; it is prepared by its own recipe into {folder}\n"
+    assert load_split(folder).n_users == 671
+    second = sahcns("train", "ml-latest-small", *quick, "--out", tmp_path / "run")
+    assert (second.code, second.err) == (0, "")
+    titles = [
+        row["title"] for row in sahcns("recommend", tmp_path / "run", "--user", "1", "--json").json["users"][0]["items"]
+    ]
+    assert all(titles)
+
+
+MINE = """
+from dataclasses import dataclass
+from sahcns.samplers import Sampler
+from sahcns.settings import setting
+
+@dataclass(frozen=True)
+class Softest(Sampler):
+    "The easiest candidate."
+    name = "softest"
+    shift: int = setting(0, "places from the easiest", low=0)
+
+    def choose(self, match, rng):
+        return match.pick(match.scores.argsort(1)[:, self.shift])
+"""
+
+
+def test_a_sampler_of_ones_own_is_named_like_any_other(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(MINE)
+    mine = ("--import", tmp_path / "mine.py", "--sampler", "softest")
+    done = sahcns("train", prepared, *QUICK, *mine, "--set", "shift=2", "--out", tmp_path / "run")
+    assert (done.code, done.err) == (0, "")
+    record = record_of(tmp_path / "run")
+    assert record["sampler"] == {"name": "softest", "pool": 10, "shift": 2}
+    assert record["imports"] == [str(tmp_path / "mine.py")]
+    wrong = sahcns("train", prepared, *mine, "--set", "shift=-1", "--out", tmp_path / "x")
+    assert refused(wrong) == "Softest: shift=-1 is not allowed; it must be >= 0"
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("import nothing_like_this", "mine.py, line 1: ModuleNotFoundError: No module named 'nothing_like_this'"),
+        ("\n\nx = 1 +", "mine.py, line 3: SyntaxError: invalid syntax"),
+        ("def f():\n    1 / 0\nf()", "mine.py, line 2: ZeroDivisionError: division by zero"),
+        (MINE.replace("@dataclass(frozen=True)", ""), "Softest has settings, so it needs @dataclass(frozen=True)"),
+    ],
+)
+def test_a_mistake_in_ones_own_file_is_one_sentence(
+    sahcns: Sahcns, prepared: Path, tmp_path: Path, text: str, sentence: str
+) -> None:
+    (tmp_path / "mine.py").write_text(text)
+    done = sahcns("train", prepared, "--import", tmp_path / "mine.py", "--out", tmp_path / "run")
+    assert sentence in refused(done)
+
+
+def test_a_file_may_import_what_stands_beside_it(
+    sahcns: Sahcns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    (tmp_path / "beside_mine.py").write_text("NAME = 'beside'")
+    (tmp_path / "mine.py").write_text("from beside_mine import NAME\n" + MINE.replace('"softest"', "NAME"))
+    assert sahcns("samplers", "beside", "--import", tmp_path / "mine.py", "--json").json["name"] == "beside"
+
+
+def test_ctrl_c_keeps_the_best_so_far(prepared: Path, tmp_path: Path) -> None:
+    """In a real process on a real terminal: the live view runs, Ctrl-C comes, and the model is there."""
+    out = tmp_path / "run"
+    code = textwrap.dedent(
+        f"""
+        from sahcns.cli import main
+        main(["train", {str(prepared)!r}, "--epochs", "1000000", "--patience", "1000000", "--batch", "64",
+              "--set", "backbone.dim=4", "--device", "cpu", "--out", {str(out)!r}])
+        """
+    )
+    master, slave = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        stderr=slave,
+        text=True,
+        env={**os.environ, "COLUMNS": "120"},
+    )
+    os.close(slave)
+    seen, ends = "", time.monotonic() + 60
+    while "epochs/s" not in seen and time.monotonic() < ends:
+        seen += os.read(master, 10_000).decode(errors="replace")
+    process.send_signal(signal.SIGINT)
+    deadline = time.monotonic() + 60
+    while process.poll() is None and time.monotonic() < deadline:
+        try:
+            os.read(master, 10_000)  # a terminal that nobody reads would block the writer
+        except OSError:
+            break
+    shown, _ = process.communicate(timeout=60)
+    os.close(master)
+    assert process.returncode == 0
+    assert "then Ctrl-C; the best so far is kept" in shown
+    assert "best recall@20" in seen
+    assert "ends with epoch 999999" in seen
+    record = record_of(out)
+    assert record["stopped"] == "interrupted"
+    assert record["best_epoch"] >= 0
+    assert len(Recommender.load(out).recommend(["p03"], 3)[0]) == 3

@@ -1,0 +1,89 @@
+"""What the live view says is true: rate, best look, and when the run will end."""
+
+from typing import Any
+
+import pytest
+
+from sahcns.cli.train_progress import Standing, train_progress
+from sahcns.training import Protocol
+from sahcns.training.stopping import EarlyStopping
+
+
+def standing(recalls: dict[int, float], last: int, seconds: float = 0.5, **protocol: Any) -> Standing:
+    """After epoch `last`, each epoch having taken `seconds`, with these looks at validation."""
+    chosen = Protocol(**protocol)
+    made = Standing(chosen, EarlyStopping(chosen.patience))
+    for epoch in range(last + 1):
+        entry: dict[str, Any] = {"epoch": epoch, "loss": 1 / (epoch + 1)}
+        if epoch in recalls:
+            entry["valid"] = {"recall@20": recalls[epoch]}
+        made.update(entry, 100 + seconds * epoch)
+    return made
+
+
+def test_the_first_epoch_has_no_rate_yet() -> None:
+    made = standing({0: 0.1}, 0)
+    assert made.rate is None
+    assert made.lines() == (
+        "stops at epoch 50 unless recall@20 improves",
+        "loss 1.0000 · best recall@20 10.00% at epoch 0 · 0 of 10 looks since",
+    )
+
+
+def test_it_says_when_it_stops_and_what_is_the_best() -> None:
+    looks = {0: 0.1, 5: 0.1234, 10: 0.12, 15: 0.12}
+    made = standing(looks, 17, epochs=200)
+    assert made.lines() == (
+        "2 epochs/s · stops at epoch 55 in 0:19 unless recall@20 improves, 1:31 at most",
+        "loss 0.0556 · best recall@20 12.34% at epoch 5 · 2 of 10 looks since",
+    )
+
+
+def test_an_equal_look_counts_as_the_best_as_it_does_in_training() -> None:
+    made = standing({0: 0.1, 5: 0.1}, 5)
+    assert made.stopping.best_epoch == 5
+    assert made.ends == 55
+
+
+def test_near_the_cap_it_ends_with_the_cap() -> None:
+    made = standing({0: 0.1, 5: 0.2}, 5, epochs=30)
+    assert made.lines()[0] == "2 epochs/s · ends with epoch 29, in 0:12"
+
+
+def test_the_end_it_announces_is_where_training_stops() -> None:
+    """Looks get worse from epoch 4 on; every announcement after that names the epoch at which patience runs out."""
+    protocol = Protocol(epochs=100, evaluate_every=2, patience=3)
+    made, stopping = Standing(protocol, EarlyStopping(3)), EarlyStopping(3)
+    announced = []
+    for epoch in range(100):
+        entry: dict[str, Any] = {"epoch": epoch, "loss": 0.5}
+        stop = False
+        if epoch % 2 == 0:
+            entry["valid"] = {"recall@20": 0.5 - abs(epoch - 4) / 100}
+            stop = stopping.update(epoch, entry["valid"]["recall@20"], {})
+        made.update(entry, float(epoch))
+        announced.append(made.ends)
+        if stop:
+            break
+    assert announced[4:] == [10] * 7
+    assert epoch == 10
+
+
+def test_the_rate_is_that_of_the_last_epochs() -> None:
+    made = standing({0: 0.1}, 5, seconds=10)
+    for epoch in range(6, 40):
+        made.update({"epoch": epoch, "loss": 0.5}, 150 + epoch)
+    assert made.rate == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.01, "0:01"), (0.596, "1:00"), (1.25, "2:05"), (37.25, "1:02:05"), (3600, "100:00:00")]
+)
+def test_the_time_left_is_read_like_a_clock(seconds: float, text: str) -> None:
+    assert standing({0: 0.1}, 1, seconds).left(101) == text  # a hundred epochs from here
+
+
+def test_without_a_terminal_nothing_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    with train_progress(Protocol()) as told:
+        assert told is None
+    assert capsys.readouterr() == ("", "")
