@@ -26,7 +26,7 @@ def interactions(
         ratings=None if ratings is None else np.array(ratings, np.float32),
         times=None if times is None else np.array(times, np.int64),
         titles=None if titles is None else Texts.of(titles.get(item_ids[k], "") for k in range(len(item_ids))),
-        source={"path": path},
+        source={"files": [{"path": path}]},
     )
 
 

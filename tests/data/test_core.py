@@ -24,8 +24,10 @@ def brute_force_core(rows: list[tuple[int, int]], k: int) -> list[tuple[int, int
 def test_the_core_is_the_one_found_by_brute_force(rows: list[tuple[int, int]], k: int) -> None:
     rows = sorted(rows, key=lambda row: row[0])
     users, items = (np.array([row[side] for row in rows], np.int32) for side in (0, 1))
-    kept = [row for row, stays in zip(rows, k_core(users, items, k, 8, 10), strict=True) if stays]
+    mask, n_users, n_items = k_core(users, items, k, 8, 10)
+    kept = [row for row, stays in zip(rows, mask, strict=True) if stays]
     assert kept == brute_force_core(rows, k)
+    assert (n_users, n_items) == (len({user for user, _ in kept}), len({item for _, item in kept}))
     for side in (0, 1):
         assert all(sum(row[side] == name for row in kept) >= k for name in {row[side] for row in kept})
 
@@ -36,8 +38,10 @@ def test_a_chain_falls_row_by_row() -> None:
     users = np.repeat(np.arange(n, dtype=np.int32), 2)[:-1]
     items = np.append(0, np.repeat(np.arange(1, n, dtype=np.int32), 2)).astype(np.int32)
     assert degrees(users, n).min() == 1
-    assert not k_core(users, items, 2, n, n).any()
-    assert k_core(np.append(users, np.int32(n - 1)), np.append(items, np.int32(0)), 2, n, n).all()  # closed to a ring
+    assert not k_core(users, items, 2, n, n)[0].any()
+    ring = k_core(np.append(users, np.int32(n - 1)), np.append(items, np.int32(0)), 2, n, n)
+    assert ring[0].all()
+    assert ring[1:] == (n, n)
 
 
 def test_degrees_add_up_over_chunks() -> None:

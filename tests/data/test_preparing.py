@@ -1,4 +1,5 @@
 import datetime as dt
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,7 @@ def test_the_steps_run_in_the_stated_order_and_each_is_counted() -> None:
     assert decoded(split)["train"] == [("a", "y"), ("a", "z"), ("b", "y"), ("b", "z")]
     assert split.titles is not None
     assert [split.titles[k] for k in range(split.n_items)] == ["Why", "Zed"]
-    assert split.manifest["source"] == {"path": "rows.csv"}
+    assert split.manifest["source"] == {"files": [{"path": "rows.csv"}]}
     assert split.manifest["recipe"] == Recipe(min_rating=3, years=(2014, 2018), core=2, ratios=(1, 0, 0)).to_dict()
     assert split.manifest["fingerprint"] == split.fingerprint
 
@@ -135,6 +136,13 @@ def test_a_step_that_leaves_nothing_says_which_and_what_there_was(recipe: Recipe
     raw = interactions([("a", "x"), ("a", "y"), ("b", "x")], ratings=[2, 3, 5], times=[day(2014), day(2015), day(2016)])
     with pytest.raises(DataError, match=text):
         prepare(raw, recipe)
+
+
+def test_sources_are_called_by_their_file() -> None:
+    raw = interactions([("a", "x")])
+    assert raw.name == "rows.csv"
+    assert replace(raw, source={"files": [{"path": "a.csv"}, {"path": "b.csv"}]}).name == "a.csv (and 1 more)"
+    assert replace(raw, source={}).name == "the interactions"
 
 
 def test_no_rows_at_all() -> None:

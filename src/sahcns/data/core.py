@@ -16,8 +16,9 @@ def degrees(column: Int32, size: int) -> Int64:
     return total
 
 
-def k_core(users: Int32, items: Int32, k: int, n_users: int, n_items: int) -> Mask:
-    """Rows [E] of the k-core: the largest set of rows in which each user and each item has k or more.
+def k_core(users: Int32, items: Int32, k: int, n_users: int, n_items: int) -> tuple[Mask, int, int]:
+    """Rows [E] of the k-core, the largest set of rows in which each user and each item has k or more, and how many
+    users and items are left.
 
     Dropping a user takes rows from items, which may then fall below k, and so on; every round drops all that are below.
     The core is unique, so the order of dropping does not matter. Repeated pairs count as often as they occur.
@@ -34,7 +35,7 @@ def k_core(users: Int32, items: Int32, k: int, n_users: int, n_items: int) -> Ma
         low_users = np.flatnonzero((user_degrees < k) & (user_degrees > 0))
         low_items = np.flatnonzero((item_degrees < k) & (item_degrees > 0))
         if not len(low_users) and not len(low_items):
-            return stays
+            return stays, int(np.count_nonzero(user_degrees)), int(np.count_nonzero(item_degrees))
         for rows in (
             _ranges(user_ends[low_users], user_sizes[low_users]),
             by_item[_ranges(item_ends[low_items], item_sizes[low_items])],

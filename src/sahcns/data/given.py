@@ -42,7 +42,7 @@ def prepare_given(
     files = [(label, part) for label, part in enumerate((train, valid, test)) if part is not None]
     names = list(PARTS)
     for label, part in files:
-        names[label] = str(part.source.get("path", PARTS[label]))
+        names[label] = part.name if part.source.get("files") else PARTS[label]
         if not len(part):
             raise DataError(f"{names[label]} has no rows; every part of a given split needs some")
 

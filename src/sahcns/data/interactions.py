@@ -12,11 +12,11 @@ from sahcns.data.ids import IdMap, Texts
 class Interactions:
     """Rows in file order, ids already dense; `len(self)` rows.
 
-    users, items   int32 [E] positions into `user_ids`, `item_ids`
+    users, items   int32 [E] positions into `user_ids`, `item_ids`, which hold the ids that occur and no others
     ratings        float32 [E] or None when the source has none
     times          int64 [E], seconds since 1970-01-01 UTC, or None
     titles         one text per item (empty where unknown), or None
-    source         where it came from: path, format, rows read, rows skipped and why (goes into the manifest)
+    source         where it came from: files, format, rows read, rows skipped and why (goes into the manifest)
     """
 
     users: npt.NDArray[np.int32]
@@ -30,3 +30,11 @@ class Interactions:
 
     def __len__(self) -> int:
         return len(self.users)
+
+    @property
+    def name(self) -> str:
+        """What an error calls them: the file they came from, the first of several, or `the interactions`."""
+        files = self.source.get("files")
+        paths = [str(file["path"]) for file in files] if isinstance(files, list) else []
+        more = f" (and {len(paths) - 1} more)" if len(paths) > 1 else ""
+        return f"{paths[0]}{more}" if paths else "the interactions"

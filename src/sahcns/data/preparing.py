@@ -19,9 +19,8 @@ def prepare(interactions: Interactions, recipe: Recipe) -> Split:
 
     The manifest holds each step with the counts of users, items and rows after it.
     """
-    source = str(interactions.source.get("path", "the interactions"))
-    _refuse(interactions, recipe, source)
-    steps = Steps(len(interactions.user_ids), len(interactions.item_ids), source)
+    _refuse(interactions, recipe)
+    steps = Steps(len(interactions.user_ids), len(interactions.item_ids), interactions.name)
     finish = partial(
         assemble,
         user_ids=interactions.user_ids,
@@ -34,7 +33,7 @@ def prepare(interactions: Interactions, recipe: Recipe) -> Split:
     )
     rows, ratings, times = Rows(interactions.users, interactions.items), interactions.ratings, interactions.times
     del interactions  # where the caller keeps no hold on them either, each column goes once its step is done
-    steps.record("read", "all rows", rows)
+    steps.record("read", "all rows", rows, counts=(steps.n_users, steps.n_items))
 
     rule, remedy = "off", ""
     if recipe.min_rating is not None and ratings is not None:
@@ -64,17 +63,18 @@ def prepare(interactions: Interactions, recipe: Recipe) -> Split:
     rule = "off" if recipe.duplicates == "none" else f"keep {recipe.duplicates}"
     steps.record("duplicates", rule, rows, counts=steps.counts)  # one row of each pair stays, so nobody is lost
 
-    rule = "off"
+    rule, counts = "off", steps.counts
     if recipe.core > 1:
-        rows = rows.keep(k_core(rows.users, rows.items, recipe.core, steps.n_users, steps.n_items))
-        rule = f"{recipe.core}-core"
-    steps.record("k-core", rule, rows, "lower core, or loosen the steps before it")
+        mask, *left = k_core(rows.users, rows.items, recipe.core, steps.n_users, steps.n_items)
+        rows, rule, counts = rows.keep(mask), f"{recipe.core}-core", (left[0], left[1])
+    steps.record("k-core", rule, rows, "lower core, or loosen the steps before it", counts)
 
     return finish(rows, assign(rows, recipe))
 
 
-def _refuse(interactions: Interactions, recipe: Recipe, source: str) -> None:
+def _refuse(interactions: Interactions, recipe: Recipe) -> None:
     """What the recipe asks of the interactions and they do not have."""
+    source = interactions.name
     if recipe.split == "given":
         raise SettingError("split='given' is for ready-made files: use prepare_given(train, valid, test)")
     if recipe.min_rating is not None and interactions.ratings is None:
