@@ -19,7 +19,7 @@ def brute_force_core(rows: list[tuple[int, int]], k: int) -> list[tuple[int, int
             return rows
 
 
-@settings(max_examples=200)
+@settings(deadline=None, max_examples=200)
 @given(st.lists(st.tuples(st.integers(0, 7), st.integers(0, 9)), max_size=70), st.integers(1, 6))
 def test_the_core_is_the_one_found_by_brute_force(rows: list[tuple[int, int]], k: int) -> None:
     rows = sorted(rows, key=lambda row: row[0])

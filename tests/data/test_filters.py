@@ -29,6 +29,7 @@ def test_chunks_cover_every_row_once() -> None:
     assert list(chunks(0)) == []
 
 
+@settings(deadline=None, max_examples=60)
 @given(st.lists(st.one_of(st.integers(-3, 3), st.sampled_from([-(2**62), 2**62])), max_size=30))
 def test_rows_of_one_second_keep_file_order(times: list[int]) -> None:
     by_time = sorted(range(len(times)), key=lambda row: (times[row], row))
@@ -37,7 +38,7 @@ def test_rows_of_one_second_keep_file_order(times: list[int]) -> None:
 
 @pytest.mark.parametrize("largest", [5, 2**31 - 1], ids=["packed", "more than 64 bits"])
 @pytest.mark.parametrize("timed", [True, False])
-@settings(max_examples=60)
+@settings(deadline=None, max_examples=60)
 @given(data=st.data())
 def test_repeated_pairs_keep_the_row_a_loop_would_keep(data: st.DataObject, largest: int, timed: bool) -> None:
     number = st.sampled_from([0, 1, 2, largest])

@@ -30,7 +30,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 IDS = st.one_of(st.integers(-(2**63), 2**63 - 1), st.text(max_size=5))
 
 
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(IDS, IDS), min_size=1, max_size=30), st.booleans())
 def test_what_is_saved_is_what_is_loaded(tmp_path: Path, rows: list[tuple[Id, Id]], titled: bool) -> None:
     split = prepare(interactions(rows, titles={rows[0][1]: "a title"} if titled else None), Recipe())

@@ -52,7 +52,7 @@ def test_the_steps_run_in_the_stated_order_and_each_is_counted() -> None:
 
 
 @pytest.mark.parametrize("split_rule", SPLITS)
-@settings(max_examples=40)
+@settings(deadline=None, max_examples=40)
 @given(data=st.data())
 def test_every_split_is_a_partition_of_what_the_filters_left(data: st.DataObject, split_rule: SplitRule) -> None:
     rows = data.draw(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 8)), min_size=1, max_size=80))
@@ -72,7 +72,7 @@ def test_every_split_is_a_partition_of_what_the_filters_left(data: st.DataObject
 
 
 @pytest.mark.parametrize("split_rule", ["random", "random-user"])
-@settings(max_examples=30)
+@settings(deadline=None, max_examples=30)
 @given(data=st.data())
 def test_a_random_split_does_not_depend_on_the_order_of_the_file(data: st.DataObject, split_rule: SplitRule) -> None:
     rows = data.draw(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 8)), min_size=1, max_size=80))

@@ -25,6 +25,7 @@ def rows_of(users: list[int], when: list[int] | None = None) -> Rows:
     )
 
 
+@settings(deadline=None, max_examples=60)
 @given(st.lists(st.integers(0, 200), min_size=1, max_size=20), RATIOS)
 def test_sizes_are_the_share_rounded_half_up_and_training_is_never_empty(
     counts: list[int], ratios: tuple[float, float, float]
@@ -45,7 +46,7 @@ def test_one_tenth_is_one_tenth() -> None:
     assert (valid.tolist(), test.tolist()) == ([15], [15])
 
 
-@settings(max_examples=60)
+@settings(deadline=None, max_examples=60)
 @given(st.integers(1, 300), RATIOS, st.integers(0, 5))
 def test_the_random_split_is_the_head_middle_and_tail_of_the_permutation(
     count: int, ratios: tuple[float, float, float], seed: int
@@ -58,7 +59,7 @@ def test_the_random_split_is_the_head_middle_and_tail_of_the_permutation(
 
 
 @pytest.mark.parametrize("split", ["random-user", "time-user"])
-@settings(max_examples=60)
+@settings(deadline=None, max_examples=60)
 @given(data=st.data(), ratios=RATIOS)
 def test_within_users_every_user_gets_the_exact_sizes(
     data: st.DataObject, split: SplitRule, ratios: tuple[float, float, float]
@@ -76,7 +77,7 @@ def test_within_users_every_user_gets_the_exact_sizes(
             assert [label for _, label in sorted(own)] == sorted(label for _, label in own)
 
 
-@settings(max_examples=40)
+@settings(deadline=None, max_examples=40)
 @given(data=st.data(), ratios=RATIOS)
 def test_by_time_nothing_tested_is_older_than_anything_trained_on(
     data: st.DataObject, ratios: tuple[float, float, float]
