@@ -16,7 +16,7 @@ def read_adjacency(chunks: Iterator[Chunk], where: Where, into: Gathered) -> int
     """All pairs of one file; returns how many lines name a user and no item (LightGCN's files have some)."""
     import polars as pl
 
-    alone = 0
+    alone, line = 0, 1
     for chunk in chunks:
         users: list[str] = []
         items: list[str] = []
@@ -30,17 +30,18 @@ def read_adjacency(chunks: Iterator[Chunk], where: Where, into: Gathered) -> int
             wrong = None if valid else not_utf8(text)
             if wrong:
                 into.faults.rows_read += 1
-                into.faults.row(where, chunk.line + at, wrong[0], f"{wrong[1]}; {SKIP_HINT}", value=shown(text))
+                into.faults.row(where, line + at, wrong[0], f"{wrong[1]}; {SKIP_HINT}", value=shown(text))
             elif len(tokens) == 1:
                 alone += 1
             else:
                 users.append(tokens[0])
                 items.extend(tokens[1:])
                 counts.append(len(tokens) - 1)
-                lines.append(chunk.line + at)
+                lines.append(line + at)
         if items:
             repeated = np.repeat(np.arange(len(users)), counts)
             user = pl.Series(users, dtype=pl.String).gather(repeated)
             where_each = np.array(lines, np.int64)[repeated]
             into.add(Batch(user, pl.Series(items, dtype=pl.String), None, None, where_each, where))
+        line += chunk.data.count(b"\n")
     return alone

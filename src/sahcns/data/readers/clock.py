@@ -53,9 +53,11 @@ class Clock:
             self.unit = "iso"
             return
         if times.dtype == pl.String:
+            times = times.drop_nulls()
+            times = times.filter(times.str.strip_chars() != "")
             numbers = numbers_of(times)
-            if numbers.null_count() * 2 > len(times) - times.null_count():
-                self.unit = "iso" if any(iso_seconds(text) is not None for text in times.drop_nulls()) else None
+            if numbers.null_count() * 2 > len(times):
+                self.unit = "iso" if any(iso_seconds(text) is not None for text in times) else None
                 return
             times = numbers
         values = times.drop_nulls().cast(pl.Float64, strict=False).to_numpy()
@@ -77,7 +79,7 @@ class Clock:
         if times.dtype == pl.String and self.unit == "iso":
             return self._from_iso(times)
         numbers = numbers_of(times) if times.dtype == pl.String else times
-        unreadable = numbers.is_null().to_numpy()
+        unreadable = numbers.is_null().to_numpy() if numbers.null_count() else np.zeros(n, np.bool_)
         other = np.zeros(n, np.bool_)
         if times.dtype == pl.String and unreadable.any():  # a date among numbers is a time, of another kind
             texts = times.to_list()
@@ -153,7 +155,8 @@ def _whole(numbers: "pl.Series") -> tuple[npt.NDArray[np.int64], npt.NDArray[np.
     import polars as pl
 
     if numbers.dtype.is_integer() and numbers.dtype not in (pl.UInt64, pl.Int128):
-        return numbers.fill_null(0).cast(pl.Int64).to_numpy(), np.zeros(len(numbers), np.bool_)
+        whole = numbers if numbers.dtype == pl.Int64 else numbers.cast(pl.Int64)
+        return (whole.fill_null(0) if whole.null_count() else whole).to_numpy(), np.zeros(len(numbers), np.bool_)
     floats = numbers.cast(pl.Float64, strict=False).fill_null(0).to_numpy()
     bad = ~np.isfinite(floats) | (np.abs(floats) >= 2.0**62)
     return np.floor(np.where(bad, 0, floats)).astype(np.int64), bad

@@ -5,6 +5,7 @@ polars; text through polars; line by line in Python, which finds the line of a s
 """
 
 from collections.abc import Iterator, Mapping
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,21 +27,20 @@ def read_delimited(chunks: Iterator[Chunk], layout: Layout, where: Where, into: 
     """All rows of one file; the header, where there is one, is in the first chunk."""
     import polars as pl
 
-    held, held_line = b"", 1
-    for chunk in chunks:
-        data, line = (held + chunk.data, held_line) if held else (chunk.data, chunk.line)
-        held = b""
-        if chunk.line == 1 and layout.header is not None:
-            data, line = (
-                b"".join(data.split(b"\n", layout.header_line + 1)[layout.header_line + 1 :]),
-                layout.header_line + 2,
-            )
+    held, line = b"", 1  # `line` is the number of the first line of the data at hand
+    for first, chunk in zip(chain([True], repeat(False)), chunks, strict=False):
+        data, held = held + chunk.data if held else chunk.data, b""
+        if first and layout.header is not None:
+            line = layout.header_line + 2
+            data = b"".join(data.split(b"\n", line - 1)[line - 1 :])
         if not data:
             continue
         batch = _by_polars(data, line, layout, where, into)
-        if batch is None:
+        if batch is not None:
+            line += len(batch.users)
+        else:
             columns, lines, used = rows_by_line(data, line, layout, where, into.faults, chunk.last)
-            held, held_line = data[used:], line + data.count(b"\n", 0, used)
+            line, held = line + data.count(b"\n", 0, used), data[used:]
             batch = _batch({role: pl.Series(texts, dtype=pl.String) for role, texts in columns.items()}, lines, where)
         into.add(batch)
 
@@ -65,7 +65,9 @@ def _by_polars(data: bytes, line: int, layout: Layout, where: Where, into: Gathe
         return None
     lines = range(line, line + rows)
     if as_written and (columns := _columns(data, mark, layout, _numeric(layout, into))):
-        return _batch(columns, lines, where)
+        rating = columns.get("rating")
+        if rating is None or np.isfinite(rating.to_numpy()).all():  # else the text is wanted, to be named
+            return _batch(columns, lines, where)
     columns = _columns(data, mark, layout, {})
     if layout.skip_space:
         columns = {role: column.str.strip_chars_start(" ") for role, column in columns.items()}
@@ -86,9 +88,9 @@ def _columns(data: bytes, mark: bytes, layout: Layout, types: Mapping[str, Any])
             data,
             has_header=False,
             schema=schema,
-            columns=sorted(places.values()),
             separator=mark.decode(),
             quote_char=None,
+            truncate_ragged_lines=False,  # and no choice of columns, with which polars lets such rows pass
         )
     except pl.exceptions.PolarsError:
         return {}
@@ -109,23 +111,23 @@ def _numeric(layout: Layout, into: Gathered) -> dict[str, Any]:
 
 
 def _shape(data: bytes, mark: int, width: int) -> tuple[int, bool]:
-    """Number of rows, or 0 if one has not `width` fields; and whether no field begins in a way that numbers forget.
+    """Number of rows, or 0 if there are too few or too many fields; and whether none begins in a way numbers forget.
 
+    A row with too many fields polars refuses itself, so with the right number in all, each row has the right number.
     polars reads ' 7', '+7', '007' and '-0' as numbers; as ids they are texts of their own, so they must be seen here.
     """
     text = np.frombuffer(data, np.uint8)
     ends = text == 10
     rows = int(np.count_nonzero(ends))
-    ends |= text == mark
-    edges = np.flatnonzero(ends)
-    if len(edges) != rows * width or not (text[edges[width - 1 :: width]] == 10).all():
+    edges = text == mark
+    if int(np.count_nonzero(edges)) != rows * (width - 1):
         return 0, False
-    edges += 1
-    edges[-1] = 0  # after the last line end comes nothing; the first field begins at 0
-    begins = text[edges]
-    doubtful = edges[begins <= 48]  # a blank, a sign, a dot, a zero, or an empty field
+    edges |= ends
+    doubtful = np.append(
+        0, np.flatnonzero(edges[:-1] & (text[1:] <= 48)) + 1
+    )  # a blank, a sign, a dot, a zero, nothing
     begins, follows = text[doubtful], text[np.minimum(doubtful + 1, len(text) - 1)]
-    forgets = (begins == 32) | (begins == 9) | (begins == 43)
+    forgets = (begins == 32) | (begins == 9) | (begins == 43) | ((begins == 10) & (mark == 32))
     forgets |= ((begins == 48) & (follows >= 48) & (follows <= 57)) | ((begins == 45) & (follows == 48))
     return rows, not forgets.any()
 

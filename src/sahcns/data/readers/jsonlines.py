@@ -23,7 +23,8 @@ def fields_of(data: bytes, kind: str, wanted: Mapping[str, Column], where: str) 
     """Which field is the user, the item, the rating and the time: told, known for the format, or recognised."""
     told: dict[str, Column] = {role: wanted.get(role) for role in ROLES}
     names: dict[str, None] = {}
-    for _, text in sample(data):
+    lines = [text for _, text in sample(data, where)]
+    for text in lines:
         try:
             found = json.loads(text)
         except (ValueError, RecursionError):
@@ -31,8 +32,7 @@ def fields_of(data: bytes, kind: str, wanted: Mapping[str, Column], where: str) 
         if isinstance(found, dict):
             names |= dict.fromkeys(found)
     if not names:
-        first = next((text for _, text in sample(data)), "")
-        raise DataError(f"{where}: no line is a JSON object; the first is {shown(first)}; write one object a line")
+        raise DataError(f"{where}: no line is a JSON object; the first is {shown(lines[0])}; write one object a line")
     for role, name in KNOWN.get(kind, {}).items():
         if told[role] is None and name in names:
             told[role] = name
@@ -41,16 +41,17 @@ def fields_of(data: bytes, kind: str, wanted: Mapping[str, Column], where: str) 
 
 def read_jsonlines(chunks: Iterator[Chunk], fields: Mapping[str, str], where: Where, into: Gathered) -> None:
     """All objects of one file; polars where each field is plainly there, line by line in Python elsewhere."""
+    line = 1
     for chunk in chunks:
-        batch = _by_polars(chunk, fields, where) or _by_line(chunk, fields, where, into.faults)
-        into.add(batch)
+        into.add(_by_polars(chunk.data, line, fields, where) or _by_line(chunk.data, line, fields, where, into.faults))
+        line += chunk.data.count(b"\n")
 
 
-def _by_polars(chunk: Chunk, fields: Mapping[str, str], where: Where) -> Batch | None:
+def _by_polars(data: bytes, line: int, fields: Mapping[str, str], where: Where) -> Batch | None:
     """The batch, if every line has its ids as text under one key and its numbers as numbers."""
     import polars as pl
 
-    data = chunk.data if chunk.data.endswith(b"\n") else chunk.data + b"\n"
+    data = data if data.endswith(b"\n") else data + b"\n"
     rows = data.count(b"\n")
     for role in ("user", "item"):
         name = json.dumps(fields[role]).encode()
@@ -67,25 +68,25 @@ def _by_polars(chunk: Chunk, fields: Mapping[str, str], where: Where) -> Batch |
         if frame.height != rows or sum(frame.null_count().row(0)):
             continue
         columns = {role: frame[name] for role, name in fields.items()}
-        lines = range(chunk.line, chunk.line + rows)
+        lines = range(line, line + rows)
         return Batch(columns["user"], columns["item"], columns.get("rating"), columns.get("time"), lines, where, False)
     return None
 
 
-def _by_line(chunk: Chunk, fields: Mapping[str, str], where: Where, faults: Faults) -> Batch:
+def _by_line(data: bytes, line: int, fields: Mapping[str, str], where: Where, faults: Faults) -> Batch:
     import polars as pl
 
     columns: dict[str, list[str | int | None]] = {role: [] for role in fields}
     lines: list[int] = []
-    for at, text in enumerate(chunk.data.decode("utf-8", "surrogateescape").split("\n")):
+    for at, text in enumerate(data.decode("utf-8", "surrogateescape").split("\n")):
         if not text.strip(" \t\r"):
             continue
         row, wrong = _row(text, fields)
         if wrong:
             faults.rows_read += 1
-            faults.row(where, chunk.line + at, wrong[0], f"{wrong[1]}; {SKIP_HINT}", value=text)
+            faults.row(where, line + at, wrong[0], f"{wrong[1]}; {SKIP_HINT}", value=text)
             continue
-        lines.append(chunk.line + at)
+        lines.append(line + at)
         for role, value in row.items():
             columns[role].append(value)
     made = {role: _ids(values) for role, values in columns.items() if role in ("user", "item")}

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from sahcns.data.readers.faults import SKIP_HINT, Faults, Where, shown
 from sahcns.data.readers.sniffing import Layout
 
+STRAY_RETURN = ("stray carriage return", "a carriage return stands within the line; remove it or put quotes around it")
+
 
 def rows_by_line(
     data: bytes, line: int, layout: Layout, where: Where, faults: Faults, last: bool
@@ -72,13 +74,15 @@ def not_utf8(text: str) -> tuple[str, str] | None:
     )
 
 
-def _plain(texts: list[str], layout: Layout) -> Iterator[tuple[int, list[str]]]:
+def _plain(texts: list[str], layout: Layout) -> Iterator[tuple[int, list[str] | tuple[str, str]]]:
     mark = layout.delimiter
     for at, text in enumerate(texts):
         text = text.removesuffix("\r")
         if not text.strip(" "):
             continue
-        if mark == " ":
+        if "\r" in text:
+            yield at, STRAY_RETURN
+        elif mark == " ":
             if bare := text.strip(" \t"):
                 yield at, re.split("[ \t]+", bare)
         elif layout.skip_space:
@@ -115,5 +119,11 @@ def _quoted(texts: list[str], layout: Layout, last: bool) -> Iterator[tuple[int,
                 yield at, None
                 return
             ran_out = False
-            yield at, ("broken quotes", f"the quotes do not match ({error}), in {shown(texts[at])}")
+            stray = "\r" in texts[at].removesuffix("\r")
+            yield (
+                at,
+                STRAY_RETURN
+                if stray
+                else ("broken quotes", f"the quotes do not match ({error}), in {shown(texts[at])}"),
+            )
             at += 1

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 
 from sahcns.errors import DataError
 
-CHUNK = 8 << 20  # text handed on at a time: large enough for polars' threads, small beside the columns it becomes
+CHUNK = 4 << 20  # text handed on at a time: large enough for polars' threads, small beside the columns it becomes
 BLOCK = 1 << 16  # compressed bytes fed at a time; also bounds what a damaged block takes with it
 LONGEST_LINE = 64 << 20
 
@@ -49,10 +49,9 @@ FOREIGN = {
 
 
 class Chunk(NamedTuple):
-    """Whole lines of text; the first of them is line `line` of the file, counted from 1."""
+    """Whole lines of text, the next of a file."""
 
     data: bytes
-    line: int
     last: bool
 
 
@@ -81,7 +80,7 @@ class TextFile:
         """The text, cut after line ends, without a byte order mark."""
         held, line, first = b"", 1, True
         for block in self._text():
-            held += block
+            held = held + block if held else block
             if first and len(held) >= 3:
                 held, first = held.removeprefix(b"\xef\xbb\xbf"), False
             if len(held) < CHUNK:
@@ -90,13 +89,14 @@ class TextFile:
             if not end and len(held) > LONGEST_LINE:
                 raise DataError(f"{self.path} has a line of more than {LONGEST_LINE >> 20} MB; it is not a text table")
             if end:
-                yield Chunk(held[:end], line, False)
-                line, held = line + held.count(b"\n", 0, end), held[end:]
+                yield Chunk(held[:end], False)
+                line += held.count(b"\n", 0, end) if self.compression else 0
+                held = held[end:]
         if self.damage:  # the half line at the end of broken data is not a row
             end = held.rfind(b"\n") + 1
             self.cut_line = line + held.count(b"\n") if held[end:] else None
             held = held[:end]
-        yield Chunk(held, line, True)
+        yield Chunk(held, True)
 
     def _text(self) -> Iterator[bytes]:
         try:

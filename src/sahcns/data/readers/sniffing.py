@@ -33,8 +33,8 @@ class Layout:
         return len(self.delimiter) == 1 and self.kind != "pairs"
 
 
-def sample(data: bytes) -> list[tuple[int, str]]:
-    """The first lines that are not blank, with their numbers in the data."""
+def sample(data: bytes, where: str) -> list[tuple[int, str]]:
+    """The first lines that are not blank, with their numbers in the data, from 0."""
     lines = data[: 1 << 20].split(b"\n")
     if len(data) > 1 << 20 and len(lines) > 1:
         lines.pop()  # cut in the middle
@@ -45,14 +45,14 @@ def sample(data: bytes) -> list[tuple[int, str]]:
             found.append((number, text))
         if len(found) == SAMPLE_LINES:
             break
+    if not found:
+        raise DataError(f"{where} holds nothing but blank lines; check the download or the command that wrote it")
     return found
 
 
 def kind_of(data: bytes, where: str) -> str:
     """`jsonl`, `amazon`, `yelp`, `inter`, `adjacency`, `pairs` or `csv`."""
-    lines = [text for _, text in sample(data)]
-    if not lines:
-        raise DataError(f"{where} holds nothing but blank lines; check the download or the command that wrote it")
+    lines = [text for _, text in sample(data, where)]
     start = lines[0].lstrip()
     if start.startswith("{"):
         return _json_kind(lines)
@@ -87,7 +87,7 @@ def layout_of(
     where: str,
 ) -> Layout:
     """Delimiter, header and columns; what the caller says is taken and checked, the rest found."""
-    found = sample(data)
+    found = sample(data, where)
     lines = [text for _, text in found]
     if kind == "pairs":
         delimiter, header = delimiter or " ", header or False
@@ -100,7 +100,7 @@ def layout_of(
     if names is not None:
         chosen = choose(names, wanted, where)
     else:
-        width = Counter(len(row) for row in rows).most_common(1)[0][0]
+        width = Counter(len(row) for row in rows if len(row) > 1).most_common(1)[0][0]
         third = [row[2] for row in rows if len(row) == width and width == 3]
         chosen = choose_by_place(width, _look_like_times(third), wanted, where)
     return Layout(mark, spaced, names, found[0][0], chosen, kind)

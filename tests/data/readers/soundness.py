@@ -1,0 +1,47 @@
+"""What must hold for every `Interactions` a reader returns, whatever the file."""
+
+import json
+
+import numpy as np
+
+from sahcns.data.ids import IdMap
+from sahcns.data.interactions import Interactions
+
+
+def assert_sound(made: Interactions) -> None:
+    """Positions in range, ids sorted and all in use, numbers finite, and every row accounted for."""
+    rows = len(made)
+    assert rows > 0
+    for positions, ids in ((made.users, made.user_ids), (made.items, made.item_ids)):
+        assert positions.dtype == np.int32
+        assert len(positions) == rows
+        assert np.array_equal(np.unique(positions), np.arange(len(ids)))
+        assert sorted_without_repeats(ids)
+    if made.ratings is not None:
+        assert made.ratings.dtype == np.float32
+        assert len(made.ratings) == rows
+        assert np.isfinite(made.ratings).all()
+    if made.times is not None:
+        assert made.times.dtype == np.int64
+        assert len(made.times) == rows
+    if made.titles is not None:
+        assert len(made.titles) == len(made.item_ids)
+    source = json.loads(json.dumps(made.source))
+    skipped = sum(found["rows"] for found in source["skipped"].values())
+    assert source["rows_read"] == rows + skipped
+    assert source["rows_skipped"] == skipped
+    if source["files"]:
+        assert sum(entry["rows_read"] for entry in source["files"]) == source["rows_read"]
+
+
+def sorted_without_repeats(ids: IdMap) -> bool:
+    if isinstance(ids.values, np.ndarray):
+        return ids.values.dtype == np.int64 and bool((np.diff(ids.values) > 0).all())
+    raw = [ids.values.raw(k) for k in range(len(ids))]
+    assert all(text.decode().strip() for text in raw)
+    return raw == sorted(set(raw))
+
+
+def pairs(made: Interactions) -> list[tuple[int | str, int | str]]:
+    """Original ids of every row, in order."""
+    return list(zip(made.user_ids.decode(made.users), made.item_ids.decode(made.items), strict=True))
