@@ -66,7 +66,7 @@ class DivNS(Sampler):
         if match.state is None:
             return match.pick(match.scores.argmax(1))
         state: Caches = match.state
-        top = match.chosen(match.scores.topk(1 + self.ratio, dim=1).indices)  # [B, 1 + r], hardest first
+        top = match.chosen(match.hardest(1 + self.ratio))  # [B, 1 + r], hardest first
         hard = top[:, 0]
         state.hard[match.pairs] = hard
         state.cache[match.pairs] = top[:, 1:]

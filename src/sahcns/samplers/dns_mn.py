@@ -43,7 +43,7 @@ class DNSMN(Sampler):
             )
 
     def choose(self, match: Matching, rng: Rng) -> Mixture:
-        top = torch.topk(match.scores, self.top_k, dim=1).indices  # [B, top_k], hardest first
+        top = match.hardest(self.top_k)  # [B, top_k], hardest first
         if self.pick == "all":
             return Mixture.several(match.chosen(top))
         if self.pick == "uniform":

@@ -89,6 +89,14 @@ class Matching:
         """[n_items]: training pairs of each item."""
         return self.graph.popularity
 
+    def hardest(self, count: int) -> Tensor:
+        """[B, count]: positions of the highest scores, hardest first.
+
+        Of equal scores the first, as with argmax; `topk` promises no order, and ties are real: without layer 0, items
+        that have no training pair all score 0.
+        """
+        return self.scores.argsort(dim=1, descending=True, stable=True)[:, :count]
+
     def chosen(self, n: Tensor) -> Tensor:
         """Candidate ids at positions n: [B] → [B], or [B, X] → [B, X]."""
         index = n if n.dim() == 2 else n[:, None]
