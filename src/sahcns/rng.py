@@ -29,10 +29,11 @@ def mix(z: Tensor) -> Tensor:
 class Rng:
     """One named stream of one seed. `advance()` moves to the next step; calls within a step are numbered."""
 
-    def __init__(self, seed: int, stream: str, device: torch.device | str = "cpu") -> None:
+    def __init__(self, seed: int, stream: str, device: torch.device | str = "cpu", step: Tensor | None = None) -> None:
+        """Streams that move together may share one `step` counter, an int64 scalar on the device."""
         self.device = torch.device(device)
         self.key = signed(stream_key(seed, stream))
-        self.step = torch.zeros((), dtype=torch.int64, device=self.device)
+        self.step = torch.zeros((), dtype=torch.int64, device=self.device) if step is None else step
         self.call = 0
 
     def advance(self) -> None:

@@ -57,9 +57,7 @@ class SimGCL(Backbone):
         """One perturbed pass, [n, d]."""
         e, total = ego, ego if self.include_layer0 else torch.zeros_like(ego)
         for _ in range(self.depth):
-            e = graph.propagate(e)
-            direction = normalize(rng.uniform(*e.shape, dtype=e.dtype), dim=1)
-            e = e + self.noise * torch.sign(e.detach()) * direction
+            e = graph.verbs.perturb(graph.propagate(e), self.noise, rng)
             total = total + e
         return total / (self.depth + self.include_layer0)
 

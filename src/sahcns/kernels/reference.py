@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from sahcns.aggregation import Aggregation
 from sahcns.kernels.verbs import Read
@@ -72,3 +73,12 @@ class ReferenceVerbs:
                 parts.append(gathered.sum(1))
             mixed.append(torch.stack(parts, dim=1))
         return tuple(mixed)
+
+    def standing(self, scores: Tensor, own: Tensor) -> Tensor:
+        """scores [B, n_items], own [B, N] → how many of a row are ≤ each of own, [B, N]: counted, as N is small."""
+        return torch.stack([(scores <= mine[:, None]).sum(1) for mine in own.unbind(1)], dim=1)
+
+    def perturb(self, e: Tensor, length: float, rng: Rng) -> Tensor:
+        """e + length · sign(e) ⊙ normalise(U(0,1)^d), [n, d]; the noise carries no gradient."""
+        direction = normalize(rng.uniform(*e.shape, dtype=e.dtype), dim=1)
+        return e + length * torch.sign(e.detach()) * direction

@@ -21,7 +21,7 @@ class Read(NamedTuple):
 
 
 class Verbs(Protocol):
-    """One implementation of the four verbs."""
+    """One implementation of the four verbs, and of two lesser ones that BNS and SimGCL need."""
 
     name: str
 
@@ -41,20 +41,26 @@ class Verbs(Protocol):
 
     def mix(self, layers: tuple[Tensor, ...], *reads: Read) -> tuple[Tensor, ...]: ...
 
+    def standing(self, scores: Tensor, own: Tensor) -> Tensor: ...
+
+    def perturb(self, e: Tensor, length: float, rng: Rng) -> Tensor: ...
+
 
 def verbs_for(device: torch.device, path: str = "auto") -> Verbs:
     """The fastest path for a device, or the one named."""
     from sahcns.kernels.cpu import CpuVerbs
     from sahcns.kernels.reference import ReferenceVerbs
 
-    if path == "triton" or (path == "auto" and device.type == "cuda"):
+    if path in ("triton", "triton-half") or (path == "auto" and device.type == "cuda"):
         from sahcns.kernels.gpu import GpuVerbs
 
-        return GpuVerbs()
+        return GpuVerbs(half=path == "triton-half")
     if path == "reference":
         return ReferenceVerbs()
     if path == "cpu" or (path == "auto" and device.type == "cpu"):
         return CpuVerbs()
     if path == "auto":
         return ReferenceVerbs()
-    raise SettingError(f"kernels={path!r} is not a path; {nearest(path, ['auto', 'reference', 'cpu', 'triton'])}")
+    raise SettingError(
+        f"kernels={path!r} is not a path; {nearest(path, ['auto', 'reference', 'cpu', 'triton', 'triton-half'])}"
+    )

@@ -59,7 +59,7 @@ class BNS(Sampler):
             seen = _seen_mask(match, users)
             scores = scores.masked_fill(seen, float("inf"))  # above every candidate: never counted
             size = match.graph.unseen.room[users][:, None]
-        below = torch.searchsorted(scores.sort(dim=1).values, own.contiguous(), right=True)
+        below = match.graph.verbs.standing(scores, own)
         return below.to(own.dtype) / (size + 1)
 
 

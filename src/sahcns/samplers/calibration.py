@@ -36,10 +36,6 @@ class LayerGap:
     lambda_max: float
 
     def __call__(self, match: Matching, rng: Rng) -> Tensor:
-        fused = getattr(match.graph.verbs, "layer_gap", None)  # the same equations in one kernel, where there is one
-        if fused is not None:
-            lam: Tensor = fused(match.p, match.a, self.lambda_max)
-            return lam
         gap = match.p - match.a.amax(1)  # [B, T]
         rho = torch.exp(-relu(gap))
         return self.lambda_max * (1.0 - rho)

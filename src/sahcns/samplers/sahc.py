@@ -18,7 +18,7 @@ from sahcns.samplers.base import Sampler
 from sahcns.samplers.calibration import Calibration, FixedUniform, GlobalGap, LayerGap, NoCalibration
 from sahcns.samplers.matching import Matching
 from sahcns.samplers.mixture import Mixture
-from sahcns.samplers.selection import DiscrepancyOnly, Hardest, Selection, StructureAware
+from sahcns.samplers.selection import EPSILON, DiscrepancyOnly, Hardest, Selection, StructureAware
 from sahcns.settings import setting
 
 ALPHA = "weight α of the cross-layer discrepancy (Eq. 9)"
@@ -52,6 +52,15 @@ class SAHC(SelectThenCalibrate):
 
     def parts(self) -> tuple[Selection, Calibration]:
         return StructureAware(self.alpha), LayerGap(self.lambda_max)
+
+    def choose(self, match: Matching, rng: Rng) -> Mixture:
+        fused = getattr(match.graph.verbs, "sahc", None)  # the same equations in one kernel, where there is one
+        if fused is None or self.alpha == 0:
+            return super().choose(match, rng)
+        items, weights = fused(
+            match.p, match.a, match.candidates, match.positives, self.alpha, self.lambda_max, EPSILON
+        )
+        return Mixture(items, weights)
 
 
 @dataclass(frozen=True)

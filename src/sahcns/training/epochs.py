@@ -23,7 +23,7 @@ class Epochs:
         self.size = min(protocol.batch, pairs)
         self.steps = pairs // self.size
         self.rest = 0 if protocol.drop_last else pairs - self.steps * self.size
-        self.batches = torch.zeros(self.steps, self.size, dtype=torch.int64, device=graph.device)
+        self.batches = torch.zeros(3, self.steps, self.size, dtype=torch.int64, device=graph.device)
         self.losses = torch.zeros(self.steps + (self.rest > 0), device=graph.device)
         self.cursor = torch.zeros(1, dtype=torch.int64, device=graph.device)
         self.done = 0  # ordinary steps taken so far
@@ -38,7 +38,10 @@ class Epochs:
         order = step.streams.shuffle.permutation(len(step.graph.pair_users))
         step.streams.shuffle.advance()
         whole = self.steps * self.size
-        self.batches.copy_(order[:whole].view(self.steps, self.size))
+        graph = step.graph
+        columns = (order, graph.pair_users[order], graph.pair_items[order])
+        for batches, column in zip(self.batches, columns, strict=True):
+            batches.copy_(column[:whole].view(self.steps, self.size))
         self.cursor.zero_()
         for _ in range(self.steps):
             if self.captured is not None:
@@ -49,15 +52,14 @@ class Epochs:
             else:
                 self._one()
         if self.rest:
-            self.losses[-1] = step(order[whole:])
+            self.losses[-1] = step(*(column[whole:] for column in columns))
         if not self.capture:
             step.checked = False
         return self.losses
 
     def _one(self) -> None:
         """The batch under the cursor; the same code runs eagerly and inside the capture."""
-        pairs = self.batches.index_select(0, self.cursor)[0]
-        loss = self.step(pairs)
+        loss = self.step(*self.batches.index_select(1, self.cursor)[:, 0])
         self.losses.index_copy_(0, self.cursor, loss.reshape(1).to(self.losses.dtype))
         self.cursor += 1
         self.done += 1
@@ -82,5 +84,5 @@ class Epochs:
             self.capture = False
             self.mode = f"eager ({str(error).splitlines()[0]})"
             self.step.clock.enabled = enabled
-            for stream in (self.step.streams.pools, self.step.streams.choice, self.step.streams.noise):
-                stream.call = 0
+            streams = self.step.streams
+            streams.pools.call = streams.choice.call = streams.noise.call = 0

@@ -33,7 +33,14 @@ class Streams:
 
     @classmethod
     def of(cls, seed: int, device: torch.device) -> "Streams":
-        return cls(*(Rng(seed, name, device) for name in ("start", "shuffle", "pools", "choice", "noise")))
+        start, shuffle = Rng(seed, "start", device), Rng(seed, "shuffle", device)
+        pools = Rng(seed, "pools", device)
+        choice, noise = (Rng(seed, name, device, pools.step) for name in ("choice", "noise"))  # one counter of steps
+        return cls(start, shuffle, pools, choice, noise)
+
+    def next_step(self) -> None:
+        self.pools.advance()
+        self.choice.call = self.noise.call = 0
 
 
 class TrainingStep:
@@ -71,22 +78,20 @@ class TrainingStep:
             capturable=graph.device.type == "cuda",
         )
 
-    def __call__(self, pairs: Tensor) -> Tensor:
-        """`pairs [B]`: positions among the training pairs. Returns the loss, detached."""
-        loss = self.loss(pairs)
+    def __call__(self, pairs: Tensor, users: Tensor, positives: Tensor) -> Tensor:
+        """A batch: positions among the training pairs, their users and items, [B] each. Returns the loss, detached."""
+        loss = self.loss(pairs, users, positives)
         with self.clock("backward"):
             self.optimiser.zero_grad(set_to_none=True)
             loss.backward()  # type: ignore[no-untyped-call]
         with self.clock("step"):
             self.optimiser.step()
-            for stream in (self.streams.pools, self.streams.choice, self.streams.noise):
-                stream.advance()
+            self.streams.next_step()
         return loss.detach()
 
-    def loss(self, pairs: Tensor) -> Tensor:
+    def loss(self, pairs: Tensor, users: Tensor, positives: Tensor) -> Tensor:
         """The whole forward pass of a batch; nothing is updated."""
         graph, clock = self.graph, self.clock
-        users, positives = graph.pair_users[pairs], graph.pair_items[pairs]
         with clock("draw"):
             candidates = graph.draw(users, self.sampler.pool, self.streams.pools, self.unseen)  # [B, N]
         with clock("propagate"):

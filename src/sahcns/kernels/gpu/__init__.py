@@ -8,11 +8,13 @@ from torch import Tensor
 
 from sahcns.aggregation import Aggregation
 from sahcns.kernels.cpu import Mix
-from sahcns.kernels.gpu.calibrate import layer_gap, structure_aware
+from sahcns.kernels.gpu.calibrate import sahc, structure_aware
 from sahcns.kernels.gpu.draw import draw
 from sahcns.kernels.gpu.hops import Hops, Plan
 from sahcns.kernels.gpu.match import match
 from sahcns.kernels.gpu.pair_loss import PairLoss
+from sahcns.kernels.gpu.perturb import Perturb
+from sahcns.kernels.gpu.standing import standing
 from sahcns.kernels.gpu.tables import table
 from sahcns.kernels.reference import ReferenceVerbs
 from sahcns.kernels.verbs import Read
@@ -27,14 +29,17 @@ class GpuVerbs(ReferenceVerbs):
 
     name = "triton"
 
-    def __init__(self) -> None:
+    def __init__(self, half: bool = False) -> None:
+        self.half = half
+        self.name = "triton-half" if half else "triton"
         self._plans: WeakKeyDictionary[Adjacency, Plan] = WeakKeyDictionary()
         self._rounds: WeakKeyDictionary[Unseen, int] = WeakKeyDictionary()
 
     def hops(self, adjacency: "Adjacency", x: Tensor, count: int) -> tuple[Tensor, ...]:
         if adjacency not in self._plans:
             self._plans[adjacency] = Plan.of(adjacency)
-        layers: tuple[Tensor, ...] = Hops.apply(self._plans[adjacency], x, count)
+        half = self.half and x.requires_grad and torch.is_grad_enabled()  # rankings are always in full precision
+        layers: tuple[Tensor, ...] = Hops.apply(self._plans[adjacency], x, count, half)
         return layers
 
     def draw(self, unseen: "Unseen", users: Tensor, count: int, rng: Rng) -> Tensor:
@@ -76,10 +81,21 @@ class GpuVerbs(ReferenceVerbs):
     def structure_aware(self, a: Tensor, alpha: float, epsilon: float) -> Tensor:
         return structure_aware(a, alpha, epsilon)
 
-    def layer_gap(self, p: Tensor, a: Tensor, lambda_max: float) -> Tensor:
-        return layer_gap(p, a, lambda_max)
+    def sahc(
+        self,
+        p: Tensor,
+        a: Tensor,
+        candidates: Tensor,
+        positives: Tensor,
+        alpha: float,
+        lambda_max: float,
+        epsilon: float,
+    ) -> tuple[Tensor, Tensor]:
+        return sahc(p, a, candidates, positives, alpha, lambda_max, epsilon)
 
+    def standing(self, scores: Tensor, own: Tensor) -> Tensor:
+        return standing(scores, own)
 
-def available(device: torch.device) -> bool:
-    """Triton runs on CUDA devices, and anywhere under its interpreter (TRITON_INTERPRET=1)."""
-    return device.type == "cuda"
+    def perturb(self, e: Tensor, length: float, rng: Rng) -> Tensor:
+        noisy: Tensor = Perturb.apply(e, length, rng)
+        return noisy

@@ -10,10 +10,8 @@ from torch import Tensor
 
 
 @triton.jit
-def _structure_aware(a, chosen, N, alpha, EPSILON, T: tl.constexpr, BLOCK: tl.constexpr):
+def _argmax_q(a, b, n, N, alpha, EPSILON, T: tl.constexpr, BLOCK: tl.constexpr):
     """n* = argmax_n z(μ) + α z(σ); the first of equals."""
-    b = tl.program_id(0).to(tl.int64)
-    n = tl.arange(0, BLOCK)
     inside = n < N
     mean = tl.zeros([BLOCK], dtype=a.dtype.element_ty)
     size = mean
@@ -33,18 +31,33 @@ def _structure_aware(a, chosen, N, alpha, EPSILON, T: tl.constexpr, BLOCK: tl.co
     z_mu = off_mu / (tl.sqrt(tl.sum(off_mu * off_mu, axis=0) / N) + EPSILON)
     z_sigma = off_sigma / (tl.sqrt(tl.sum(off_sigma * off_sigma, axis=0) / N) + EPSILON)
     q = tl.where(inside, z_mu + alpha * z_sigma, float("-inf"))
-    tl.store(chosen + b, tl.argmax(q, axis=0, tie_break_left=True).to(tl.int64))
+    return tl.argmax(q, axis=0, tie_break_left=True)
 
 
 @triton.jit
-def _layer_gap(p, a, lam, N, lambda_max, T: tl.constexpr, BLOCK: tl.constexpr):
-    """λ_t = λmax (1 - exp(-max(p_t - max_n a[n, t], 0)))."""
+def _structure_aware(a, chosen, N, alpha, EPSILON, T: tl.constexpr, BLOCK: tl.constexpr):
+    b = tl.program_id(0).to(tl.int64)
+    best = _argmax_q(a, b, tl.arange(0, BLOCK), N, alpha, EPSILON, T, BLOCK)
+    tl.store(chosen + b, best.to(tl.int64))
+
+
+@triton.jit
+def _sahc(
+    p, a, candidates, positives, items, weights, N, alpha, lambda_max, EPSILON,
+    T: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """Both halves at once: items [B, 2] = (positive, j*), weights [B, 2, T] = (λ, 1 - λ)."""
     b = tl.program_id(0).to(tl.int64)
     n = tl.arange(0, BLOCK)
+    best = _argmax_q(a, b, n, N, alpha, EPSILON, T, BLOCK)
+    tl.store(items + b * 2, tl.load(positives + b))
+    tl.store(items + b * 2 + 1, tl.load(candidates + b * N + best))
     for t in tl.static_range(T):
         score = tl.load(a + (b * N + n) * T + t, mask=n < N, other=float("-inf"))
-        gap = tl.load(p + b * T + t) - tl.max(score, axis=0)
-        tl.store(lam + b * T + t, lambda_max * (1.0 - tl.exp(-tl.maximum(gap, 0.0))))
+        gap = tl.load(p + b * T + t) - tl.max(score, axis=0)  # λ_t = λmax (1 - exp(-max(p_t - max_n a[n, t], 0)))
+        lam = lambda_max * (1.0 - tl.exp(-tl.maximum(gap, 0.0)))
+        tl.store(weights + b * 2 * T + t, lam)
+        tl.store(weights + (b * 2 + 1) * T + t, 1.0 - lam)
 
 
 def structure_aware(a: Tensor, alpha: float, epsilon: float) -> Tensor:
@@ -56,10 +69,15 @@ def structure_aware(a: Tensor, alpha: float, epsilon: float) -> Tensor:
     return chosen
 
 
-def layer_gap(p: Tensor, a: Tensor, lambda_max: float) -> Tensor:
-    """p [B, T], a [B, N, T] → λ [B, T]."""
+def sahc(
+    p: Tensor, a: Tensor, candidates: Tensor, positives: Tensor, alpha: float, lambda_max: float, epsilon: float
+) -> tuple[Tensor, Tensor]:
+    """p [B, T], a [B, N, T], candidates [B, N] → items [B, 1, 2, 1], weights [B, 1, 2, T] of the mixture."""
     batch, count, layers = a.shape
-    lam = torch.empty_like(p)
-    block = triton.next_power_of_2(count)
-    _layer_gap[(batch,)](p.contiguous(), a.contiguous(), lam, count, lambda_max, T=layers, BLOCK=block, num_warps=1)
-    return lam
+    items = torch.empty(batch, 1, 2, 1, dtype=torch.int64, device=a.device)
+    weights = torch.empty(batch, 1, 2, layers, dtype=a.dtype, device=a.device)
+    _sahc[(batch,)](
+        p.contiguous(), a.contiguous(), candidates, positives, items, weights, count, alpha, lambda_max, epsilon,
+        T=layers, BLOCK=triton.next_power_of_2(count), num_warps=1,
+    )  # fmt: skip
+    return items, weights

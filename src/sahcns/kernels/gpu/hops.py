@@ -3,6 +3,9 @@
 Rows are ordered by degree, longest first. A long row is read in wide tiles by all warps of its program, which shortens the
 longest chain of dependent loads; short rows of like degree are read together. The sum of a row is always taken in the same
 order, so the product is deterministic.
+
+What is gathered decides the time (every edge reads a row of X), so in training the gathered side can be a copy in 16 bits,
+written by the product before it; sums, layers and gradients that anyone else sees stay in 32 bits.
 """
 
 from dataclasses import dataclass
@@ -22,82 +25,62 @@ class Shape:
     """Sizes of the tiles, found by measurement on an H200 (benchmarks/tune_hops.py)."""
 
     long: int = 64  # a row with more edges than this has a program of its own
-    long_tile: int = 128
+    long_tile: int = 64
     rows: int = 4  # short rows of one program
-    short_tile: int = 16
-    warps: int = 4
+    short_tile: int = 8
+    warps: int = 2
 
 
 @triton.jit
-def _long_row(offsets, columns, values, x, add, out, row, DIM, D: tl.constexpr, TILE: tl.constexpr, ADD: tl.constexpr):
-    start, end = tl.load(offsets + row), tl.load(offsets + row + 1)
-    d = tl.arange(0, D)
-    inside_d = d < DIM
-    total = tl.zeros([D], dtype=out.dtype.element_ty)
-    for e in range(start, end, TILE):
-        k = e + tl.arange(0, TILE)
-        inside = k < end
-        column = tl.load(columns + k, mask=inside, other=0)
-        value = tl.load(values + k, mask=inside, other=0.0)
-        mask = inside[:, None] & inside_d[None, :]
-        rows = tl.load(x + column.to(tl.int64)[:, None] * DIM + d[None, :], mask=mask, other=0.0)
-        total += tl.sum(rows * value[:, None], axis=0)
-    at = row.to(tl.int64) * DIM + d
-    if ADD:
-        total += tl.load(add + at, mask=inside_d, other=0.0)
-    tl.store(out + at, total, mask=inside_d)
-
-
-@triton.jit
-def _short_rows(
-    offsets,
-    columns,
-    values,
-    x,
-    add,
-    out,
-    row,
-    real,
-    DIM,
-    D: tl.constexpr,
-    R: tl.constexpr,
-    TILE: tl.constexpr,
-    ADD: tl.constexpr,
-):
-    start = tl.load(offsets + row, mask=real, other=0)  # [R]
-    end = tl.load(offsets + row + 1, mask=real, other=0)
-    d = tl.arange(0, D)
-    inside_d = d < DIM
-    total = tl.zeros([R, D], dtype=out.dtype.element_ty)
-    for e in range(0, tl.max(end - start, axis=0), TILE):
-        k = start[:, None] + e + tl.arange(0, TILE)[None, :]  # [R, TILE]
-        inside = k < end[:, None]
-        column = tl.load(columns + k, mask=inside, other=0)
-        value = tl.load(values + k, mask=inside, other=0.0)
-        mask = inside[:, :, None] & inside_d[None, None, :]
-        rows = tl.load(x + column.to(tl.int64)[:, :, None] * DIM + d[None, None, :], mask=mask, other=0.0)
-        total += tl.sum(rows * value[:, :, None], axis=1)
-    at = row.to(tl.int64)[:, None] * DIM + d[None, :]
-    mask = real[:, None] & inside_d[None, :]
+def _finish(total, add, out, copy, at, mask, ADD: tl.constexpr, OUT: tl.constexpr, COPY: tl.constexpr):
     if ADD:
         total += tl.load(add + at, mask=mask, other=0.0)
-    tl.store(out + at, total, mask=mask)
+    if OUT:
+        tl.store(out + at, total, mask=mask)
+    if COPY:
+        tl.store(copy + at, total.to(copy.dtype.element_ty), mask=mask)
 
 
 @triton.jit
 def _product(
-    order, offsets, columns, values, x, add, out, n_long, n_rows, DIM,
-    D: tl.constexpr, LONG_TILE: tl.constexpr, R: tl.constexpr, TILE: tl.constexpr, ADD: tl.constexpr,
+    order, offsets, columns, values, x, add, out, copy, n_long, n_rows, DIM,
+    D: tl.constexpr, LONG_TILE: tl.constexpr, R: tl.constexpr, TILE: tl.constexpr,
+    ADD: tl.constexpr, OUT: tl.constexpr, COPY: tl.constexpr,
 ):  # fmt: skip
     program = tl.program_id(0)
+    d = tl.arange(0, D)
+    inside_d = d < DIM
+    kind = values.dtype.element_ty
     if program < n_long:
         row = tl.load(order + program)
-        _long_row(offsets, columns, values, x, add, out, row, DIM, D, LONG_TILE, ADD)
+        start, end = tl.load(offsets + row), tl.load(offsets + row + 1)
+        total = tl.zeros([D], dtype=kind)
+        for e in range(start, end, LONG_TILE):
+            k = e + tl.arange(0, LONG_TILE)
+            inside = k < end
+            column = tl.load(columns + k, mask=inside, other=0)
+            value = tl.load(values + k, mask=inside, other=0.0)
+            mask = inside[:, None] & inside_d[None, :]
+            gathered = tl.load(x + column.to(tl.int64)[:, None] * DIM + d[None, :], mask=mask, other=0.0)
+            total += tl.sum(gathered.to(kind) * value[:, None], axis=0)
+        _finish(total, add, out, copy, row.to(tl.int64) * DIM + d, inside_d, ADD, OUT, COPY)
     else:
         place = n_long + (program - n_long) * R + tl.arange(0, R)
         real = place < n_rows
-        row = tl.load(order + place, mask=real, other=0)
-        _short_rows(offsets, columns, values, x, add, out, row, real, DIM, D, R, TILE, ADD)
+        rows = tl.load(order + place, mask=real, other=0)  # [R]
+        first = tl.load(offsets + rows, mask=real, other=0)
+        last = tl.load(offsets + rows + 1, mask=real, other=0)
+        totals = tl.zeros([R, D], dtype=kind)
+        for e in range(0, tl.max(last - first, axis=0), TILE):
+            ks = first[:, None] + e + tl.arange(0, TILE)[None, :]  # [R, TILE]
+            insides = ks < last[:, None]
+            neighbours = tl.load(columns + ks, mask=insides, other=0)
+            shares = tl.load(values + ks, mask=insides, other=0.0)
+            masks = insides[:, :, None] & inside_d[None, None, :]
+            found = tl.load(x + neighbours.to(tl.int64)[:, :, None] * DIM + d[None, None, :], mask=masks, other=0.0)
+            totals += tl.sum(found.to(kind) * shares[:, :, None], axis=1)
+        ats = rows.to(tl.int64)[:, None] * DIM + d[None, :]
+        _finish(totals, add, out, copy, ats, real[:, None] & inside_d[None, :], ADD, OUT, COPY)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,39 +108,51 @@ class Plan:
         )
 
 
-def product(plan: Plan, x: Tensor, out: Tensor, add: Tensor | None = None) -> Tensor:
-    """out = Ã x (+ add); all [n, d], contiguous."""
+def product(plan: Plan, x: Tensor, out: Tensor | None, add: Tensor | None = None, copy: Tensor | None = None) -> None:
+    """out = copy = Ã x + add, all [n, d] and contiguous; `x` and `copy` may be in 16 bits, sums are in full precision."""
     n, dim = x.shape
     shape = plan.shape
     programs = plan.n_long + triton.cdiv(n - plan.n_long, shape.rows)
     _product[(programs,)](
-        plan.order, plan.offsets, plan.columns, plan.values, x, x if add is None else add, out, plan.n_long, n, dim,
+        plan.order, plan.offsets, plan.columns, plan.values, x, x if add is None else add, x if out is None else out,
+        x if copy is None else copy, plan.n_long, n, dim,
         D=triton.next_power_of_2(dim), LONG_TILE=shape.long_tile, R=shape.rows, TILE=shape.short_tile,
-        ADD=add is not None, num_warps=shape.warps,
+        ADD=add is not None, OUT=out is not None, COPY=copy is not None, num_warps=shape.warps,
     )  # fmt: skip
-    return out
 
 
 class Hops(torch.autograd.Function):
-    """x, Ãx, … Ã^L x in one buffer. Backward is Horner's rule: g ← Ã g + g_l, from the last layer to the first."""
+    """x, Ãx, … Ã^L x in one buffer. Backward is Horner's rule: g ← Ã g + g_l, from the last layer to the first.
+
+    With `half`, what is gathered is float16 forward (layers are of moderate size) and bfloat16 backward (gradients are not).
+    """
 
     @staticmethod
-    def forward(ctx: Any, plan: Plan, x: Tensor, count: int) -> tuple[Tensor, ...]:
-        ctx.plan = plan
+    def forward(ctx: Any, plan: Plan, x: Tensor, count: int, half: bool) -> tuple[Tensor, ...]:
+        ctx.plan, ctx.half = plan, half
         ctx.set_materialize_grads(False)
         buffer = torch.empty(count, *x.shape, dtype=x.dtype, device=x.device)
-        source = x.contiguous()
-        for layer in buffer:
-            product(plan, source, layer)
-            source = layer
+        source = x.half() if half else x.contiguous()
+        for hop, layer in enumerate(buffer):
+            copy = torch.empty_like(source) if half and hop < count - 1 else None
+            product(plan, source, layer, copy=copy)
+            source = layer if copy is None else copy
         return (x.view_as(x), *buffer.unbind(0))
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor | None) -> tuple[None, Tensor | None, None]:
+    def backward(ctx: Any, *grads: Tensor | None) -> tuple[None, Tensor | None, None, None]:
         total: Tensor | None = None
-        for grad in reversed(grads):
+        for layer in range(len(grads) - 1, -1, -1):
+            grad = grads[layer]
+            grad = None if grad is None else grad.contiguous()
             if total is None:
-                total = None if grad is None else grad.contiguous()
+                total = grad.bfloat16() if ctx.half and layer > 0 and grad is not None else grad
+            elif ctx.half and layer > 0:
+                copy = torch.empty_like(total)
+                product(ctx.plan, total, None, grad, copy)
+                total = copy
             else:
-                total = product(ctx.plan, total, torch.empty_like(total), None if grad is None else grad.contiguous())
-        return None, total, None
+                out = torch.empty(total.shape, dtype=ctx.plan.values.dtype, device=total.device)
+                product(ctx.plan, total, out, grad)
+                total = out
+        return None, total, None, None
