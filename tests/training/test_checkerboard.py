@@ -17,7 +17,7 @@ from tests.checkerboard import BACKBONES, SIZE, checkerboard, from_the_worst_sta
 SETTINGS: dict[str, dict[str, Any]] = {"dns-mn": {"top_k": 2}, "divns": {"ratio": 1}}
 POOL = 3
 TOP = 3  # of 18: the two withheld cells and one place to spare
-PROTOCOL = Protocol(batch=64, learning_rate=0.03, epochs=12, evaluate_every=2, monitor="ndcg@10")
+PROTOCOL = Protocol(batch=112, learning_rate=0.05, epochs=12, evaluate_every=2, monitor="ndcg@10")
 
 SAMPLERS = sorted(name for name, kind in named(Sampler).items() if kind.__module__.startswith("sahcns."))
 
