@@ -15,7 +15,7 @@ from sahcns.errors import SahcnsError
 from tests.data.readers.soundness import assert_sound, pairs
 
 quickly = settings(
-    max_examples=int(__import__("os").environ.get("N", "60")),
+    max_examples=60,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
@@ -75,9 +75,11 @@ def sound_or_refused(path: Path, data: bytes, **options: object) -> None:
     try:
         made = read(path, **options)  # type: ignore[arg-type]
     except SahcnsError as error:
-        assert "\n" not in str(error)
-        return
-    assert_sound(made)
+        one_sentence = "\n" not in str(error)
+    else:
+        one_sentence = True
+        assert_sound(made)
+    assert one_sentence
 
 
 @pytest.mark.parametrize("name", SAMPLES)
@@ -159,23 +161,9 @@ def outcome(path: Path, options: dict[str, object]) -> object:
     return pairs(made), numbers, made.source["skipped"]
 
 
-FIELD = st.sampled_from(
-    [*"1 2 3 7 007 +7 -7 -0 0 00 7.0 1e3 a b é NaN inf null 0.5 .5 5. 4,5 1_0 978300760 978300760123".split()]
-    + [
-        " 7",
-        "7 ",
-        "",
-        " ",
-        "2018-01-05",
-        "2018-01-05 10:00:00",
-        "9" * 20,
-        "9223372036854775807",
-        "a b",
-        '"',
-        'x"y',
-        "\u0661",
-    ]
-)
+PLAIN = "1,2,3,7,007,+7,-7,-0,0,00,7.0,1e3,a,b,é,NaN,inf,null,0.5,.5,5.,1_0,978300760,978300760123,2018-01-05"
+ODD = [" 7", "7 ", "", " ", "4,5", "2018-01-05 10:00:00", "9" * 20, "9223372036854775807", "a b", '"', 'x"y', "\u0661"]
+FIELD = st.sampled_from([*PLAIN.split(","), *ODD])
 
 
 @given(

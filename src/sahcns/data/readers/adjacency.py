@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sahcns.data.readers.faults import SKIP_HINT, Where, shown
+from sahcns.data.readers.faults import Where
 from sahcns.data.readers.gathering import Gathered
 from sahcns.data.readers.line_by_line import decodes, not_utf8
 from sahcns.data.readers.opening import Chunk
@@ -30,7 +30,7 @@ def read_adjacency(chunks: Iterator[Chunk], where: Where, into: Gathered) -> int
             wrong = None if valid else not_utf8(text)
             if wrong:
                 into.faults.rows_read += 1
-                into.faults.row(where, line + at, wrong[0], f"{wrong[1]}; {SKIP_HINT}", value=shown(text))
+                into.faults.row(where, line + at, wrong, value=text)
             elif len(tokens) == 1:
                 alone += 1
             else:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sahcns.data.ids import IdMap, Texts
-from sahcns.data.readers.faults import Faults, Lines, Where, shown
+from sahcns.data.readers.faults import Faults, Lines, Where, Wrong, shown
 
 if TYPE_CHECKING:
     import polars as pl
@@ -67,36 +67,43 @@ class IdColumn:
     typed: bool = False
 
     def add_ints(self, ids: npt.NDArray[np.int64]) -> None:
-        if not len(ids):
-            return
-        if self.tables is not None:
-            import polars as pl
+        import polars as pl
 
+        if self.tables is not None:
             self.add_texts(pl.Series(ids).cast(pl.String))
             return
         if self.values.dtype == np.int32 and not (ids.min() >= -(2**31) and ids.max() < 2**31):
             self.values.widen(np.int64)
         self.values.append(ids)
 
-    def add_texts(self, ids: "pl.Series") -> None:
+    def add_texts(self, ids: "pl.Series") -> "pl.Series":
+        """Returns the distinct texts, in order of appearance."""
         import polars as pl
 
         if self.tables is None:  # what came before were whole numbers as one writes them, so their text is exact
             numbers, self.tables, self.values = self.values.take(), [], Growing(np.int32)
             for start in range(0, len(numbers), BLOCK):
                 self.add_texts(pl.Series(numbers[start : start + BLOCK]).cast(pl.String))
-        table = ids.unique(maintain_order=True)
-        codes = ids.cast(pl.Enum(table)).to_physical().cast(pl.Int32).to_numpy()
+        table, codes = _coded(ids)
         self.values.append(codes + np.int32(self.table_size))
-        self.tables.append(table.rechunk())
+        self.tables.append(table)
         self.table_size += len(table)
-        if self.table_size > 2 * self.merged_size + 4_000_000:
+        if self.table_size > 2 * self.merged_size + BLOCK:
             self._merge()
+        return table
 
-    def note_odd(self, ids: "pl.Series", where: Where, lines: Lines) -> None:
-        for reason, odd in (("beyond", beyond(ids)), ("missing", ids.is_in(NO_ID))):
-            if reason not in self.odd and odd.any():
-                self.odd[reason] = where, int(lines[int(odd.arg_true()[0])])
+    def add_tokens(self, ids: "pl.Series", where: Where, lines: Lines) -> None:
+        """Texts of a file without types: numbers if each is one as one writes it ('7', not '007' or '+7')."""
+        import polars as pl
+
+        numbers = ids.cast(pl.Int64, strict=False) if self.tables is None else None
+        if numbers is not None and numbers.null_count() == 0 and bool((numbers.cast(pl.String) == ids).all()):
+            self.add_ints(numbers.to_numpy())
+            return
+        table = self.add_texts(ids)
+        for kind, odd in _oddities(table).items():
+            if kind not in self.odd and odd.any():
+                self.odd[kind] = where, int(lines[int(ids.is_in(table.filter(odd).implode()).arg_true()[0])])
 
     def drop_odd(self, faults: Faults, dropped: Mask) -> Mask:
         """`dropped` [n] and the rows with an odd id, if all other ids are whole numbers; the column is then numbers."""
@@ -107,7 +114,7 @@ class IdColumn:
         table = self._merge()
         numbers = table.cast(pl.Int64, strict=False)
         whole = (numbers.cast(pl.String) == table).fill_null(False).to_numpy()
-        kinds = {"beyond": beyond(table).to_numpy(), "missing": table.is_in(NO_ID).to_numpy()}
+        kinds = {kind: odd.to_numpy() for kind, odd in _oddities(table).items()}
         if not whole.any() or not (whole | kinds["beyond"] | kinds["missing"]).all():
             return dropped
         codes = self.values.take()
@@ -115,7 +122,7 @@ class IdColumn:
             rows = kinds[kind][codes] & ~dropped
             if rows.any():
                 value = table[int(codes[rows.argmax()])]
-                faults.row(where, line, *_odd(self.what, kind, value), value=value, rows=int(rows.sum()))
+                faults.row(where, line, _odd(self.what, kind, value), value=value, rows=int(rows.sum()))
             dropped = dropped | rows
         self.tables, self.values = None, Growing(np.int64, numbers.fill_null(0).to_numpy()[codes])
         return dropped
@@ -138,8 +145,11 @@ class IdColumn:
 
         assert self.tables is not None
         pooled = pl.concat(self.tables) if self.tables else pl.Series([], dtype=pl.String)
-        table = pooled.unique().sort()
-        place = pooled.cast(pl.Enum(table)).to_physical().cast(pl.Int32).to_numpy()
+        table, place = _coded(pooled)
+        order = table.arg_sort().to_numpy()
+        moved = np.empty(len(table), np.int32)
+        moved[order] = np.arange(len(table), dtype=np.int32)
+        table, place = table.gather(order), moved[place]
         codes = self.values.take()
         for start in range(0, len(codes), BLOCK):
             codes[start : start + BLOCK] = place[codes[start : start + BLOCK]]
@@ -148,12 +158,22 @@ class IdColumn:
         return table
 
 
-def beyond(texts: "pl.Series") -> "pl.Series":
-    """Which texts are whole numbers that int64 cannot hold."""
+def _coded(ids: "pl.Series") -> "tuple[pl.Series, npt.NDArray[np.int32]]":
+    """The distinct texts in order of appearance, and the place of each row's text among them [n]."""
     import polars as pl
 
-    digits = texts.str.contains(r"^-?[1-9][0-9]{18,}$")
-    return (digits & texts.cast(pl.Int64, strict=False).is_null()).fill_null(False)
+    rows = pl.DataFrame({"id": ids}).with_row_index("row")
+    first = rows.select(pl.col("row").first().over("id")).to_series().to_numpy()
+    new = first == np.arange(len(ids))
+    return ids.filter(pl.Series(new)), (np.cumsum(new, dtype=np.int32) - np.int32(1))[first]
+
+
+def _oddities(table: "pl.Series") -> "dict[str, pl.Series]":
+    """Which texts are whole numbers that int64 cannot hold, and which are words for nothing."""
+    import polars as pl
+
+    digits = table.str.contains(r"^-?[1-9][0-9]{18,}$")
+    return {"beyond": digits & table.cast(pl.Int64, strict=False).is_null(), "missing": table.is_in(NO_ID)}
 
 
 def texts_of(table: "pl.Series") -> Texts:
@@ -162,18 +182,15 @@ def texts_of(table: "pl.Series") -> Texts:
     return Texts(np.frombuffer("".join(table.to_list()).encode(), np.uint8), offsets)
 
 
-def _odd(what: str, kind: str, value: str) -> tuple[str, str]:
-    """Reason and sentence."""
+def _odd(what: str, kind: str, value: str) -> Wrong:
     if kind == "missing":
-        return (
-            f"empty {what} id",
-            f"{what} id {shown(value)} among whole numbers stands for a missing id; fill it in, or read with lenient "
-            "to skip such rows",
+        return Wrong(
+            f"empty {what} id", f"{what} id {shown(value)} among whole numbers stands for a missing id", "fill it in"
         )
-    return (
+    return Wrong(
         f"{what} id beyond 64 bits",
-        f"{what} id {value} does not fit in 64 bits while other {what} ids are whole numbers that do; correct it, read "
-        "with lenient to skip such rows, or put a letter before every id to make them text",
+        f"{what} id {value} does not fit in 64 bits while other {what} ids are whole numbers that do",
+        "correct it, put a letter before every id to make them text",
     )
 
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from sahcns.errors import DataError
 
-SKIP_HINT = "correct it, or read with lenient to skip such rows"
 WIDEST = 60
 
 
@@ -35,10 +35,11 @@ class Faults:
         assert isinstance(rows, int)
         return rows
 
-    def row(self, where: "Where", line: int, reason: str, sentence: str, *, value: object = "", rows: int = 1) -> None:
-        """Refuse one row (or `rows` alike, the first on `line`): raise, or count it under `reason`."""
+    def row(self, where: "Where", line: int, wrong: "Wrong", *, value: object = "", rows: int = 1) -> None:
+        """Refuse one row (or `rows` alike, the first on `line`): raise, or count it under its reason."""
         if not self.lenient:
-            raise DataError(f"{where.at(line)}: {sentence}")
+            raise DataError(f"{where.at(line)}: {wrong.what}; {wrong.remedy}, or read with lenient to skip such rows")
+        reason = wrong.reason
         if reason in self.skipped:
             self.skipped[reason]["rows"] = self.count(reason) + rows
         else:
@@ -50,6 +51,14 @@ class Faults:
             f"{found['rows']} {reason} (first: line {found['first_line']} of {found['file']})"
             for reason, found in self.skipped.items()
         )
+
+
+class Wrong(NamedTuple):
+    """A fault of a row: the reason it is counted under, what is wrong in words, and what to do about it."""
+
+    reason: str
+    what: str
+    remedy: str = "correct it"
 
 
 @dataclass(frozen=True)

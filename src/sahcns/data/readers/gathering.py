@@ -11,7 +11,7 @@ from sahcns.data.interactions import Interactions
 from sahcns.data.readers.clock import Clock
 from sahcns.data.readers.collecting import Growing, IdColumn
 from sahcns.data.readers.faults import Faults
-from sahcns.data.readers.values import Batch, Mask, Sieve, plain_numbers
+from sahcns.data.readers.values import Batch, Mask, Sieve
 from sahcns.errors import DataError
 
 if TYPE_CHECKING:
@@ -123,13 +123,10 @@ def _add_ids(column: IdColumn, ids: "pl.Series", batch: Batch, keep: Mask | None
         return
     if ids.dtype != pl.String:
         column.add_ints(ids.to_numpy())
-    elif not batch.tokens:
-        column.typed = True
-        column.add_texts(ids)
-    elif (numbers := plain_numbers(ids)) is not None:
-        column.add_ints(numbers.to_numpy())
+    elif batch.tokens:
+        column.add_tokens(ids, batch.where, batch.lines if keep is None else np.asarray(batch.lines)[keep])
     else:
-        column.note_odd(ids, batch.where, batch.lines if keep is None else np.asarray(batch.lines)[keep])
+        column.typed = True
         column.add_texts(ids)
 
 

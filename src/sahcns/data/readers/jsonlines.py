@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sahcns.data.readers.faults import SKIP_HINT, Faults, Where, shown
+from sahcns.data.readers.faults import Faults, Where, Wrong, shown
 from sahcns.data.readers.gathering import Gathered
 from sahcns.data.readers.naming import ROLES, Column, choose
 from sahcns.data.readers.opening import Chunk
@@ -68,6 +68,8 @@ def _by_polars(data: bytes, line: int, fields: Mapping[str, str], where: Where) 
         if frame.height != rows or sum(frame.null_count().row(0)):
             continue
         columns = {role: frame[name] for role, name in fields.items()}
+        if any(columns[role].str.contains("\x00", literal=True).any() for role in ("user", "item")):
+            return None  # what polars makes of half a character
         lines = range(line, line + rows)
         return Batch(columns["user"], columns["item"], columns.get("rating"), columns.get("time"), lines, where, False)
     return None
@@ -84,7 +86,7 @@ def _by_line(data: bytes, line: int, fields: Mapping[str, str], where: Where, fa
         row, wrong = _row(text, fields)
         if wrong:
             faults.rows_read += 1
-            faults.row(where, line + at, wrong[0], f"{wrong[1]}; {SKIP_HINT}", value=text)
+            faults.row(where, line + at, wrong, value=text)
             continue
         lines.append(line + at)
         for role, value in row.items():
@@ -102,30 +104,30 @@ def _ids(values: list[str | int | None]) -> Any:
     return pl.Series([None if value is None else str(value) for value in values], dtype=pl.String)
 
 
-def _row(text: str, fields: Mapping[str, str]) -> tuple[Row, tuple[str, str] | None]:
-    """Ids as text or whole numbers, rating and time as text; or the reason and sentence of what is wrong."""
+def _row(text: str, fields: Mapping[str, str]) -> tuple[Row, Wrong | None]:
+    """Ids as text or whole numbers, rating and time as text; or what is wrong."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
-        return {}, ("not JSON", f"{shown(text)} is not JSON ({error})")
+        return {}, Wrong("not JSON", f"{shown(text)} is not JSON ({error})")
     if not isinstance(found, dict):
-        return {}, ("not an object", f"{shown(text)} is not a JSON object")
+        return {}, Wrong("not an object", f"{shown(text)} is not a JSON object")
     row: Row = {}
     for role, name in fields.items():
         if name not in found:
-            return {}, (f"no {role} field", f"the field {name!r} ({role}) is missing")
+            return {}, Wrong(f"no {role} field", f"the field {name!r} ({role}) is missing")
         value = found[name]
         is_id = role in ("user", "item")
         if isinstance(value, bool | list | dict) or (is_id and isinstance(value, float)):
             kind = "text or a whole number" if is_id else "a number or text"
-            return {}, (
+            return {}, Wrong(
                 f"{role} of a wrong type",
                 f"the field {name!r} ({role}) holds {shown(value)}; it must be {kind}",
             )
         if is_id and isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
-            return {}, (f"{role} id beyond 64 bits", f"{role} id {shown(value)} does not fit in 64 bits")
+            return {}, Wrong(f"{role} id beyond 64 bits", f"{role} id {shown(value)} does not fit in 64 bits")
         if isinstance(value, str) and not value.isascii() and not _encodes(value):
-            return {}, ("not UTF-8", f"the field {name!r} ({role}) holds {shown(value)}, which is not UTF-8 text")
+            return {}, Wrong("not UTF-8", f"the field {name!r} ({role}) holds {shown(value)}, which is not UTF-8 text")
         row[role] = value if value is None or (is_id and isinstance(value, int)) else str(value)
     return row, None
 

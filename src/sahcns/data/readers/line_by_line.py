@@ -4,10 +4,12 @@ import csv
 import re
 from collections.abc import Iterator
 
-from sahcns.data.readers.faults import SKIP_HINT, Faults, Where, shown
+from sahcns.data.readers.faults import Faults, Where, Wrong, shown
 from sahcns.data.readers.sniffing import Layout
 
-STRAY_RETURN = ("stray carriage return", "a carriage return stands within the line; remove it or put quotes around it")
+STRAY_RETURN = Wrong(
+    "stray carriage return", "a carriage return stands within the line", "remove it or quote the field"
+)
 
 
 def rows_by_line(
@@ -28,10 +30,10 @@ def rows_by_line(
     for at, row in reading:
         if row is None:
             return columns, lines, len("\n".join([*texts[:at], ""]).encode("utf-8", "surrogateescape"))
-        wrong = row if isinstance(row, tuple) else _wrong(row, texts[at], layout, valid)
-        if wrong:
+        wrong = row if isinstance(row, Wrong) else _wrong(row, texts[at], layout, valid)
+        if wrong is not None:
             faults.rows_read += 1
-            faults.row(where, line + at, wrong[0], f"{wrong[1]}; {SKIP_HINT}", value=texts[at])
+            faults.row(where, line + at, wrong, value=texts[at])
             continue
         lines.append(line + at)
         for role, place in places.items():
@@ -47,34 +49,33 @@ def decodes(data: bytes) -> bool:
         return False
 
 
-def _wrong(row: list[str], text: str, layout: Layout, valid: bool) -> tuple[str, str] | None:
-    """Reason and sentence, or None for a sound row."""
+def _wrong(row: list[str], text: str, layout: Layout, valid: bool) -> Wrong | None:
+    """What is wrong with the fields, or None for a sound row."""
     width = layout.chosen.width
     if len(row) != width:
         fields = "1 field" if len(row) == 1 else f"{len(row)} fields"
         rest = "the header has" if layout.header else "the other rows have"
-        return (
-            "wrong number of fields",
-            f"{fields} where {rest} {width} (between {layout.delimiter!r}), in {shown(text)}",
+        return Wrong(
+            "wrong number of fields", f"{fields} where {rest} {width} (between {layout.delimiter!r}), in {shown(text)}"
         )
-    if layout.header and tuple(field.strip() for field in row) == layout.header:
-        return "header again", "the header stands here a second time (were files joined?)"
+    user = layout.chosen.user
+    if layout.header and row[user].strip() == layout.header[user] and [f.strip() for f in row] == [*layout.header]:
+        return Wrong("header again", "the header stands here a second time (were files joined?)", "remove it")
     return None if valid else not_utf8("\n".join(row[place] for place in layout.chosen.places().values()))
 
 
-def not_utf8(text: str) -> tuple[str, str] | None:
-    """Reason and sentence if the text, decoded with surrogate escapes, holds a byte that was not UTF-8."""
+def not_utf8(text: str) -> Wrong | None:
+    """What is wrong if the text, decoded with surrogate escapes, holds a byte that was not UTF-8."""
     found = re.search("[\udc80-\udcff]", text)
     if not found:
         return None
     byte = ord(found[0]) - 0xDC00
-    return (
-        "not UTF-8",
-        f"byte 0x{byte:02x} is not UTF-8 text; if the file is Latin-1, convert it (iconv -f latin1 -t utf-8)",
+    return Wrong(
+        "not UTF-8", f"byte 0x{byte:02x} is not UTF-8 text", "convert a Latin-1 file (iconv -f latin1 -t utf-8 FILE)"
     )
 
 
-def _plain(texts: list[str], layout: Layout) -> Iterator[tuple[int, list[str] | tuple[str, str]]]:
+def _plain(texts: list[str], layout: Layout) -> Iterator[tuple[int, list[str] | Wrong]]:
     mark = layout.delimiter
     for at, text in enumerate(texts):
         text = text.removesuffix("\r")
@@ -91,7 +92,7 @@ def _plain(texts: list[str], layout: Layout) -> Iterator[tuple[int, list[str] | 
             yield at, text.split(mark)
 
 
-def _quoted(texts: list[str], layout: Layout, last: bool) -> Iterator[tuple[int, list[str] | tuple[str, str] | None]]:
+def _quoted(texts: list[str], layout: Layout, last: bool) -> Iterator[tuple[int, list[str] | Wrong | None]]:
     """Rows by Python's csv; after a quote that does not close properly, reading goes on with the next line."""
     mark, at, ran_out = layout.delimiter, 0, False
 
@@ -124,6 +125,6 @@ def _quoted(texts: list[str], layout: Layout, last: bool) -> Iterator[tuple[int,
                 at,
                 STRAY_RETURN
                 if stray
-                else ("broken quotes", f"the quotes do not match ({error}), in {shown(texts[at])}"),
+                else Wrong("broken quotes", f"the quotes do not match ({error}), in {shown(texts[at])}"),
             )
             at += 1

@@ -1,5 +1,6 @@
 """Which column is which: named by the caller, recognised by its usual name, or by its place when there is no header."""
 
+import difflib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -75,7 +76,7 @@ def choose(names: Sequence[str], wanted: Mapping[str, Column], where: str) -> Ch
         if places[role] is None:
             raise DataError(
                 f"{where} has no {role} column that is recognised; its columns are: {_listed(names)}; "
-                f"name the right one with {role}=, or pass header=False if the first line is a row"
+                f"name the right one with {role}={_likely(names, role)}, or pass header=False if the first line is a row"
             )
     by_name = [place for role, place in places.items() if place is not None and not _number(wanted.get(role))]
     keys = [plain(name) for name in names]
@@ -147,6 +148,12 @@ def _distinct(places: Mapping[str, int | None], width: int, names: tuple[str, ..
     assert user is not None
     assert item is not None
     return Chosen(user, item, places["rating"], places["time"], width, names)
+
+
+def _likely(names: Sequence[str], role: str) -> str:
+    """The name nearest to a usual one, as a value to type."""
+    near = [name for name in names if difflib.get_close_matches(key(name), USUAL[role], n=1, cutoff=0.75)]
+    return repr(plain(near[0])) if near else ""
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 from sahcns.errors import DataError
 
 CHUNK = 4 << 20  # text handed on at a time: large enough for polars' threads, small beside the columns it becomes
-BLOCK = 1 << 16  # compressed bytes fed at a time; also bounds what a damaged block takes with it
+BLOCK = 1 << 12  # compressed bytes fed at a time, and so the most that damage takes with it
 LONGEST_LINE = 64 << 20
 
 
@@ -112,7 +112,7 @@ class TextFile:
 
     def _decompressed(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
         assert self._make is not None
-        machine, ready = self._make(), b""
+        machine, ready, size = self._make(), list[bytes](), 0
         for block in blocks:
             self._digest.update(block)
             while block and not self.damage:
@@ -122,17 +122,18 @@ class TextFile:
                         break
                     machine = self._make()
                 try:
-                    ready += machine.decompress(block)
+                    ready.append(machine.decompress(block))
+                    size += len(ready[-1])
                 except Exception as error:  # each library has its own class, and bzip2 uses OSError
                     self.damage = f"the {self.compression} data is damaged ({error})"
                     break
                 block = machine.unused_data if machine.eof else b""
-            if len(ready) >= CHUNK // 4:
-                yield ready
-                ready = b""
+            if size >= CHUNK // 4:
+                yield b"".join(ready)
+                ready, size = [], 0
         if not machine.eof and not self.damage:
             self.damage = f"the {self.compression} data ends before its end mark"
-        yield ready
+        yield b"".join(ready)
 
 
 def hashed(path: Path) -> str:
@@ -168,5 +169,5 @@ def _beside(path: Path) -> str:
         return f", and neither does the folder {path.parent}"
     import difflib
 
-    close = difflib.get_close_matches(path.name, there, n=1, cutoff=0.5)
+    close = difflib.get_close_matches(path.name, there, n=1, cutoff=0.7)
     return f"; did you mean {close[0]}?" if close else f"; the folder holds: {', '.join(there[:6]) or 'nothing'}"

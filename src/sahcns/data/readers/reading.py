@@ -10,7 +10,7 @@ from sahcns.data.interactions import Interactions
 from sahcns.data.readers.adjacency import read_adjacency
 from sahcns.data.readers.clock import Clock
 from sahcns.data.readers.delimited import read_delimited
-from sahcns.data.readers.faults import Faults, Where
+from sahcns.data.readers.faults import Faults, Where, Wrong
 from sahcns.data.readers.frames import is_frame, read_frame, read_parquet
 from sahcns.data.readers.gathering import Gathered
 from sahcns.data.readers.jsonlines import fields_of, read_jsonlines
@@ -155,12 +155,17 @@ def _report_damage(file: TextFile, where: Where, into: Gathered, rows: int) -> N
         raise DataError(_broken(file, where, rows))
     if file.cut_line is not None:
         into.faults.rows_read += 1
-        into.faults.row(where, file.cut_line, "cut short", str(file.damage))
+        into.faults.row(where, file.cut_line, Wrong("cut short", str(file.damage)))
 
 
 def _broken(file: TextFile, where: Where, rows: int) -> str:
     place = where.at(file.cut_line) if file.cut_line is not None else where.name
-    return f"{place}: {file.damage} after {rows:,} lines; download it again, or read with lenient to keep those lines"
+    rest = (
+        f" after {rows:,} lines; download it again, or read with lenient to keep those"
+        if rows
+        else "; download it again"
+    )
+    return f"{place}: {file.damage}{rest}"
 
 
 def _titles(path: Path, title: str | Path | None, delimiter: str | None, entry: dict[str, Any]) -> Titles:
@@ -179,7 +184,7 @@ def _paths(source: Any) -> Iterator[Path]:
     several = [source] if isinstance(source, str | Path) else source
     if not isinstance(several, list | tuple) or not all(isinstance(path, str | Path) for path in several):
         raise SettingError(
-            f"source is a {type(source).__name__}; give a path, a list of paths, or a pandas, polars or Arrow table"
+            f"source is of type {type(source).__name__}; give a path, a list of paths, or a pandas, polars or Arrow table"
         )
     if not several:
         raise SettingError("source is an empty list; give at least one path")

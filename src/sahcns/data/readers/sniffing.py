@@ -125,7 +125,7 @@ def _delimiter(lines: Sequence[str], told: Sequence[str], where: str) -> tuple[s
     for mark in (*STRONG, " "):
         rows = [fields_of(line, mark, False) for line in lines]
         width, often = Counter(len(row) for row in rows).most_common(1)[0]
-        if width < 2 or often * 2 <= len(rows):
+        if width < 2 or often * 2 < len(rows):
             continue
         names = rows[0]
         named = (usual(names, "user") is not None and usual(names, "item") is not None) or (

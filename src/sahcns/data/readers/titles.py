@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sahcns.data.ids import IdMap, Texts
 from sahcns.data.readers.naming import key, plain, usual
 from sahcns.data.readers.opening import TextFile
-from sahcns.errors import DataError
+from sahcns.errors import DataError, nearest
 
 if TYPE_CHECKING:
     import polars as pl
@@ -90,7 +90,7 @@ def _pairs(
     names = next(_rows(iter([first]), mark), [])
     id_at, title_at = _named(names, item, "item"), _named(names, title, "title")
     if title is not None and title_at is None:
-        raise DataError(f"{path} has no column {title!r} for titles; its columns are: {', '.join(names[:12])}")
+        raise DataError(f"title={title!r} is neither a file nor a column of {path}; {nearest(title, names)}")
     headed = id_at is not None and title_at is not None
     if not headed:
         id_at, title_at = 0, 1

@@ -12,13 +12,15 @@ import numpy as np
 import numpy.typing as npt
 
 from sahcns.data.readers.clock import Clock, numbers_of
-from sahcns.data.readers.faults import SKIP_HINT, Faults, Lines, Where, shown
+from sahcns.data.readers.faults import Faults, Lines, Where, Wrong, shown
 
 if TYPE_CHECKING:
     import polars as pl
 
 Mask = npt.NDArray[np.bool_]
 LARGEST = float(np.finfo(np.float32).max)
+NO_RATINGS = "correct it, leave ratings out with rating=0"
+NO_TIMES = "correct it, leave times out with time=0"
 
 
 @dataclass
@@ -46,49 +48,61 @@ class Sieve:
         """Int64 or String [n]."""
         import polars as pl
 
-        self._refuse(_missing(column, nan=True), f"empty {what} id", column, lambda _: f"the {what} id is empty")
-        if column.dtype == pl.Int64 and column.null_count() == 0 and not offset:
-            return column  # nothing can be wrong, and ten million rows pass here
+        self._refuse(_missing(column, nan=True), column, lambda _: Wrong(f"empty {what} id", f"the {what} id is empty"))
+        if not offset and (column.dtype == pl.String or (column.dtype == pl.Int64 and not column.null_count())):
+            return column  # nothing else can be wrong
         numbers = column.cast(pl.Int64, strict=False)
         if column.dtype.is_float():
             broken = (numbers.cast(pl.Float64) != column.cast(pl.Float64)).fill_null(True).to_numpy()
-            self._refuse(broken, f"{what} id not whole", column, lambda v: f"{what} id {v} is not a whole number")
+            self._refuse(
+                broken, column, lambda v: Wrong(f"{what} id not whole", f"{what} id {v} is not a whole number")
+            )
         elif column.dtype not in (pl.String, pl.Int64):
             large = numbers.is_null().to_numpy()
-            self._refuse(large, f"{what} id beyond 64 bits", column, lambda v: f"{what} id {v} does not fit in 64 bits")
+            self._refuse(
+                large, column, lambda v: Wrong(f"{what} id beyond 64 bits", f"{what} id {v} needs over 64 bits")
+            )
         if offset:
             low = (numbers < offset).fill_null(False).to_numpy()
-            self._refuse(low, "item below items_offset", column, lambda v: f"item {v} is below items_offset={offset}")
+            sentence = f"is below items_offset={offset}"
+            self._refuse(low, column, lambda v: Wrong("item below items_offset", f"item {v} {sentence}"))
         return column if column.dtype == pl.String else numbers
 
     def ratings(self, column: "pl.Series") -> npt.NDArray[np.float32]:
         import polars as pl
 
-        self._refuse(_missing(column), "empty rating", column, lambda _: "the rating is empty")
+        self._refuse(_missing(column), column, lambda _: Wrong("empty rating", "the rating is empty", NO_RATINGS))
         numbers = numbers_of(column) if column.dtype == pl.String else column
         numbers = numbers if numbers.dtype == pl.Float32 else numbers.cast(pl.Float64, strict=False)
         if numbers.null_count():
-            self._refuse(numbers.is_null().to_numpy(), "rating not a number", column, _not_a_rating)
+            self._refuse(numbers.is_null().to_numpy(), column, _not_a_rating)
             numbers = numbers.fill_null(0)
         values = numbers.to_numpy()
         endless = ~(np.abs(values) <= LARGEST)
-        self._refuse(endless, "rating not finite", column, lambda v: f"rating {v} is not a finite number")
+        self._refuse(endless, column, lambda v: Wrong("rating not finite", f"rating {v} is not a finite number"))
         with np.errstate(over="ignore", invalid="ignore"):
             return values.astype(np.float32, copy=False)
 
     def times(self, column: "pl.Series", clock: Clock) -> npt.NDArray[np.int64]:
-        self._refuse(_missing(column), "empty time", column, lambda _: "the time is empty")
+        self._refuse(_missing(column), column, lambda _: Wrong("empty time", "the time is empty", NO_TIMES))
         seconds, unread, other = clock.seconds(column)
-        self._refuse(unread, "time not understood", column, lambda v: f"time {v} is not one of {clock.expected()}")
+        told = clock.expected()
+        self._refuse(
+            unread, column, lambda v: Wrong("time not understood", f"time {v} cannot be read as {told}", NO_TIMES)
+        )
         self._refuse(
             other,
-            "time in another unit",
             column,
-            lambda v: f"time {v} does not fit the other times, which are {clock.expected()} (time_unit= forces a unit)",
+            lambda v: Wrong(
+                "time in another unit",
+                f"time {v} does not fit the others, which are {told}",
+                "bring them to one unit",
+            ),
         )
         return seconds
 
-    def _refuse(self, bad: Mask | None, reason: str, column: "pl.Series", sentence: Callable[[str], str]) -> None:
+    def _refuse(self, bad: Mask | None, column: "pl.Series", wrong: Callable[[str], Wrong]) -> None:
+        """Refuse the rows that are bad [n]; `wrong` says why, given the first such value as it stands in the file."""
         if bad is None or not bad.any():
             return
         bad = bad & self.good
@@ -96,17 +110,8 @@ class Sieve:
             return
         first = int(np.flatnonzero(bad)[0])
         line, value = int(self.batch.lines[first]), "" if column[first] is None else str(column[first])
-        text = f"{sentence(shown(value))}; {SKIP_HINT}"
-        self.faults.row(self.batch.where, line, reason, text, value=value, rows=int(bad.sum()))
+        self.faults.row(self.batch.where, line, wrong(shown(value)), value=value, rows=int(bad.sum()))
         self.good &= ~bad
-
-
-def plain_numbers(texts: "pl.Series") -> "pl.Series | None":
-    """The texts as Int64 if each is a whole number as one writes it ('7', not '007' or '+7'), else None."""
-    import polars as pl
-
-    numbers = texts.cast(pl.Int64, strict=False)
-    return numbers if numbers.null_count() == 0 and bool((numbers.cast(pl.String) == texts).all()) else None
 
 
 def _missing(column: "pl.Series", *, nan: bool = False) -> Mask | None:
@@ -120,6 +125,6 @@ def _missing(column: "pl.Series", *, nan: bool = False) -> Mask | None:
     return column.is_null().to_numpy() if column.null_count() else None
 
 
-def _not_a_rating(value: str) -> str:
-    hint = " (write a dot, not a comma)" if "," in value else ""
-    return f"rating {value} is not a number{hint}; if this column holds no ratings, leave it out with rating=0"
+def _not_a_rating(value: str) -> Wrong:
+    remedy = "write a dot, not a comma" if "," in value else NO_RATINGS
+    return Wrong("rating not a number", f"rating {value} is not a number", remedy)

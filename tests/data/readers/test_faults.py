@@ -1,0 +1,201 @@
+"""Each fault is one sentence that names file, line, value and remedy; lenient skips and counts the row instead."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from sahcns.data.readers import read
+from sahcns.errors import DataError
+from tests.data.readers.soundness import assert_sound
+
+HEADER = "user_id,item_id,rating,timestamp"
+ROWS = [f"{k % 50},{k % 31},4.5,{978300760 + k}" for k in range(5000)]
+
+
+def with_line(folder: Path, number: int, line: str | bytes, header: str = HEADER, rows: list[str] = ROWS) -> Path:
+    """A sound file of 5,001 lines but for one."""
+    lines = [text.encode() for text in (header, *rows)]
+    lines[number - 1] = line.encode() if isinstance(line, str) else line
+    path = folder / "ratings.csv"
+    path.write_bytes(b"\n".join(lines) + b"\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("line", "reason", "sentence"),
+    [
+        ("1,2,3,4,5,6,7,8,9,10", "wrong number of fields", "10 fields where the header has 4"),
+        ("1,2,3", "wrong number of fields", "3 fields where the header has 4"),
+        ("hello", "wrong number of fields", "1 field where the header has 4"),
+        (",2,3,978300760", "empty user id", "the user id is empty"),
+        ("1,  ,3,978300760", "empty item id", "the item id is empty"),
+        ("NaN,2,3,978300760", "empty user id", "user id 'NaN' among whole numbers stands for a missing id"),
+        ("1,99999999999999999999,3,978300760", "item id beyond 64 bits", "item id 99999999999999999999 does not fit"),
+        ("1,2,good,978300760", "rating not a number", "rating 'good' is not a number; correct it, leave ratings out"),
+        ("1,2,,978300760", "empty rating", "the rating is empty"),
+        ("1,2,nan,978300760", "rating not finite", "rating 'nan' is not a finite number"),
+        ("1,2,-inf,978300760", "rating not finite", "rating '-inf' is not a finite number"),
+        ("1,2,1e39,978300760", "rating not finite", "rating '1e39' is not a finite number"),
+        ("1,2,3,", "empty time", "the time is empty"),
+        ("1,2,3,yesterday", "time not understood", "time 'yesterday' cannot be read as seconds since 1970"),
+        (
+            "1,2,3,978300760000",
+            "time in another unit",
+            "time '978300760000' does not fit the others, which are seconds",
+        ),
+        ("1,2,3,2018-01-05", "time in another unit", "time '2018-01-05' does not fit the others"),
+        (HEADER, "header again", "the header stands here a second time"),
+        ('1,"2,3,978300760', "broken quotes", "the quotes do not match"),
+        ('1,"2"x,3,978300760', "broken quotes", "the quotes do not match"),
+        ("1,2\r,3,978300760", "stray carriage return", "a carriage return stands within the line"),
+        (b"1,\xe9,3,978300760", "not UTF-8", "byte 0xe9 is not UTF-8 text; convert a Latin-1 file (iconv"),
+    ],
+)
+def test_a_faulty_row(tmp_path: Path, line: str | bytes, reason: str, sentence: str) -> None:
+    path = with_line(tmp_path, 4812, line)
+    with pytest.raises(DataError) as caught:
+        read(path)
+    message = str(caught.value)
+    assert message.startswith(f"{path}, line 4,812: {sentence}")
+    assert message.endswith("or read with lenient to skip such rows")
+    assert "\n" not in message
+    made = read(path, lenient=True)
+    assert_sound(made)
+    assert len(made) == 4999
+    skipped = made.source["skipped"]
+    assert isinstance(skipped, dict)
+    assert list(skipped) == [reason]
+    assert skipped[reason]["rows"] == 1
+    assert skipped[reason]["first_line"] == 4812
+    assert skipped[reason]["file"] == str(path)
+
+
+def test_lenient_counts_each_row_once_and_by_reason(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    rows = ["1,2,5", "1,,bad", ",,", "1,2", "7,8,x", "", "7,9,inf", "7,9,4", "8,NaN,1", "NaN,NaN,1"]
+    path.write_text("\n".join(["user,item,rating", *rows]))
+    made = read(path, lenient=True)
+    assert_sound(made)
+    skipped = made.source["skipped"]
+    assert isinstance(skipped, dict)
+    assert {reason: found["rows"] for reason, found in skipped.items()} == {
+        "wrong number of fields": 1,
+        "empty user id": 2,
+        "empty item id": 2,
+        "rating not a number": 1,
+        "rating not finite": 1,
+    }
+    assert made.source["rows_read"] == 9
+    assert made.user_ids.kind == made.item_ids.kind == "int"
+
+
+def test_words_for_nothing_are_ids_among_texts(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("user,item\nNaN,a\nnull,b\n1,c\nbob,d\n")
+    assert read(path).user_ids.decode(range(4)) == ["1", "NaN", "bob", "null"]
+
+
+def test_everything_skipped_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("user,item,rating\n1,2,a\n1,3,b\n")
+    with pytest.raises(DataError, match=r"none of the 2 rows can be used: 2 rating not a number \(first: line 2 of"):
+        read(path, lenient=True)
+
+
+@pytest.mark.parametrize("lenient", [False, True])
+@pytest.mark.parametrize(
+    ("text", "options", "sentence"),
+    [
+        (b"", {}, "file is empty"),
+        (b"\n \n\n", {}, "file holds nothing but blank lines"),
+        (b"user,item\n", {}, "file holds no rows"),
+        (
+            b"usr_id,item\n1,2\n",
+            {},
+            "no user column that is recognised; its columns are: usr_id, item; name .* user='usr_id'",
+        ),
+        (
+            b"user,item\n1,2\n",
+            {"rating": "rtng"},
+            "no column 'rtng' .asked for as rating.; its columns are: user, item",
+        ),
+        (b"user,item,rating\n1,2,3\n", {"rating": "ratting"}, "did you mean 'rating'"),
+        (b"user\titem\n1\t2\n", {"delimiter": ","}, r"line 1: the delimiter ',' does not occur .*; '\\t' looks right"),
+        (b"abc\ndef\n", {}, "line 1: no delimiter found in 'abc'"),
+        (b"user,item,item\n1,2,3\n", {}, "line 1: the column name 'item' occurs 2 times; rename one"),
+        (b"1,2,3,4,5\n1,2,3,4,5\n", {}, "5 columns and no header; choose the columns by number"),
+        (b"1,2\n3,4\n", {"user": 3}, "2 columns; user=3 is not one of them"),
+        (b"PK\x03\x04rest", {}, "is a zip archive; unpack it"),
+        ("user,item\n1,2\n".encode("utf-16"), {}, "is UTF-16 text; save it as UTF-8"),
+        (b"user,item\r1,2\r3,4\r", {}, "ends its lines with a carriage return only"),
+        (b"<!DOCTYPE html><html></html>", {}, "is a web page"),
+        (b'[{"user": 1}]', {}, "is one JSON list; write one object a line"),
+        (b"\x00\x01\x02 \x00", {}, "is binary, not text"),
+        (b"1,2\n", {"format": "amazon"}, "no line is a JSON object"),
+        (b"1,2\n", {"format": "parquet"}, "is damaged or not a Parquet file"),
+        (b"user,item\n1,2\n", {"title": "name"}, "title='name' is neither a file nor a column of"),
+        (b"1,2\n3,4\n", {"title": "name"}, "title='name' is not a file, and .* has no header"),
+    ],
+)
+def test_a_faulty_file(tmp_path: Path, text: bytes, options: dict[str, object], sentence: str, lenient: bool) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(text)
+    with pytest.raises(DataError, match=sentence) as caught:
+        read(path, lenient=lenient, **options)  # type: ignore[arg-type]
+    assert "file" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_no_file_and_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "ratings.dat").write_text("1::2::3::4\n")
+    with pytest.raises(DataError, match=r"rating\.dat does not exist; did you mean ratings\.dat\?"):
+        read(tmp_path / "rating.dat")
+    with pytest.raises(DataError, match=re.escape(f"{tmp_path} is a folder; name the file inside it (ratings.dat)")):
+        read(tmp_path)
+    with pytest.raises(DataError, match="neither does the folder"):
+        read(tmp_path / "none" / "ratings.dat")
+
+
+def test_a_fault_hidden_by_another_row(tmp_path: Path) -> None:
+    """One row a field short and one a field long: the fields add up, the rows do not."""
+    path = tmp_path / "file"
+    path.write_text("1,2,3,4\n1,2,3\n1,2,3,4,5\n1,2,3,4\n")
+    with pytest.raises(DataError, match="line 2: 3 fields where the other rows have 4"):
+        read(path)
+    assert read(path, lenient=True).source["rows_skipped"] == 2
+
+
+def test_faults_in_json_lines(tmp_path: Path) -> None:
+    good = '{"user_id": "u", "item_id": "i", "rating": 4}'
+    bad = {
+        "not JSON": ['{"user_id": "u", "item', "[" * 100_000],
+        "not an object": ["[1, 2]", "null"],
+        "no item field": ['{"user_id": "u", "rating": 4}'],
+        "empty user id": [
+            '{"user_id": null, "item_id": "i", "rating": 4}',
+            '{"user_id": " ", "item_id": "i", "rating": 4}',
+        ],
+        "user of a wrong type": [
+            '{"user_id": {"a": 1}, "item_id": "i", "rating": 4}',
+            '{"user_id": 1.5, "item_id": "i", "rating": 4}',
+        ],
+        "item id beyond 64 bits": ['{"user_id": "u", "item_id": 99999999999999999999, "rating": 4}'],
+        "rating of a wrong type": ['{"user_id": "u", "item_id": "i", "rating": true}'],
+        "rating not a number": ['{"user_id": "u", "item_id": "i", "rating": "good"}'],
+        "rating not finite": [
+            '{"user_id": "u", "item_id": "i", "rating": NaN}',
+            '{"user_id": "u", "item_id": "i", "rating": 1e999}',
+        ],
+        "not UTF-8": ['{"user_id": "\\ud800", "item_id": "i", "rating": 4}'],
+    }
+    for reason, lines in bad.items():
+        for line in lines:
+            path = tmp_path / "file"
+            path.write_text("\n".join([good, line, good]))
+            with pytest.raises(DataError, match="file, line 2: "):
+                read(path)
+            made = read(path, lenient=True)
+            assert_sound(made)
+            assert len(made) == 2
+            assert made.source["skipped"].keys() == {reason}  # type: ignore[attr-defined]

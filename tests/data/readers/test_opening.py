@@ -1,0 +1,116 @@
+"""Compressed files by their first bytes, whatever their name; damage is told, and lenient keeps what came before."""
+
+import bz2
+import gzip
+import hashlib
+import lzma
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from sahcns.data.readers import read
+from sahcns.errors import DataError
+from tests.data.readers.soundness import assert_sound, pairs
+
+ROWS = [(k % 97, k * 7919 % 1009) for k in range(6000)]
+TEXT = b"user,item\n" + b"".join(b"%d,%d\n" % row for row in ROWS)
+PACK: dict[str, Callable[[bytes], bytes]] = {
+    "gzip": gzip.compress,
+    "xz": lzma.compress,
+    "zstd": zstandard.ZstdCompressor().compress,
+    "bzip2": bz2.compress,
+}
+
+
+@pytest.mark.parametrize("kind", PACK)
+def test_compressed_files(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sahcns.data.readers.opening.CHUNK", 5000)
+    path = tmp_path / "ratings.csv"  # the name says nothing
+    packed = PACK[kind](TEXT)
+    path.write_bytes(packed)
+    made = read(path)
+    assert_sound(made)
+    assert pairs(made) == ROWS
+    assert made.source["compression"] == kind
+    assert made.source["files"][0]["sha256"] == hashlib.sha256(packed).hexdigest()  # type: ignore[index]
+
+
+@pytest.mark.parametrize("kind", PACK)
+def test_several_members_in_one_file(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "joined"
+    path.write_bytes(PACK[kind](TEXT[:20000]) + PACK[kind](TEXT[20000:]))
+    assert pairs(read(path)) == ROWS
+
+
+def test_padding_after_gzip_is_no_damage(tmp_path: Path) -> None:
+    path = tmp_path / "padded"
+    path.write_bytes(gzip.compress(TEXT) + b"\x00" * 512)
+    assert pairs(read(path)) == ROWS
+
+
+@pytest.mark.parametrize("kind", PACK)
+def test_truncated_files(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "cut.csv"
+    packed = PACK[kind](TEXT)
+    path.write_bytes(packed[: len(packed) * 3 // 4])
+    with pytest.raises(DataError, match=rf"cut\.csv.*: the {kind} data ends before its end mark.*; download it again"):
+        read(path)
+    if kind in ("bzip2", "zstd"):  # one block holds everything, so nothing can be read
+        with pytest.raises(DataError, match="ends before its end mark"):
+            read(path, lenient=True)
+        return
+    made = read(path, lenient=True)
+    assert_sound(made)
+    assert 0 < len(made) < 6000
+    assert pairs(made) == ROWS[: len(made)]
+    assert "ends before its end mark" in made.source["files"][0]["damage"]  # type: ignore[index]
+
+
+def test_truncated_before_anything_can_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "cut.gz"
+    path.write_bytes(gzip.compress(TEXT)[:11])
+    for lenient in (False, True):
+        with pytest.raises(DataError, match=r"cut\.gz: the gzip data ends before its end mark; download it again"):
+            read(path, lenient=lenient)
+
+
+def test_a_flipped_byte_is_damage(tmp_path: Path) -> None:
+    path = tmp_path / "bad.gz"
+    packed = bytearray(gzip.compress(TEXT))
+    packed[len(packed) // 2] ^= 0xFF
+    path.write_bytes(packed)
+    with pytest.raises(DataError, match=r"bad\.gz.*: the gzip data is damaged"):
+        read(path)
+
+
+def test_cut_row_is_counted(tmp_path: Path) -> None:
+    path = tmp_path / "cut.gz"
+    machine_made = gzip.compress(b"user,item\n1,2\n3,4\n5,6", compresslevel=0)
+    path.write_bytes(machine_made[:-8])  # the checksum and length are gone, and the last row has no end
+    made = read(path, lenient=True)
+    assert_sound(made)
+    assert pairs(made) == [(1, 2), (3, 4)]
+    assert made.source["skipped"].keys() == {"cut short"}  # type: ignore[attr-defined]
+    assert made.source["skipped"]["cut short"]["first_line"] == 4  # type: ignore[index]
+
+
+def test_zstd_without_its_package_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "ratings.csv.zst"
+    path.write_bytes(PACK["zstd"](TEXT))
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    with pytest.raises(DataError, match=r"pip install 'sahcns\[zstd\]'"):
+        read(path)
+
+
+def test_a_line_longer_than_a_chunk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sahcns.data.readers.opening.CHUNK", 100)
+    path = tmp_path / "wide"
+    path.write_text("0 " + " ".join(map(str, range(500))) + "\n1 2 3\n2 7\n")
+    made = read(path)
+    assert len(made) == 503
+    monkeypatch.setattr("sahcns.data.readers.opening.LONGEST_LINE", 1000)
+    with pytest.raises(DataError, match="it is not a text table"):
+        read(path)
