@@ -7,6 +7,7 @@ these numbers is written out in its own test file.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from sahcns.samplers import Matching, Mixture
 
@@ -65,7 +66,7 @@ class Pair:
     def layers(self) -> range:
         return range(len(self.users[self.user]))
 
-    @property
+    @cached_property
     def final_user(self) -> Vector:
         return aggregate(self.kind, self.users[self.user])
 

@@ -66,6 +66,12 @@ def test_a_top_list_of_one_is_dns(kind: Kind, depth: int, seed: int, pick: str) 
     assert torch.equal(alone.items, DNS(pool=7).choose(match, choice()).items)
 
 
+def test_of_equal_scores_the_first_come_first() -> None:
+    """As argmax would have them; many, so that a partial sort would not keep them in order by accident."""
+    match = scored([[0.1], [0.7], [0.7], *[[0.5]] * 40], [0.0])
+    assert (match.hardest(6) + 1).tolist() == [[2, 3, 4, 5, 6, 7]]
+
+
 def test_picks_of_different_pairs_are_independent() -> None:
     found = picked(scored(A, [0.0], copies=4000), DNSMN(pool=5, top_k=2))
     following = Counter(zip(found[::2], found[1::2], strict=True))

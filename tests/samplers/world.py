@@ -1,6 +1,7 @@
 """Small worlds to try a sampler in: a graph, random layer tables, and a batch of its pairs."""
 
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from sahcns.samplers import Matching, Sampler
 
 KINDS: tuple[Kind, ...] = ("mean", "sum", "concat")
 DEPTHS = (1, 2, 4)
-SEEDS = (0, 1, 2)
+SEEDS = (0, 1)
 DIM = 3
 
 every_case = pytest.mark.parametrize(
@@ -81,7 +82,12 @@ class World:
 
 
 def graph_of(seen: dict[int, set[int]], users: int, items: int, dtype: torch.dtype = torch.float64) -> Graph:
-    pairs = [(u, i) for u, his in seen.items() for i in sorted(his)]
+    """Nothing changes a graph, so each is made once."""
+    return _graph_of(tuple((u, i) for u, his in seen.items() for i in sorted(his)), users, items, dtype)
+
+
+@cache
+def _graph_of(pairs: tuple[tuple[int, int], ...], users: int, items: int, dtype: torch.dtype) -> Graph:
     return Graph.of(Split.from_pairs(pairs, n_users=users, n_items=items), dtype=dtype)
 
 
