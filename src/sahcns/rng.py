@@ -56,6 +56,10 @@ class Rng:
             size *= extent
         start = self.call * CALL
         self.call += 1
+        if self.device.type == "cuda":
+            from sahcns.kernels.gpu.bits import bits
+
+            return bits(self.step, self.key, start, size).view(shape)
         k = torch.arange(start + 1, start + size + 1, dtype=torch.int64, device=self.device)
         return mix(self.base() + k * signed(GOLDEN)).view(shape)
 

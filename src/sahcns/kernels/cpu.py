@@ -52,8 +52,9 @@ class Mix(torch.autograd.Function):
     """Gather and combine; backward scatters every read into one buffer for each layer."""
 
     @staticmethod
-    def forward(ctx: Any, reads: tuple[Read, ...], *layers: Tensor) -> tuple[Tensor, ...]:
-        ctx.reads, ctx.shape = reads, layers[0].shape
+    def forward(ctx: Any, reads: tuple[Read, ...], ordered: bool, *layers: Tensor) -> tuple[Tensor, ...]:
+        """`ordered` adds in a fixed order on a GPU too, by sorting; a CPU always does."""
+        ctx.reads, ctx.ordered, ctx.shape = reads, ordered, layers[0].shape
         return ReferenceVerbs().mix(layers, *reads)
 
     @staticmethod
@@ -66,9 +67,13 @@ class Mix(torch.autograd.Function):
                 part = grad[:, None, t].expand(*where.shape, -1)  # [R, M, d]
                 if weights is not None:
                     part = part * weights[..., t, None]
-                total.index_add_(0, where.reshape(-1), part.reshape(where.numel(), -1))
+                part = part.reshape(where.numel(), -1)
+                if ctx.ordered:
+                    total.index_put_((where.reshape(-1),), part, accumulate=True)
+                else:
+                    total.index_add_(0, where.reshape(-1), part)
             totals.append(total)
-        return None, *totals
+        return None, None, *totals
 
 
 class CpuVerbs(ReferenceVerbs):
@@ -81,5 +86,5 @@ class CpuVerbs(ReferenceVerbs):
         return layers
 
     def mix(self, layers: tuple[Tensor, ...], *reads: Read) -> tuple[Tensor, ...]:
-        mixed: tuple[Tensor, ...] = Mix.apply(reads, *layers)  # type: ignore[no-untyped-call]
+        mixed: tuple[Tensor, ...] = Mix.apply(reads, False, *layers)  # type: ignore[no-untyped-call]
         return mixed

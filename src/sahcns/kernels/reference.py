@@ -1,5 +1,6 @@
 """The four verbs in plain torch, autograd included: the specification that every fast path is tested against."""
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import torch
@@ -7,7 +8,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from sahcns.aggregation import Aggregation
-from sahcns.kernels.verbs import Read
+from sahcns.kernels.verbs import Optimiser, Read
 from sahcns.rng import Rng
 
 if TYPE_CHECKING:
@@ -82,3 +83,7 @@ class ReferenceVerbs:
         """e + length · sign(e) ⊙ normalise(U(0,1)^d), [n, d]; the noise carries no gradient."""
         direction = normalize(rng.uniform(*e.shape, dtype=e.dtype), dim=1)
         return e + length * torch.sign(e.detach()) * direction
+
+    def adam(self, parameters: Iterable[Tensor], lr: float, step: Tensor) -> Optimiser:
+        """Adam with its usual constants; `step` is the trainer's own counter of steps taken (torch keeps another)."""
+        return torch.optim.Adam(list(parameters), lr=lr, fused=True)

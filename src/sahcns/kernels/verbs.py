@@ -1,5 +1,6 @@
 """What a path has to provide, and which path a device gets."""
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import torch
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
     from sahcns.graph import Adjacency, Unseen
 
 
+GPU_PATHS = ("triton", "triton-half", "triton-ordered")
+
+
 class Read(NamedTuple):
     """R mixtures of M table rows at each of T layers: Σ_m weights[r, m, t] · layers[t][rows[r, m, t]]."""
 
@@ -20,8 +24,16 @@ class Read(NamedTuple):
     weights: Tensor | None  # [R, M, T], no gradient; None stands for M = 1 and weight 1
 
 
+class Optimiser(Protocol):
+    """What a training step asks of one."""
+
+    def zero_grad(self, set_to_none: bool = True) -> None: ...
+
+    def step(self) -> object: ...
+
+
 class Verbs(Protocol):
-    """One implementation of the four verbs, and of two lesser ones that BNS and SimGCL need."""
+    """One implementation of the four verbs, and of what else differs between devices."""
 
     name: str
 
@@ -45,22 +57,22 @@ class Verbs(Protocol):
 
     def perturb(self, e: Tensor, length: float, rng: Rng) -> Tensor: ...
 
+    def adam(self, parameters: Iterable[Tensor], lr: float, step: Tensor) -> Optimiser: ...
+
 
 def verbs_for(device: torch.device, path: str = "auto") -> Verbs:
     """The fastest path for a device, or the one named."""
     from sahcns.kernels.cpu import CpuVerbs
     from sahcns.kernels.reference import ReferenceVerbs
 
-    if path in ("triton", "triton-half") or (path == "auto" and device.type == "cuda"):
+    if path in GPU_PATHS or (path == "auto" and device.type == "cuda"):
         from sahcns.kernels.gpu import GpuVerbs
 
-        return GpuVerbs(half=path == "triton-half")
+        return GpuVerbs(half=path == "triton-half", ordered=path == "triton-ordered")
     if path == "reference":
         return ReferenceVerbs()
     if path == "cpu" or (path == "auto" and device.type == "cpu"):
         return CpuVerbs()
     if path == "auto":
         return ReferenceVerbs()
-    raise SettingError(
-        f"kernels={path!r} is not a path; {nearest(path, ['auto', 'reference', 'cpu', 'triton', 'triton-half'])}"
-    )
+    raise SettingError(f"kernels={path!r} is not a path; {nearest(path, ['auto', 'reference', 'cpu', *GPU_PATHS])}")

@@ -71,12 +71,7 @@ class TrainingStep:
             and protocol.l2_on == "mixed"
             and (backbone.has_ego_layer or protocol.l2 == 0)
         )
-        self.optimiser = torch.optim.Adam(
-            list(parameters.values()),
-            lr=protocol.learning_rate,
-            fused=graph.device.type in ("cpu", "cuda"),
-            capturable=graph.device.type == "cuda",
-        )
+        self.optimiser = graph.verbs.adam(parameters.values(), protocol.learning_rate, streams.pools.step)
 
     def __call__(self, pairs: Tensor, users: Tensor, positives: Tensor) -> Tensor:
         """A batch: positions among the training pairs, their users and items, [B] each. Returns the loss, detached."""
@@ -119,17 +114,25 @@ class TrainingStep:
             return self._objective(layers, users, positives, mixture)
 
     def _objective(self, layers: tuple[Tensor, ...], users: Tensor, positives: Tensor, mixture: Mixture) -> Tensor:
-        fused = getattr(self.graph.verbs, "pair_loss", None)
-        if fused is not None and self.fusible and mixture.items.shape[1] == 1:
-            weights = None if mixture.weights is None else mixture.weights[:, 0]
-            items = mixture.items[:, 0].contiguous()
-            total: Tensor = fused(
-                layers, self.aggregation, self.graph.n_users, users, positives, items, weights, self.protocol.l2
-            )
-        else:
+        total = self._fused_objective(layers, users, positives, mixture)
+        if total is None:
             total = self._plain_objective(layers, users, positives, mixture)
         extra = self.backbone.extra_loss(self.parameters, self.graph, users, positives, self.streams.noise)
         return total if extra is None else total + extra
+
+    def _fused_objective(
+        self, layers: tuple[Tensor, ...], users: Tensor, positives: Tensor, mixture: Mixture
+    ) -> Tensor | None:
+        """The same number from one kernel, where there is one and it knows this combination."""
+        fused = getattr(self.graph.verbs, "pair_loss", None)
+        if fused is None or not self.fusible or mixture.items.shape[1] != 1:
+            return None
+        weights = None if mixture.weights is None else mixture.weights[:, 0].contiguous()
+        items = mixture.items[:, 0].contiguous()
+        total: Tensor | None = fused(
+            layers, self.aggregation, self.graph.n_users, users, positives, items, weights, self.protocol.l2
+        )
+        return total
 
     def _plain_objective(
         self, layers: tuple[Tensor, ...], users: Tensor, positives: Tensor, mixture: Mixture

@@ -1,5 +1,6 @@
 """The verbs as Triton kernels."""
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -8,6 +9,7 @@ from torch import Tensor
 
 from sahcns.aggregation import Aggregation
 from sahcns.kernels.cpu import Mix
+from sahcns.kernels.gpu.adam import Adam
 from sahcns.kernels.gpu.calibrate import sahc, structure_aware
 from sahcns.kernels.gpu.draw import draw
 from sahcns.kernels.gpu.hops import Hops, Plan
@@ -29,9 +31,10 @@ class GpuVerbs(ReferenceVerbs):
 
     name = "triton"
 
-    def __init__(self, half: bool = False) -> None:
-        self.half = half
-        self.name = "triton-half" if half else "triton"
+    def __init__(self, half: bool = False, ordered: bool = False) -> None:
+        """`half` gathers in 16 bits while training; `ordered` gives the same bits every time (no atomic adds)."""
+        self.half, self.ordered = half, ordered
+        self.name = "triton-half" if half else "triton-ordered" if ordered else "triton"
         self._plans: WeakKeyDictionary[Adjacency, Plan] = WeakKeyDictionary()
         self._rounds: WeakKeyDictionary[Unseen, int] = WeakKeyDictionary()
 
@@ -61,7 +64,7 @@ class GpuVerbs(ReferenceVerbs):
         return match(table(layers), agg.kind, n_users, users, positives, candidates)
 
     def mix(self, layers: tuple[Tensor, ...], *reads: Read) -> tuple[Tensor, ...]:
-        mixed: tuple[Tensor, ...] = Mix.apply(reads, *layers)
+        mixed: tuple[Tensor, ...] = Mix.apply(reads, self.ordered, *layers)
         return mixed
 
     def pair_loss(
@@ -74,7 +77,9 @@ class GpuVerbs(ReferenceVerbs):
         items: Tensor,
         weights: Tensor | None,
         l2: float,
-    ) -> Tensor:
+    ) -> Tensor | None:
+        if self.ordered:  # its backward adds by atomics, in whatever order they come
+            return None
         loss: Tensor = PairLoss.apply(agg.kind, n_users, l2, users, positives, items, weights, *layers)
         return loss
 
@@ -95,6 +100,9 @@ class GpuVerbs(ReferenceVerbs):
 
     def standing(self, scores: Tensor, own: Tensor) -> Tensor:
         return standing(scores, own)
+
+    def adam(self, parameters: Iterable[Tensor], lr: float, step: Tensor) -> Adam:
+        return Adam(parameters, lr, step)
 
     def perturb(self, e: Tensor, length: float, rng: Rng) -> Tensor:
         noisy: Tensor = Perturb.apply(e, length, rng)

@@ -43,8 +43,8 @@ def _finish(total, add, out, copy, at, mask, ADD: tl.constexpr, OUT: tl.constexp
 
 @triton.jit
 def _product(
-    order, offsets, columns, values, x, add, out, copy, n_long, n_rows, DIM,
-    D: tl.constexpr, LONG_TILE: tl.constexpr, R: tl.constexpr, TILE: tl.constexpr,
+    order, offsets, columns, values, x, add, out, copy, n_long, n_rows,
+    DIM: tl.constexpr, D: tl.constexpr, LONG_TILE: tl.constexpr, R: tl.constexpr, TILE: tl.constexpr,
     ADD: tl.constexpr, OUT: tl.constexpr, COPY: tl.constexpr,
 ):  # fmt: skip
     program = tl.program_id(0)
@@ -115,8 +115,8 @@ def product(plan: Plan, x: Tensor, out: Tensor | None, add: Tensor | None = None
     programs = plan.n_long + triton.cdiv(n - plan.n_long, shape.rows)
     _product[(programs,)](
         plan.order, plan.offsets, plan.columns, plan.values, x, x if add is None else add, x if out is None else out,
-        x if copy is None else copy, plan.n_long, n, dim,
-        D=triton.next_power_of_2(dim), LONG_TILE=shape.long_tile, R=shape.rows, TILE=shape.short_tile,
+        x if copy is None else copy, plan.n_long, n,
+        DIM=dim, D=triton.next_power_of_2(dim), LONG_TILE=shape.long_tile, R=shape.rows, TILE=shape.short_tile,
         ADD=add is not None, OUT=out is not None, COPY=copy is not None, num_warps=shape.warps,
     )  # fmt: skip
 

@@ -1,0 +1,54 @@
+"""Adam in one pass over each table (Kingma & Ba, ICLR 2015); torch's own fused step fills a fraction of a large GPU.
+
+m ← β₁ m + (1 - β₁) g,   v ← β₂ v + (1 - β₂) g²,   x ← x - lr · (m / (1 - β₁^t)) / (√(v / (1 - β₂^t)) + ε)
+"""
+
+from collections.abc import Iterable
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8
+
+
+@triton.jit
+def _adam(x, g, m, v, step, size, lr, B1, B2, EPS, BLOCK: tl.constexpr):
+    k = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = k < size
+    t = (tl.load(step) + 1).to(tl.float32)
+    grad = tl.load(g + k, mask=inside, other=0.0)
+    first = tl.load(m + k, mask=inside, other=0.0) * B1 + (1.0 - B1) * grad
+    second = tl.load(v + k, mask=inside, other=0.0) * B2 + (1.0 - B2) * grad * grad
+    tl.store(m + k, first, mask=inside)
+    tl.store(v + k, second, mask=inside)
+    scale = tl.sqrt(1.0 - tl.exp(t * tl.log(B2)))  # β^t as exp(t log β)
+    rate = lr / (1.0 - tl.exp(t * tl.log(B1)))
+    value = tl.load(x + k, mask=inside, other=0.0)
+    tl.store(x + k, value - rate * first / (tl.sqrt(second) / scale + EPS), mask=inside)
+
+
+class Adam:
+    """The interface of torch.optim.Adam that a training step uses; `step` counts on the device, so it can be captured."""
+
+    def __init__(self, parameters: Iterable[Tensor], lr: float, step: Tensor) -> None:
+        self.parameters = list(parameters)
+        self.lr = lr
+        self.count = step  # int64 scalar: steps taken so far, advanced by the trainer
+        self.moments = [(torch.zeros_like(p), torch.zeros_like(p)) for p in self.parameters]
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        for parameter in self.parameters:
+            parameter.grad = None
+
+    @torch.no_grad()
+    def step(self) -> None:
+        for parameter, (first, second) in zip(self.parameters, self.moments, strict=True):
+            if parameter.grad is None:
+                continue
+            size = parameter.numel()
+            _adam[(triton.cdiv(size, 1024),)](
+                parameter, parameter.grad.contiguous(), first, second, self.count, size, self.lr, BETA_1, BETA_2, EPSILON,
+                BLOCK=1024, num_warps=4,
+            )  # fmt: skip
