@@ -1,0 +1,190 @@
+"""Arguments that document and check themselves: ranges, words, types, names, and the sentence for each mistake."""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import pytest
+
+from sahcns.errors import SahcnsError, SettingError
+from sahcns.settings import Allowed, Configured, by_name, class_named, named, setting
+
+
+@dataclass(frozen=True)
+class Instrument(Configured):
+    """Without a name: cannot be chosen."""
+
+    strings: int = setting(4, "how many strings", low=1, high=12)
+
+
+@dataclass(frozen=True)
+class Violin(Instrument):
+    """Everything a setting can be."""
+
+    name: ClassVar[str] = "violin"
+
+    tension: float = setting(0.5, "tension of the bow", low=0)
+    pitch: float = setting(440.0, "of the A", above=0)
+    offset: float = setting(0.0, "any number")
+    rank: int = setting(-1, "not above -1", high=-1)
+    wood: str = setting("spruce", "of the top", choices=("spruce", "maple"))
+    muted: bool = setting(False, "with a mute")
+    maker: str = setting("unknown", "who built it")
+    limit: float | None = setting(None, "none, or a share", low=0, high=1)
+
+
+@dataclass(frozen=True)
+class Viola(Violin):
+    """A name of its own below another."""
+
+    name: ClassVar[str] = "viola"
+
+
+@dataclass(frozen=True)
+class Unnamed(Viola):
+    """Inherits a name and so does not count."""
+
+
+@pytest.mark.parametrize(
+    ("allowed", "text", "holds", "refuses"),
+    [
+        (Allowed(low=0, high=1), "in [0, 1]", [0, 0.5, 1], [-0.01, 1.01, float("nan")]),
+        (Allowed(low=2), ">= 2", [2, 1e9], [1, float("nan")]),
+        (Allowed(high=-1), "<= -1", [-1, -7], [0, float("nan")]),
+        (Allowed(above=0), "> 0", [1e-9, 3], [0, -1, float("nan")]),
+        (Allowed(choices=("a", "b")), "a | b", ["a", "b"], ["c", "", None]),
+        (Allowed(), "any", [0, -5.5], [float("nan")]),
+    ],
+)
+def test_what_is_allowed(allowed: Allowed, text: str, holds: list[Any], refuses: list[Any]) -> None:
+    assert str(allowed) == text
+    assert all(allowed.holds(value) for value in holds)
+    assert not any(allowed.holds(value) for value in refuses)
+
+
+@pytest.mark.parametrize(
+    ("argument", "value", "sentence"),
+    [
+        ("strings", 0, r"Violin: strings=0 is not allowed; it must be in \[1, 12\]"),
+        ("strings", 13, r"Violin: strings=13 is not allowed; it must be in \[1, 12\]"),
+        ("strings", 4.0, r"Violin: strings=4\.0 must be a whole number"),
+        ("strings", True, r"Violin: strings=True must be a number"),
+        ("strings", "4", r"Violin: strings='4' must be a number"),
+        ("strings", None, r"Violin: strings=None must be a number"),
+        ("tension", -1e-9, r"Violin: tension=-1e-09 is not allowed; it must be >= 0"),
+        ("tension", float("nan"), r"Violin: tension=nan is not allowed"),
+        ("tension", "tight", r"Violin: tension='tight' must be a number"),
+        ("pitch", 0, r"Violin: pitch=0 is not allowed; it must be > 0"),
+        ("rank", 0, r"Violin: rank=0 is not allowed; it must be <= -1"),
+        ("wood", "oak", r"Violin: wood='oak' is not allowed; it must be spruce \| maple"),
+        ("wood", 3, r"Violin: wood=3 is not allowed"),
+        ("muted", 1, r"Violin: muted=1 must be true or false"),
+        ("limit", 1.5, r"Violin: limit=1\.5 is not allowed; it must be in \[0, 1\]"),
+        ("limit", "half", r"Violin: limit='half' must be a number"),
+    ],
+)
+def test_a_wrong_value_is_refused_in_a_sentence(argument: str, value: object, sentence: str) -> None:
+    with pytest.raises(SettingError, match=sentence) as caught:
+        Violin.from_dict({argument: value})
+    assert isinstance(caught.value, SahcnsError)
+    assert isinstance(caught.value, ValueError)
+    assert "\n" not in str(caught.value)
+
+
+def test_right_values_are_kept_as_they_are() -> None:
+    violin = Violin(strings=5, tension=1, limit=0.5, wood="maple", muted=True)
+    assert (violin.strings, violin.tension, violin.limit, violin.wood, violin.muted) == (5, 1, 0.5, "maple", True)
+    assert Violin().limit is None
+
+
+def test_settings_cannot_be_changed_afterwards() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Violin().strings = 5  # type: ignore[misc]
+
+
+def test_there_and_back() -> None:
+    violin = Violin(strings=6, wood="maple")
+    assert Violin.from_dict(violin.to_dict()) == violin
+    assert violin.to_dict()["limit"] is None
+
+
+def test_an_unknown_argument_gets_the_nearest_known_one() -> None:
+    with pytest.raises(SettingError, match=r"violin has no argument 'tenson'; did you mean 'tension'\?"):
+        Violin.from_dict({"tenson": 1})
+    with pytest.raises(SettingError, match=r"violin has no argument 'zzzz'; there are: limit, maker"):
+        Violin.from_dict({"zzzz": 1})
+
+
+def test_the_manual_of_a_class() -> None:
+    manual = {entry["name"]: entry for entry in Violin.settings()}
+    assert next(iter(manual)) == "strings"
+    assert manual["strings"] == {
+        "name": "strings",
+        "default": "4",
+        "allowed": "in [1, 12]",
+        "meaning": "how many strings",
+    }
+    assert manual["wood"]["allowed"] == "spruce | maple"
+    assert manual["muted"]["allowed"] == "true | false"
+    assert manual["offset"]["allowed"] == "any"
+
+
+@pytest.mark.parametrize(
+    ("argument", "text", "value"),
+    [
+        ("strings", "7", 7),
+        ("tension", "0.25", 0.25),
+        ("tension", " 1e-2 ", 0.01),
+        ("muted", "true", True),
+        ("muted", "No", False),
+        ("wood", "maple", "maple"),
+        ("maker", " Amati ", "Amati"),
+        ("limit", "none", None),
+        ("limit", "0.5", 0.5),
+    ],
+)
+def test_values_from_text(argument: str, text: str, value: object) -> None:
+    found = Violin.parsed(argument, text)
+    assert found == value
+    assert type(found) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("argument", "text", "sentence"),
+    [
+        ("strings", "4.5", r"Violin: strings='4\.5' must be a whole number, in \[1, 12\]"),
+        ("tension", "tight", r"Violin: tension='tight' must be a number, >= 0"),
+        ("offset", "far", r"Violin: offset='far' must be a number$"),
+        ("muted", "perhaps", r"Violin: muted='perhaps' must be true or false"),
+        ("strings", "none", r"must be a whole number"),
+        ("string", "4", r"violin has no argument 'string'; did you mean 'strings'\?"),
+    ],
+)
+def test_text_that_is_no_value(argument: str, text: str, sentence: str) -> None:
+    with pytest.raises(SettingError, match=sentence):
+        Violin.parsed(argument, text)
+
+
+def test_classes_are_found_by_their_own_names() -> None:
+    assert named(Instrument) == {"violin": Violin, "viola": Viola}
+    assert class_named(Instrument, "viola") is Viola
+    assert by_name(Instrument, "violin", {"strings": 5}) == Violin(strings=5)
+
+
+def test_a_class_defined_later_is_found_too() -> None:
+    @dataclass(frozen=True)
+    class Cello(Instrument):
+        name = "cello"
+
+        endpin: "float" = setting(0.3, "length", low=0)  # as written under `from __future__ import annotations`
+
+    assert class_named(Instrument, "cello") is Cello
+    with pytest.raises(SettingError, match=r"Cello: endpin='long' must be a number"):
+        by_name(Instrument, "cello", {"endpin": "long"})
+
+
+def test_a_misspelt_name_gets_the_nearest() -> None:
+    with pytest.raises(SettingError, match=r"there is no instrument called 'voila'; did you mean 'viola'\?"):
+        by_name(Instrument, "voila", {})
+    with pytest.raises(SettingError, match=r"there is no instrument called 'drum'; there are: .*viola, violin"):
+        by_name(Instrument, "drum", {})
