@@ -5,6 +5,7 @@ import json
 import lzma
 from pathlib import Path
 
+import pandas as pd
 import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -123,6 +124,47 @@ def test_mutated_parquet(tmp_path: Path, data: st.DataObject) -> None:
     table = pl.DataFrame({"user": [1, 2, 3], "item": ["a", "b", "c"], "rating": [1.0, 2.0, 3.0]})
     table.write_parquet(tmp_path / "good.parquet", compression="uncompressed")
     sound_or_refused(tmp_path / "file", data.draw(mutated((tmp_path / "good.parquet").read_bytes())))
+
+
+CELL = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-5, 5),
+    st.integers(),
+    st.floats(),
+    st.text(max_size=3),
+    st.dates(),
+    st.binary(max_size=2),
+)
+COLUMN = st.one_of(
+    st.lists(CELL, min_size=4, max_size=4),
+    st.lists(st.none() | st.integers(-(2**63), 2**63 - 1), min_size=4, max_size=4),
+    st.lists(st.none() | st.floats(), min_size=4, max_size=4),
+    st.lists(st.none() | st.text(max_size=3), min_size=4, max_size=4),
+    st.lists(st.none() | st.datetimes(), min_size=4, max_size=4),
+)
+
+
+@given(
+    columns=st.tuples(COLUMN, COLUMN, COLUMN, COLUMN),
+    lenient=st.booleans(),
+    library=st.sampled_from(["pandas", "polars"]),
+)
+@settings(quickly, max_examples=100)
+def test_random_frames(columns: tuple[list[object], ...], lenient: bool, library: str) -> None:
+    table = dict(zip(["user", "item", "rating", "time"], columns, strict=True))
+    if library == "pandas":
+        frame = pd.DataFrame({name: pd.Series(values, dtype=object) for name, values in table.items()})
+    else:
+        try:
+            frame = pl.DataFrame({name: pl.Series(values, strict=False) for name, values in table.items()})
+        except (TypeError, OverflowError, ValueError, pl.exceptions.PolarsError):
+            return  # polars itself cannot hold these values
+    try:
+        made = read(frame, lenient=lenient)
+    except SahcnsError:
+        return
+    assert_sound(made)
 
 
 WRITTEN: dict[str, dict[str, object]] = {

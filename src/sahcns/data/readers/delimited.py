@@ -48,7 +48,7 @@ def read_delimited(chunks: Iterator[Chunk], layout: Layout, where: Where, into: 
 def _by_polars(data: bytes, line: int, layout: Layout, where: Where, into: Gathered) -> Batch | None:
     """The batch, if every row has the right number of fields and nothing needs a closer look."""
     mark = layout.delimiter.encode()
-    if (layout.quoting and b'"' in data) or (len(mark) > 1 and STAND_IN in data) or (mark == b" " and b"\t" in data):
+    if (len(mark) > 1 and STAND_IN in data) or (mark == b" " and b"\t" in data):
         return None
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n")
@@ -60,6 +60,11 @@ def _by_polars(data: bytes, line: int, layout: Layout, where: Where, into: Gathe
         data, mark = data.replace(mark, STAND_IN), STAND_IN
     if not data.endswith(b"\n"):
         data += b"\n"
+    if layout.quoting and b'"' in data:
+        bare = _without_quotes(data, mark[0])
+        if bare is None:
+            return None
+        data = bare
     rows, as_written = _shape(data, mark[0], layout.chosen.width)
     if not rows or (not as_written and mark == b" "):
         return None
@@ -108,6 +113,21 @@ def _numeric(layout: Layout, into: Gathered) -> dict[str, Any]:
         "time": pl.String() if into.clock.unit == "iso" else pl.Int64(),
     }
     return {role: types[role] for role in layout.chosen.places()}
+
+
+def _without_quotes(data: bytes, mark: int) -> bytes | None:
+    """The text without its quotes, if each pair only wraps a field that needs none; else None."""
+    text = np.frombuffer(data, np.uint8)
+    signs = np.flatnonzero((text == 34) | (text == mark) | (text == 10))
+    quotes = np.flatnonzero(text[signs] == 34)
+    opening, closing = quotes[0::2], quotes[1::2]
+    if len(quotes) % 2 or (closing != opening + 1).any():  # something that counts stands between two quotes
+        return None
+    before, after = text[signs[opening] - 1], text[signs[closing] + 1]
+    before = np.where(signs[opening] == 0, 10, before)
+    if not (((before == mark) | (before == 10)) & ((after == mark) | (after == 10))).all():
+        return None
+    return data.translate(None, b'"')
 
 
 def _shape(data: bytes, mark: int, width: int) -> tuple[int, bool]:

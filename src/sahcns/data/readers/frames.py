@@ -55,18 +55,19 @@ def read_parquet(
 
     where = Where(str(path), "row")
     try:
-        names = list(pl.read_parquet_schema(path))
+        table = pl.scan_parquet(path, glob=False, hive_partitioning=False)
+        names = table.collect_schema().names()
         chosen = choose(names, wanted, str(path))
         title_at = _title_column(names, title, str(path))
         places = sorted({*chosen.places().values(), *title_at})
-        table = pl.read_parquet(path, columns=[names[place] for place in places], glob=False, hive_partitioning=False)
+        read = table.select([names[place] for place in places]).collect()
     except SahcnsError:
         raise
     except (Exception, pl.exceptions.PanicException) as error:  # a damaged file can end in any of polars' errors
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise DataError(f"{path} is damaged or not a Parquet file ({reason}); write or download it again") from None
-    columns = {place: table.to_series(k) for k, place in enumerate(places)}
-    del table
+    columns = {place: read.to_series(k) for k, place in enumerate(places)}
+    del read
     titles = _titles(columns, chosen, title, title_at)
     _add(columns, chosen, where, into)
     return chosen.recorded(), titles

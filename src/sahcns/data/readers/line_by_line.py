@@ -1,11 +1,16 @@
 """Delimited text taken apart in Python, one line at a time: slower than polars, and able to say what is wrong where."""
 
 import csv
+import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from sahcns.data.readers.faults import Faults, Where, Wrong, shown
 from sahcns.data.readers.sniffing import Layout
+
+if TYPE_CHECKING:
+    from _csv import Reader
 
 STRAY_RETURN = Wrong(
     "stray carriage return", "a carriage return stands within the line", "remove it or quote the field"
@@ -14,31 +19,54 @@ STRAY_RETURN = Wrong(
 
 def rows_by_line(
     data: bytes, line: int, layout: Layout, where: Where, faults: Faults, last: bool
-) -> tuple[dict[str, list[str]], list[int], int]:
+) -> tuple[dict[str, list[str]], Sequence[int], int]:
     """Texts of each column in use, the line of each row, and how many bytes were used.
 
     A quoted field still open at the end of the data waits, unused, for what comes next, unless this is the last.
     """
-    texts = data.decode("utf-8", "surrogateescape").split("\n")
-    if not texts[-1]:
-        texts.pop()
-    places = layout.chosen.places()
-    columns: dict[str, list[str]] = {role: [] for role in places}
-    lines: list[int] = []
-    valid = decodes(data)
-    reading = _quoted(texts, layout, last) if layout.quoting and b'"' in data else _plain(texts, layout)
-    for at, row in reading:
+    text = data.decode("utf-8", "surrogateescape")
+    texts = text.removesuffix("\n").split("\n")
+    header_word = layout.header[layout.chosen.user] if layout.header else None
+    width, user = layout.chosen.width, layout.chosen.user
+    used, valid = len(data), decodes(data)
+    quoted = layout.quoting and b'"' in data
+    rows: list[list[str]] = _all_at_once(text, layout) if quoted and valid else []
+    if len(rows) == len(texts) and all(len(row) == width and row[user].strip() != header_word for row in rows):
+        return _columns(rows, layout), range(line, line + len(rows)), used
+    rows, lines = [], list[int]()
+    for at, row in _quoted(texts, layout, last) if quoted else _plain(texts, layout):
         if row is None:
-            return columns, lines, len("\n".join([*texts[:at], ""]).encode("utf-8", "surrogateescape"))
-        wrong = row if isinstance(row, Wrong) else _wrong(row, texts[at], layout, valid)
+            used = len("\n".join([*texts[:at], ""]).encode("utf-8", "surrogateescape"))
+            break
+        wrong: Wrong | None = None
+        if isinstance(row, Wrong):
+            wrong = row
+        elif not valid or len(row) != width or row[user].strip() == header_word:
+            wrong = _wrong(row, texts[at], layout)
         if wrong is not None:
             faults.rows_read += 1
             faults.row(where, line + at, wrong, value=texts[at])
-            continue
-        lines.append(line + at)
-        for role, place in places.items():
-            columns[role].append(row[place])
-    return columns, lines, len(data)
+        elif not isinstance(row, Wrong):
+            rows.append(row)
+            lines.append(line + at)
+    return _columns(rows, layout), lines, used
+
+
+def _columns(rows: list[list[str]], layout: Layout) -> dict[str, list[str]]:
+    return {role: [row[place] for row in rows] for role, place in layout.chosen.places().items()}
+
+
+def _all_at_once(text: str, layout: Layout) -> list[list[str]]:
+    """The rows, if Python's csv finds nothing wrong; else none, and each line is looked at."""
+    try:
+        return list(_csv(io.StringIO(text, newline="\n"), layout))
+    except csv.Error:
+        return []
+
+
+def _csv(lines: Iterable[str], layout: Layout) -> "Reader":
+    spaced = layout.skip_space or layout.delimiter == " "
+    return csv.reader(lines, delimiter=layout.delimiter, strict=True, skipinitialspace=spaced)
 
 
 def decodes(data: bytes) -> bool:
@@ -49,19 +77,17 @@ def decodes(data: bytes) -> bool:
         return False
 
 
-def _wrong(row: list[str], text: str, layout: Layout, valid: bool) -> Wrong | None:
+def _wrong(row: list[str], text: str, layout: Layout) -> Wrong | None:
     """What is wrong with the fields, or None for a sound row."""
     width = layout.chosen.width
     if len(row) != width:
         fields = "1 field" if len(row) == 1 else f"{len(row)} fields"
         rest = "the header has" if layout.header else "the other rows have"
-        return Wrong(
-            "wrong number of fields", f"{fields} where {rest} {width} (between {layout.delimiter!r}), in {shown(text)}"
-        )
-    user = layout.chosen.user
-    if layout.header and row[user].strip() == layout.header[user] and [f.strip() for f in row] == [*layout.header]:
+        what = f"{fields} where {rest} {width} (between {layout.delimiter!r}), in {shown(text)}"
+        return Wrong("wrong number of fields", what)
+    if layout.header and [field.strip() for field in row] == [*layout.header]:
         return Wrong("header again", "the header stands here a second time (were files joined?)", "remove it")
-    return None if valid else not_utf8("\n".join(row[place] for place in layout.chosen.places().values()))
+    return not_utf8("\n".join(row[place] for place in layout.chosen.places().values()))
 
 
 def not_utf8(text: str) -> Wrong | None:
@@ -104,7 +130,7 @@ def _quoted(texts: list[str], layout: Layout, last: bool) -> Iterator[tuple[int,
 
     while at < len(texts):
         begun = at
-        reader = csv.reader(fed(begun), delimiter=mark, strict=True, skipinitialspace=layout.skip_space or mark == " ")
+        reader = _csv(fed(begun), layout)
         try:
             while True:
                 at = begun + reader.line_num
@@ -120,11 +146,6 @@ def _quoted(texts: list[str], layout: Layout, last: bool) -> Iterator[tuple[int,
                 yield at, None
                 return
             ran_out = False
-            stray = "\r" in texts[at].removesuffix("\r")
-            yield (
-                at,
-                STRAY_RETURN
-                if stray
-                else Wrong("broken quotes", f"the quotes do not match ({error}), in {shown(texts[at])}"),
-            )
+            mismatch = Wrong("broken quotes", f"the quotes do not match ({error}), in {shown(texts[at])}")
+            yield at, STRAY_RETURN if "\r" in texts[at].removesuffix("\r") else mismatch
             at += 1

@@ -1,0 +1,91 @@
+"""Times of every kind end as the same seconds, and a column keeps to one unit."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sahcns.data.readers import read
+from sahcns.data.readers.clock import Clock, iso_seconds
+from sahcns.errors import DataError
+
+
+def seconds(values: list[object], unit: str = "auto") -> list[int]:
+    clock = Clock(unit)
+    found, unread, other = clock.seconds(pl.Series(values))
+    assert not unread.any()
+    assert not other.any()
+    return list(map(int, found))
+
+
+@pytest.mark.parametrize(
+    ("unit", "factor"), [("seconds", 1), ("milliseconds", 10**3), ("microseconds", 10**6), ("nanoseconds", 10**9)]
+)
+def test_unit_shows_in_the_size(unit: str, factor: int) -> None:
+    clock = Clock()
+    values = pl.Series([978300760 * factor + factor // 2, 0, 1600000000 * factor])
+    found, unread, other = clock.seconds(values)
+    assert found.tolist() == [978300760, 0, 1600000000]
+    assert not (unread | other).any()
+    assert clock.name() == unit
+
+
+def test_forced_unit() -> None:
+    assert seconds([5000, -1500], "ms") == [5, -2]
+    assert seconds([10**11], "s") == [10**11]
+    clock = Clock("s")
+    assert clock.seconds(pl.Series([10**12]))[2].tolist() == [True]  # beyond the year 9999
+    assert clock.name() == "seconds (as told)"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2018-07-07", 1530921600),
+        ("2018-07-07 22:09:11", 1531001351),
+        ("2018-07-07T22:09:11", 1531001351),
+        ("2018-07-07T22:09:11Z", 1531001351),
+        ("2018-07-07T22:09:11.999", 1531001351),
+        ("2018-07-07 22:09:11+02:00", 1530994151),
+        ("1969-12-31 23:59:59", -1),
+        ("1969-12-31T23:59:59.5", -1),
+    ],
+)
+def test_iso_texts(text: str, expected: int) -> None:
+    assert seconds([text, text]) == [expected, expected]
+    assert seconds([text, "2000-01-01", " 2000-01-01T00:00 "]) == [expected, 946684800, 946684800]
+
+
+@pytest.mark.parametrize("text", ["18-01-05", "2018-13-01", "12345-1-05", "2018-02-30 10:00:00", "05/01/2018", ""])
+def test_what_is_no_time(text: str) -> None:
+    clock = Clock("iso")
+    assert iso_seconds(text) is None
+    assert clock.seconds(pl.Series([text, text]))[1].tolist() == [True, True]
+
+
+@given(st.lists(st.datetimes(min_value=datetime(1, 1, 1), max_value=datetime(9999, 12, 31)), min_size=1, max_size=8))
+def test_polars_and_python_read_dates_alike(moments: list[datetime]) -> None:
+    exact = [
+        int((moment.replace(microsecond=0, tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds())
+        for moment in moments
+    ]
+    for layout in ("%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%SZ"):
+        texts = [moment.strftime(layout).zfill(len("2018-07-07 22:09:11") + layout.endswith("Z")) for moment in moments]
+        assert seconds(list(texts)) == exact
+        assert [iso_seconds(text) for text in texts] == exact
+
+
+def test_majority_settles_the_unit() -> None:
+    clock = Clock()
+    other = clock.seconds(pl.Series([1500000000000, 1500000000, 1500000001]))[2]
+    assert other.tolist() == [True, False, False]
+
+
+def test_mixed_units_between_files(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("user,item,time\n1,2,1500000000\n")
+    (tmp_path / "b").write_text("user,item,time\n1,3,1500000000000\n")
+    with pytest.raises(DataError, match=r"b, line 2: time '1500000000000' does not fit the others, which are seconds"):
+        read([tmp_path / "a", tmp_path / "b"])

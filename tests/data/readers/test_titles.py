@@ -1,0 +1,76 @@
+"""Titles: MovieLens' own files beside the ratings, another file, or a column."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sahcns.data.interactions import Interactions
+from sahcns.data.readers import read
+from sahcns.errors import DataError
+
+
+def titles(made: Interactions) -> dict[int | str, str]:
+    assert made.titles is not None
+    return {made.item_ids[k]: made.titles[k] for k in range(len(made.item_ids))}
+
+
+def test_movielens_1m(tmp_path: Path) -> None:
+    (tmp_path / "ratings.dat").write_text("1::10::5::978300760\n1::20::4::978300761\n2::30::4::978300761\n")
+    text = "10::Léon (1994)::Crime\n20::Odd :: Title (1990)::Drama|War\n99::Never (2000)::Drama\n"
+    (tmp_path / "movies.dat").write_bytes(text.encode("latin-1"))
+    made = read(tmp_path / "ratings.dat")
+    assert titles(made) == {10: "Léon (1994)", 20: "Odd :: Title (1990)", 30: ""}
+    record = made.source["titles"]
+    assert isinstance(record, dict)
+    assert record["encoding"] == "latin-1"
+    assert record["items_with_title"] == 2
+
+
+def test_movielens_100k(tmp_path: Path) -> None:
+    (tmp_path / "u.data").write_text("1\t10\t5\t978300760\n1\t20\t4\t978300761\n")
+    (tmp_path / "u.item").write_bytes('10|Die "x" Frau (1990)|01-Jan-1990||http://x|0|1\n20|Café|x\n'.encode("latin-1"))
+    assert titles(read(tmp_path / "u.data")) == {10: 'Die "x" Frau (1990)', 20: "Café"}
+
+
+def test_movielens_csv(tmp_path: Path) -> None:
+    (tmp_path / "ratings.csv").write_text("userId,movieId,rating,timestamp\n1,10,5,978300760\n1,20,4,978300761\n")
+    (tmp_path / "movies.csv").write_text(
+        'movieId,title,genres\n10,"American President, The (1995)",Comedy\n20,Café,x\n', "utf-8"
+    )
+    assert titles(read(tmp_path / "ratings.csv")) == {10: "American President, The (1995)", 20: "Café"}
+    (tmp_path / "clicks.csv").write_text("user,item\n1,10\n")
+    assert read(tmp_path / "clicks.csv").titles is None  # not MovieLens' columns
+
+
+def test_a_named_file_a_column_and_json(tmp_path: Path) -> None:
+    path = tmp_path / "clicks.csv"
+    path.write_text("user,item,label\n1,a,Apple\n1,b,Bean\n2,a,Other\n")
+    names = tmp_path / "names.tsv"
+    names.write_text("name\titem_id\nAnna\ta\nBob\tb\n")
+    assert titles(read(path, title=names)) == {"a": "Anna", "b": "Bob"}
+    assert titles(read(path, title="label")) == {"a": "Apple", "b": "Bean"}
+    bare = tmp_path / "bare.csv"
+    bare.write_text("a;Anna\nb;Bob\n\nonly\n")
+    made = read(path, title=bare)
+    assert titles(made) == {"a": "Anna", "b": "Bob"}
+    assert made.source["titles"]["rows_unusable"] == 1  # type: ignore[index]
+    rows = tmp_path / "rows.json"
+    rows.write_text("\n".join(json.dumps({"user_id": "u", "asin": k, "about": f"is {k}", "rating": 1}) for k in "ab"))
+    assert titles(read(rows, title="about")) == {"a": "is a", "b": "is b"}
+    meta = tmp_path / "meta.json"
+    meta.write_text(json.dumps({"asin": "a", "title": "\ud800x"}) + '\n{"asin": "b"}\n{broken\n')
+    assert titles(read(rows, title=meta)) == {"a": "?x", "b": ""}
+
+
+def test_titles_under_the_numbers_of_the_file(tmp_path: Path) -> None:
+    (tmp_path / "pairs").write_text("0 2\n1 3\n")
+    (tmp_path / "names").write_text("2,two\n3,three\n")
+    assert titles(read(tmp_path / "pairs", items_offset="auto", title=tmp_path / "names")) == {0: "two", 1: "three"}
+
+
+def test_titles_that_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "pairs").write_text("0 2\n1 3\n")
+    (tmp_path / "names").write_text("nothing\n")
+    with pytest.raises(DataError, match=r"names, line 1: no delimiter in 'nothing'"):
+        read(tmp_path / "pairs", title=tmp_path / "names")
