@@ -38,7 +38,7 @@ def sorted_without_repeats(ids: IdMap) -> bool:
     if isinstance(ids.values, np.ndarray):
         return ids.values.dtype == np.int64 and bool((ids.values[1:] > ids.values[:-1]).all())
     raw = [ids.values.raw(k) for k in range(len(ids))]
-    assert all(text.decode().strip() for text in raw)
+    assert all(text.decode().strip(" \t\r\n") for text in raw)
     return raw == sorted(set(raw))
 
 
