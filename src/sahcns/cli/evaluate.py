@@ -71,7 +71,8 @@ def data_of(model: "Recommender", given: Path | None) -> "tuple[Split, Path | No
     about = model.record["data"]
     folder = given or (Path(about["folder"]) if "folder" in about else None)
     if folder is None or (given is None and not folder.exists()):
-        tell(f"the data folder {folder or ''} is not here; ranked against the pairs kept with the model")
+        missing = f"the data folder {folder} is not here; " if folder else ""
+        tell(f"{missing}ranked against the pairs kept with the model")
         return model.split(), None
     split = load_split(folder)
     if split.fingerprint != about["fingerprint"]:
