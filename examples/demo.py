@@ -40,9 +40,11 @@ def main(protocol: sahcns.Protocol = PROTOCOL, dim: int = 64, out: Path = Path("
         console.print(f" {runs[name].record.seconds['total']:.0f} s", end="")
     console.print("\n")
     console.print(comparison(runs))
-    console.print(
-        f"\n{verdict(runs['RNS'].test, runs['SAHC-NS'].test)} One seed on a small set: a look, not a result.\n"
-    )
+    console.print(f"\n{verdict(runs['RNS'].test, runs['SAHC-NS'].test)} One seed on a small set: a look, not a result.")
+    for name, run in runs.items():
+        if run.record.stopped == "epochs":
+            console.print(f"{name} was cut off by the limit of {protocol.epochs} epochs; with more it might do better.")
+    console.print()
     model = runs["SAHC-NS"].recommender
     console.print(films_for(model, typical_person(model, split)))
     model.save(out)
