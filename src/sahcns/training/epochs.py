@@ -43,7 +43,9 @@ class Epochs:
         for batches, column in zip(self.batches, columns, strict=True):
             batches.copy_(column[:whole].view(self.steps, self.size))
         self.cursor.zero_()
-        for _ in range(self.steps):
+        for at in range(self.steps):
+            if not self.capture:  # a sampler's answers are checked throughout the first epoch, then once an epoch
+                step.checked = epoch == 0 or at == 0
             if self.captured is not None:
                 self.captured.replay()
             elif self.capture and self.done >= WARM_UP:
@@ -53,8 +55,6 @@ class Epochs:
                 self._one()
         if self.rest:
             self.losses[-1] = step(*(column[whole:] for column in columns))
-        if not self.capture:
-            step.checked = False
         return self.losses
 
     def _one(self) -> None:

@@ -60,6 +60,7 @@ def fit(
     """
     backbone, sampler, protocol = backbone or LightGCN(), sampler or SAHC(), protocol or Protocol()
     where = pick_device(device)
+    _check_monitor(protocol.monitor)
     began = time.perf_counter()
     valid, test = Truth.of(split, "valid", "train", where), _test_truth(split, protocol, where)
     graph = Graph.of(split, where, path=kernels)
@@ -81,7 +82,7 @@ def fit(
             if epoch % protocol.evaluate_every == 0 or epoch == protocol.epochs - 1:
                 with clock("evaluate"):
                     entry["valid"] = evaluate(*backbone.vectors(parameters, graph), valid, KS, WATCHED)
-                stop = stopping.update(epoch, _watched(entry["valid"], protocol.monitor), parameters)
+                stop = stopping.update(epoch, entry["valid"][protocol.monitor], parameters)
             if on_epoch is not None:
                 on_epoch(entry)
             if stop:
@@ -115,8 +116,11 @@ def pick_device(device: str) -> torch.device:
         chosen = torch.device(device)
     except RuntimeError:
         raise SettingError(f"device={device!r} is not a device; use auto, cpu, cuda or cuda:1") from None
-    if chosen.type == "cuda" and not torch.cuda.is_available():
-        raise SettingError(f"device={device!r}: torch sees no GPU here; use device='cpu' or 'auto'")
+    if chosen.type not in ("cpu", "cuda"):
+        raise SettingError(f"device={device!r} is not one that training runs on; use auto, cpu, cuda or cuda:1")
+    if chosen.type == "cuda" and (chosen.index or 0) >= torch.cuda.device_count():
+        seen = torch.cuda.device_count() or "no"
+        raise SettingError(f"device={device!r}: torch sees {seen} GPU here; use device='cpu' or 'auto'")
     return chosen
 
 
@@ -143,7 +147,7 @@ def _test_truth(split: Split, protocol: Protocol, device: torch.device) -> Truth
     return Truth.of(split, "test", mask, device) if len(split.test) else None
 
 
-def _watched(metrics: dict[str, float], monitor: str) -> float:
-    if monitor not in metrics:
-        raise SettingError(f"Protocol: monitor={monitor!r} is not watched; choose one of {', '.join(metrics)}")
-    return metrics[monitor]
+def _check_monitor(monitor: str) -> None:
+    watched = [f"{name}@{k}" for name in WATCHED for k in KS]
+    if monitor not in watched:
+        raise SettingError(f"Protocol: monitor={monitor!r} is not watched; choose one of {', '.join(watched)}")
