@@ -1,0 +1,181 @@
+"""The loop: which batches, when it looks, when it stops, and what it hands back."""
+
+from typing import Any
+
+import pytest
+import torch
+
+from sahcns.backbones import MF, LightGCN
+from sahcns.data.split import Split
+from sahcns.errors import DataError
+from sahcns.ranking import Truth, evaluate
+from sahcns.samplers import DNS, RNS, SAHC
+from sahcns.training import Protocol, fit
+from tests.splits import random_split
+from tests.training.spying import spying
+
+SPLIT = random_split(24, 40, each=8, seed=2)  # 192 training pairs
+SMALL = MF(dim=4)
+
+
+def protocol(**values: Any) -> Protocol:
+    return Protocol.from_dict({"batch": 64, "learning_rate": 0.02, "epochs": 3, "evaluate_every": 1, **values})
+
+
+@pytest.mark.parametrize(
+    ("batch", "drop_last", "sizes"),
+    [
+        (64, True, [64, 64, 64]),
+        (64, False, [64, 64, 64]),
+        (80, True, [80, 80]),
+        (80, False, [80, 80, 32]),
+        (192, True, [192]),
+        (5000, True, [192]),  # a batch larger than the data is the data
+        (5000, False, [192]),
+    ],
+)
+def test_batches_of_an_epoch(batch: int, drop_last: bool, sizes: list[int]) -> None:
+    sampler, notes = spying(RNS())
+    run = fit(SPLIT, SMALL, sampler, protocol=protocol(batch=batch, drop_last=drop_last, epochs=2), device="cpu")
+    assert [len(seen.pairs) for seen in notes] == sizes * 2
+    assert [seen.epoch for seen in notes] == [0] * len(sizes) + [1] * len(sizes)
+    for epoch in range(2):
+        visited = [pair for seen in notes if seen.epoch == epoch for pair in seen.pairs]
+        assert len(set(visited)) == len(visited) == sum(sizes)  # each pair once, and all of them unless dropped
+        assert set(visited) <= set(range(192))
+    assert len(run.record.history) == 2
+
+
+def test_each_epoch_is_shuffled_anew_and_pairs_keep_their_user_and_item() -> None:
+    sampler, notes = spying(RNS())
+    fit(SPLIT, SMALL, sampler, protocol=protocol(batch=192), device="cpu")
+    orders = [tuple(seen.pairs) for seen in notes]
+    assert len(set(orders)) == 3
+    assert tuple(range(192)) not in orders
+    train = sorted(zip(SPLIT.train.users.tolist(), SPLIT.train.items.tolist(), strict=True))
+    for seen in notes:
+        assert [train[pair] for pair in seen.pairs] == list(zip(seen.users, seen.positives, strict=True))
+    dropped = [set(range(192)) - {p for seen in part for p in seen.pairs} for part in (notes[:1], notes[1:2])]
+    assert dropped == [set(), set()]
+
+
+def test_what_is_dropped_changes_from_epoch_to_epoch() -> None:
+    sampler, notes = spying(RNS())
+    fit(SPLIT, SMALL, sampler, protocol=protocol(batch=100, epochs=3), device="cpu")
+    left_out = [frozenset(range(192)) - frozenset(seen.pairs) for seen in notes]
+    assert len(set(left_out)) == 3
+
+
+@pytest.mark.parametrize(
+    ("epochs", "every", "looks"),
+    [(13, 5, [0, 5, 10, 12]), (11, 5, [0, 5, 10]), (3, 1, [0, 1, 2]), (4, 100, [0, 3]), (1, 5, [0])],
+)
+def test_it_looks_at_epoch_0_then_regularly_and_at_the_last(epochs: int, every: int, looks: list[int]) -> None:
+    told: list[dict[str, Any]] = []
+    rules = protocol(epochs=epochs, evaluate_every=every, batch=192)
+    run = fit(SPLIT, SMALL, RNS(), protocol=rules, device="cpu", on_epoch=told.append)
+    assert [entry["epoch"] for entry in run.record.history] == list(range(epochs))
+    assert [entry["epoch"] for entry in run.record.history if "valid" in entry] == looks
+    assert told == run.record.history
+    assert run.record.epochs_run == epochs
+    assert run.record.stopped == "epochs"
+
+
+def overfitted(**values: Any) -> Protocol:
+    """Random pairs cannot be predicted: validation wanders, and patience soon runs out."""
+    return protocol(learning_rate=0.1, epochs=200, monitor="ndcg@20", **values)
+
+
+def test_the_best_weights_are_restored_and_both_readings_are_kept() -> None:
+    run = fit(SPLIT, SMALL, DNS(pool=4), protocol=overfitted(patience=4, evaluate_every=2), device="cpu")
+    record = run.record
+    looks = {entry["epoch"]: entry["valid"]["ndcg@20"] for entry in record.history if "valid" in entry}
+    best = max(looks.values())
+    assert record.stopped == "patience"
+    assert record.best_epoch == max(epoch for epoch, value in looks.items() if value == best)
+    assert record.epochs_run == record.best_epoch + 4 * 2 + 1  # four looks, two epochs apart, and epoch 0
+    assert record.valid["best"]["ndcg@20"] == best
+    assert record.valid["last"]["ndcg@20"] == looks[record.epochs_run - 1] < best
+    # What is handed back is the model of the best epoch, measured again from its vectors.
+    users, items = run.recommender.user_vectors, run.recommender.item_vectors
+    for part, kept in (("valid", record.valid["best"]), ("test", record.test["best"])):
+        truth = Truth.of(SPLIT, "valid" if part == "valid" else "test", "train")
+        again = evaluate(users, items, truth, (10, 20), ("recall", "ndcg", "mrr"))
+        assert again == {name: kept[name] for name in again}
+    assert torch.equal(torch.cat([users, items]), run.recommender.weights["ego"])
+    assert run.test == record.test["best"] != record.test["last"]
+
+
+def test_patience_is_counted_in_looks_and_not_in_epochs() -> None:
+    often, seldom = (
+        fit(SPLIT, SMALL, DNS(pool=4), protocol=overfitted(patience=3, evaluate_every=every), device="cpu").record
+        for every in (1, 4)
+    )
+    for record, every in ((often, 1), (seldom, 4)):
+        assert record.stopped == "patience"
+        assert record.epochs_run - 1 - record.best_epoch == 3 * every
+
+
+def test_ctrl_c_keeps_the_best_so_far() -> None:
+    def stop(entry: dict[str, Any]) -> None:
+        if entry["epoch"] == 3:
+            raise KeyboardInterrupt
+
+    run = fit(SPLIT, SMALL, RNS(), protocol=protocol(epochs=50, evaluate_every=2), device="cpu", on_epoch=stop)
+    assert run.record.stopped == "interrupted"
+    assert run.record.epochs_run == 4
+    assert run.record.best_epoch in (0, 2)
+    best = run.record.history[run.record.best_epoch]["valid"]
+    assert {name: run.record.valid["best"][name] for name in best} == best
+    assert run.recommender.recommend([0], k=3)
+    whole = fit(SPLIT, SMALL, RNS(), protocol=protocol(epochs=4, evaluate_every=2), device="cpu")
+    assert [entry["loss"] for entry in whole.record.history] == [entry["loss"] for entry in run.record.history]
+
+
+def test_ctrl_c_before_the_first_look_ends_the_program() -> None:
+    sampler, notes = spying(RNS())
+
+    class Impatient(type(sampler)):  # type: ignore[misc]
+        def choose(self, match: Any, rng: Any) -> Any:
+            if len(notes) == 1:
+                raise KeyboardInterrupt
+            return super().choose(match, rng)
+
+    with pytest.raises(KeyboardInterrupt):
+        fit(SPLIT, SMALL, Impatient(), protocol=protocol(), device="cpu")
+
+
+def test_the_test_mask_is_the_protocols() -> None:
+    """Hiding validation items too can only move test items up."""
+    train, both = (
+        fit(SPLIT, SMALL, RNS(), protocol=protocol(mask=mask), device="cpu").record for mask in ("train", "train+valid")
+    )
+    assert train.valid == both.valid
+    assert both.test["best"]["mrr@20"] > train.test["best"]["mrr@20"]
+
+
+def test_without_a_test_part_there_are_no_test_numbers_and_without_validation_no_training() -> None:
+    nothing = type(SPLIT.test)(SPLIT.test.users[:0], SPLIT.test.items[:0])
+    untested = Split(SPLIT.train, SPLIT.valid, nothing, SPLIT.user_ids, SPLIT.item_ids)
+    assert fit(untested, SMALL, RNS(), protocol=protocol(), device="cpu").record.test == {}
+    unjudged = Split(SPLIT.train, nothing, SPLIT.test, SPLIT.user_ids, SPLIT.item_ids)
+    with pytest.raises(DataError, match="no valid pairs to rank against; prepare the data with a valid share"):
+        fit(unjudged, SMALL, RNS(), protocol=protocol(), device="cpu")
+
+
+def test_the_defaults_are_the_papers_method_on_lightgcn() -> None:
+    run = fit(SPLIT, protocol=protocol(epochs=1), device="cpu")
+    assert run.record.backbone == {"name": "lightgcn", **LightGCN().to_dict()}
+    assert run.record.sampler == {"name": "sahc", **SAHC().to_dict()}
+
+
+def test_every_path_of_the_verbs_trains_alike() -> None:
+    fast, plain = (
+        fit(SPLIT, LightGCN(dim=8), SAHC(pool=4), protocol=protocol(), device="cpu", kernels=path)
+        for path in ("cpu", "reference")
+    )
+    assert fast.record.machine["kernels"] == "cpu"
+    assert plain.record.machine["kernels"] == "reference"
+    for ours, reference in zip(fast.record.history, plain.record.history, strict=True):
+        assert ours["loss"] == pytest.approx(reference["loss"], rel=1e-4)
+    torch.testing.assert_close(fast.recommender.weights["ego"], plain.recommender.weights["ego"], rtol=0, atol=2e-3)

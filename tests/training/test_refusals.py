@@ -1,0 +1,179 @@
+"""What training refuses, each in one sentence that says what was wrong and what to do."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+from sahcns.backbones import MF, LightGCN
+from sahcns.data.split import Split
+from sahcns.errors import DataError, SettingError, TrainingError
+from sahcns.samplers import RNS, Matching, Mixture
+from sahcns.training import Protocol, fit
+from tests.splits import random_split
+from tests.training.spying import Answering
+
+SPLIT = random_split(10, 20, each=5, seed=1)
+PROTOCOL = Protocol(batch=16, epochs=3, evaluate_every=1)
+
+
+def train(answer: Callable[[Matching], Mixture] | None = None, **arguments: Any) -> None:
+    sampler = RNS() if answer is None else Answering(4, answer)
+    fit(
+        SPLIT,
+        **{"backbone": LightGCN(dim=4, depth=2), "protocol": PROTOCOL, "device": "cpu", **arguments},
+        sampler=sampler,
+    )
+
+
+def test_a_metric_that_is_not_watched_is_refused_before_training() -> None:
+    def too_late(match: Matching) -> Mixture:
+        raise AssertionError("training has begun")
+
+    with pytest.raises(SettingError, match=r"monitor='recal@20' is not watched; choose one of recall@10, recall@20"):
+        train(too_late, protocol=Protocol(monitor="recal@20"))
+
+
+@pytest.mark.parametrize("device", ["gpu", "cpu:x", "tpu0"])
+def test_an_unknown_device(device: str) -> None:
+    with pytest.raises(SettingError, match=rf"device='{device}' is not a device; use auto, cpu, cuda"):
+        train(device=device)
+
+
+def test_a_device_that_torch_knows_and_we_do_not() -> None:
+    with pytest.raises(SettingError, match=r"device='meta' .*use auto, cpu, cuda"):
+        train(device="meta")
+
+
+def test_a_gpu_that_is_not_there() -> None:
+    with pytest.raises(SettingError, match=r"device='cuda:99': torch sees \w+ GPU here; use device='cpu' or 'auto'"):
+        train(device="cuda:99")
+    if not torch.cuda.is_available():
+        with pytest.raises(SettingError, match=r"device='cuda': torch sees no GPU here"):
+            train(device="cuda")
+
+
+def test_an_unknown_path_of_the_verbs() -> None:
+    with pytest.raises(SettingError, match=r"kernels='refrence' is not a path; did you mean 'reference'"):
+        train(kernels="refrence")
+
+
+def test_a_user_who_has_seen_everything() -> None:
+    full = Split.from_pairs([[0, 0], [1, 0], [1, 1], [1, 2]], [[0, 1]], [[0, 2]])
+    with pytest.raises(DataError, match="user 1 has seen every one of the 3 items in training"):
+        fit(full, MF(dim=2), RNS(), device="cpu")
+
+
+def test_a_loss_that_explodes_names_the_step_and_what_to_try() -> None:
+    with pytest.raises(
+        TrainingError, match=r"the loss became (nan|inf) at step 1 of epoch 0; try a smaller learning rate"
+    ):
+        train(protocol=Protocol(batch=16, learning_rate=1e25, epochs=3))
+
+
+def test_a_nan_that_slips_past_the_check_is_named_by_step_and_epoch() -> None:
+    """After the first epoch only the first answer of each is checked; what comes later shows in the loss."""
+    epochs: list[int] = []
+
+    def later(match: Matching) -> Mixture:
+        epochs.append(int(match.epoch))
+        share = float("nan") if epochs[-2:] == [1, 1] else 0.5
+        shares = torch.full((len(match.users), len(match.layers)), share)
+        return Mixture.blend(match.positives, match.candidates[:, 0], shares)
+
+    with pytest.raises(TrainingError, match=r"nan at step 1 of epoch 1; .*check the sampler's weights"):
+        train(later)
+
+
+def weighted(first: float, second: float) -> Callable[[Matching], Mixture]:
+    def answer(match: Matching) -> Mixture:
+        items = torch.stack([match.positives, match.candidates[:, 0]], 1)[..., None]  # [B, 2, 1]
+        weights = torch.tensor([first, second])[:, None].expand(len(items), 2, len(match.layers))
+        return Mixture(items, weights)
+
+    return answer
+
+
+def seen_item(match: Matching) -> Mixture:
+    return Mixture.single(match.positives)
+
+
+def someone_elses(match: Matching) -> Mixture:
+    """Mixed in beside the candidate: another item that the user has in training."""
+    graph = match.graph
+    first = graph.seen_items[graph.seen_offsets[match.users]]
+    last = graph.seen_items[graph.seen_offsets[match.users + 1] - 1]
+    other = torch.where(first == match.positives, last, first)
+    shares = torch.full((len(match.users), len(match.layers)), 0.5)
+    return Mixture.blend(other, match.candidates[:, 0], shares)
+
+
+def in_one_layer(match: Matching) -> Mixture:
+    items = match.candidates[:, : len(match.layers)].clone()
+    items[3, 2] = match.positives[3]
+    return Mixture.per_layer(items)
+
+
+def of_several(match: Matching) -> Mixture:
+    items = match.candidates.clone()
+    items[0, -1] = match.positives[0]
+    return Mixture.several(items)
+
+
+@pytest.mark.parametrize("answer", [seen_item, someone_elses, in_one_layer, of_several], ids=lambda a: a.__name__)
+def test_a_sampler_that_returns_a_seen_item(answer: Callable[[Matching], Mixture]) -> None:
+    with pytest.raises(
+        TrainingError,
+        match=r"Answering returned item \d+ as a negative of user \d+, who has it in training; choose among",
+    ):
+        train(answer)
+
+
+def test_the_pairs_own_positive_may_be_mixed_in() -> None:
+    train(weighted(0.25, 0.75))
+
+
+@pytest.mark.parametrize(("id_", "says"), [(-1, "-1"), (20, "20"), (10**9, "1000000000")])
+def test_ids_out_of_range(id_: int, says: str) -> None:
+    with pytest.raises(TrainingError, match=rf"Answering returned item {says}; items run from 0 to 19"):
+        train(lambda match: Mixture.single(torch.full_like(match.users, id_)))
+
+
+@pytest.mark.parametrize(("first", "second", "says"), [(0.5, 0.6, "1.1"), (0.0, 0.0, "0"), (float("nan"), 1.0, "nan")])
+def test_weights_that_do_not_sum_to_one(first: float, second: float, says: str) -> None:
+    with pytest.raises(TrainingError, match=rf"weights that sum to {says} over the mixed items; they must sum to 1"):
+        train(weighted(first, second))
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (lambda match: Mixture(match.candidates), r"items of shape \[16, 4\] \(torch.int64\)"),
+        (lambda match: Mixture.single(match.candidates[:-1, 0]), r"items of shape \[15, 1, 1, 1\]"),
+        (lambda match: Mixture.per_layer(match.candidates[:, :2]), r"items of shape \[16, 1, 1, 2\]"),
+        (lambda match: Mixture.single(match.candidates[:, 0].float()), r"\(torch.float32\).*whole-number ids"),
+        (lambda match: Mixture(match.candidates[:, :2, None]), r"Answering mixes 2 items but returned no weights"),
+        (
+            lambda match: Mixture(match.candidates[:, :2, None], torch.ones(16, 2, 1) / 2),
+            r"weights of shape \[16, 1, 2, 1\]; expected \[16, 1, 2, 3\], one for each item and layer",
+        ),
+    ],
+    ids=["two axes", "too few", "two of three layers", "float ids", "no weights", "weights for one layer"],
+)
+def test_a_wrong_shape(answer: Callable[[Matching], Mixture], says: str) -> None:
+    with pytest.raises(TrainingError, match=says):
+        train(answer)
+
+
+def test_an_answer_that_is_no_mixture() -> None:
+    with pytest.raises(TypeError, match=r"Answering.choose\(\) must return a Mixture, not <class 'torch.Tensor'>"):
+        train(lambda match: match.candidates)  # type: ignore[arg-type,return-value]
+
+
+def test_a_fault_in_a_later_epoch_is_found_too() -> None:
+    def later(match: Matching) -> Mixture:
+        return seen_item(match) if match.epoch == 1 else match.pick(torch.zeros_like(match.users))
+
+    with pytest.raises(TrainingError, match="who has it in training"):
+        train(later)
