@@ -363,6 +363,7 @@ def test_ctrl_c_keeps_the_best_so_far(prepared: Path, tmp_path: Path) -> None:
     os.close(master)
     assert process.returncode == 0
     assert "then Ctrl-C; the best so far is kept" in shown
+    assert "last" not in shown
     assert "best recall@20" in seen
     assert "ends with epoch 999999" in seen
     record = record_of(out)

@@ -150,10 +150,11 @@ def command(
 
 
 def results(record: "Record") -> "Table":
-    """Best and last epoch, validation and test, in percent."""
+    """Best and last epoch, validation and test, in percent; an epoch that Ctrl-C cut is none."""
     names = [name for name in record.valid["best"] if name.startswith(("recall@", "ndcg@"))]
     rows = table("", ">epoch", "part", *(f">{name}" for name in names))
-    for reading, epoch in (("best", record.best_epoch), ("last", record.epochs_run - 1)):
+    readings = [("best", record.best_epoch), ("last", record.epochs_run - 1)]
+    for reading, epoch in readings[:1] if record.stopped == "interrupted" else readings:
         for part, found in (("valid", record.valid), ("test", record.test)):
             if reading in found:
                 first = (reading, str(epoch)) if part == "valid" else ("", "")

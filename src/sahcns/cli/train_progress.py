@@ -60,18 +60,18 @@ class Standing:
     def left(self, epoch: int) -> str:
         return "" if self.rate is None else _clock((epoch - self.epoch) / self.rate)
 
-    def lines(self) -> tuple[str, str]:
-        """Two lines: pace and time left; loss and the best look."""
+    def lines(self) -> tuple[str, str, str]:
+        """Pace and loss; the best look; when it ends. Each fits into 80 columns."""
         pace = "" if self.rate is None else f"{self.rate:.3g} epochs/s · "
+        best = f"best {self.protocol.monitor} {self.stopping.best:.2%} at epoch {self.stopping.best_epoch}"
+        since = f"{self.stopping.since} of {self.protocol.patience} looks since"
         if self.ends == self.last:
             ending = f"ends with epoch {self.last}" + (f", in {self.left(self.last)}" if pace else "")
         else:
             within = f" in {self.left(self.ends)}" if pace else ""
             most = f", {self.left(self.last)} at most" if pace else ""
             ending = f"stops at epoch {self.ends}{within} unless {self.protocol.monitor} improves{most}"
-        best = f"best {self.protocol.monitor} {self.stopping.best:.2%} at epoch {self.stopping.best_epoch}"
-        since = f"{self.stopping.since} of {self.protocol.patience} looks since"
-        return f"{pace}{ending}", f"loss {self.loss:.4f} · {best} · {since}"
+        return f"{pace}loss {self.loss:.4f}", f"{best} · {since}", ending
 
 
 @contextmanager
@@ -101,11 +101,11 @@ def _view(standing: Standing) -> "RenderableType":
     from rich.table import Table
     from rich.text import Text
 
-    pace, best = (Text(line, no_wrap=True, overflow="ellipsis") for line in standing.lines())
+    pace, best, ending = (Text(line, no_wrap=True, overflow="ellipsis") for line in standing.lines())
     first = Table.grid(padding=(0, 1))
     bar = ProgressBar(total=standing.ends + 1, completed=standing.epoch + 1, width=24)
     first.add_row(Text(f"epoch {standing.epoch}"), bar, pace)
-    return Group(first, best)
+    return Group(first, best, ending)
 
 
 def _clock(seconds: float) -> str:
