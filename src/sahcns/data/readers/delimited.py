@@ -97,7 +97,7 @@ def _columns(data: bytes, mark: bytes, layout: Layout, types: Mapping[str, Any])
             quote_char=None,
             truncate_ragged_lines=False,  # and no choice of columns, with which polars lets such rows pass
         )
-    except pl.exceptions.PolarsError:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         return {}
     return {role: frame[f"column_{place + 1}"] for role, place in places.items()}
 

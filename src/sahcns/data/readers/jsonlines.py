@@ -53,17 +53,19 @@ def _by_polars(data: bytes, line: int, fields: Mapping[str, str], where: Where) 
 
     data = data if data.endswith(b"\n") else data + b"\n"
     rows = data.count(b"\n")
-    for role in ("user", "item"):
-        name = json.dumps(fields[role]).encode()
+    for role, field in fields.items():
         # Within a text the quotes would be escaped, so this finds keys only: one a line, and each holds a text.
-        if data.count(name + b': "') + data.count(name + b':"') != rows:
+        starts = [json.dumps(field).encode() + colon for colon in (b": ", b":")]
+        if role in ("user", "item") and sum(data.count(start + b'"') for start in starts) != rows:
+            return None
+        if any(start + truth in data for start in starts for truth in (b"t", b"f")):  # older polars: true is 1.0
             return None
     types: dict[str, Any] = {"user": pl.String(), "item": pl.String(), "rating": pl.Float64(), "time": pl.Int64()}
     for times in (pl.Int64(), pl.String()):
         types["time"] = times
         try:
             frame = pl.read_ndjson(data, schema={name: types[role] for role, name in fields.items()})
-        except pl.exceptions.PolarsError:
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
             continue
         if frame.height != rows or sum(frame.null_count().row(0)):
             continue
