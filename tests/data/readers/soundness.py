@@ -32,6 +32,7 @@ def assert_sound(made: Interactions) -> None:
     assert source["rows_skipped"] == skipped
     if source["files"]:
         assert sum(entry["rows_read"] for entry in source["files"]) == source["rows_read"]
+        assert sum(entry["rows"] for entry in source["files"]) == rows
 
 
 def sorted_without_repeats(ids: IdMap) -> bool:

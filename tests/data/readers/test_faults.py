@@ -90,6 +90,14 @@ def test_lenient_counts_each_row_once_and_by_reason(tmp_path: Path) -> None:
     assert made.user_ids.kind == made.item_ids.kind == "int"
 
 
+def test_rows_of_each_file_after_skipping(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("user,item\n1,2\nNaN,2\n3,3\n")
+    (tmp_path / "b").write_text("user,item\nnull,2\n5,NaN\n6,4\n")
+    made = read([tmp_path / "a", tmp_path / "b"], lenient=True)
+    assert_sound(made)
+    assert [entry["rows"] for entry in made.source["files"]] == [2, 1]  # type: ignore[attr-defined]
+
+
 def test_words_for_nothing_are_ids_among_texts(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text("user,item\nNaN,a\nnull,b\n1,c\nbob,d\n")

@@ -68,6 +68,12 @@ class Gathered:
         dropped = self.users.drop_odd(self.faults, np.zeros(len(self), np.bool_))
         dropped = self.items.drop_odd(self.faults, dropped)
         if dropped.any():
+            start = 0
+            for entry in source["files"]:
+                start, entry["rows"] = (
+                    start + entry["rows"],
+                    entry["rows"] - int(dropped[start : start + entry["rows"]].sum()),
+                )
             self._keep(~dropped)
         if not len(self):
             raise DataError(_nothing(source, self.faults))
