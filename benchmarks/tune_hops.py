@@ -1,6 +1,6 @@
 """Time the sparse product on a GPU over tile shapes: how `kernels/gpu/hops.py` got its sizes.
 
-    python benchmarks/tune_hops.py PREPARED [PREPARED …]
+python benchmarks/tune_hops.py PREPARED [PREPARED …]
 """
 
 import itertools
@@ -16,10 +16,10 @@ from sahcns.kernels.gpu.hops import Plan, Shape, product
 SHAPES = [
     Shape(long, long_tile, rows, short_tile, warps)
     for long, long_tile, (rows, short_tile), warps in itertools.product(
-        (16, 32, 64, 128), (32, 64, 128), ((1, 16), (1, 32), (2, 16), (4, 8), (4, 16)), (1, 2, 4)
+        (64, 128), (64, 128, 256), ((4, 16), (8, 8), (8, 16), (16, 8)), (2, 4)
     )
-    # registers: at most 64 floats a thread in either tile, and no tile so small that warps repeat each other's loads
-    if 16 <= long_tile * 64 // (32 * warps) <= 64 and 8 <= rows * short_tile * 64 // (32 * warps) <= 64
+    # registers: at most 128 floats a thread in either tile, and no tile so small that warps repeat each other's loads
+    if 32 <= long_tile * 64 // (32 * warps) <= 128 and 16 <= rows * short_tile * 64 // (32 * warps) <= 128
 ]
 
 
@@ -44,9 +44,11 @@ def main() -> None:
         )
         library = float(triton.testing.do_bench(lambda a=plain, b=x: a @ b, return_mode="median")) * 1000
         print(f"{folder}: {graph.n} rows, {len(graph.adjacency.columns)} edges; cuSPARSE {library:.1f} us")
-        timed = sorted(((microseconds(Plan.of(graph.adjacency, shape), x, out), shape) for shape in SHAPES), key=lambda r: r[0])
-        for time, shape in [*timed[:8], timed[-1]]:
-            print(f"  {time:6.1f} us  {shape}")
+        for source in (x, x.half()):
+            timed = [(microseconds(Plan.of(graph.adjacency, shape), source, out), shape) for shape in SHAPES]
+            timed.sort(key=lambda row: row[0])
+            for time, shape in [*timed[:5], timed[-1]]:
+                print(f"  {source.dtype} {time:6.1f} us  {shape}")
 
 
 if __name__ == "__main__":

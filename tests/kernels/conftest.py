@@ -7,8 +7,8 @@ import torch
 
 from sahcns.kernels import Verbs, verbs_for
 
-ON_CPU = ("reference", "cpu")
-ON_GPU = ("reference", "auto")
+ON_CPU = ("reference", "cpu", "triton", "triton-ordered")
+ON_GPU = ("reference", "triton", "triton-ordered")
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ COMMANDS = (
     Entry("recommend", "sahcns.cli.recommend", "The best items for users, or items like another."),
     Entry("samplers", "sahcns.cli.samplers", "The samplers there are, with their arguments."),
     Entry("backbones", "sahcns.cli.backbones", "The backbones there are, with their arguments."),
+    Entry("bench", "sahcns.cli.bench", "Where the time of training goes on this machine."),
 )
 
 HELP = """Graph recommenders on implicit feedback, with the negative sampler as a first-class part.

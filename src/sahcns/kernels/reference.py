@@ -42,7 +42,8 @@ class ReferenceVerbs:
         t = torch.searchsorted(unseen.keys, wanted, right=True) - start  # seen items that lie before x
         if unseen.cumulative is None or unseen.skipped is None:
             return x + t
-        return torch.searchsorted(unseen.cumulative, x + unseen.skipped[start + users[:, None] + t], right=True)
+        x = (x + unseen.skipped[start + users[:, None] + t]).contiguous()
+        return torch.searchsorted(unseen.cumulative, x, right=True)
 
     @torch.no_grad()
     def match(

@@ -26,7 +26,7 @@ class Shape:
 
     long: int = 64  # a row with more edges than this has a program of its own
     long_tile: int = 64
-    rows: int = 4  # short rows of one program
+    rows: int = 8  # short rows of one program
     short_tile: int = 8
     warps: int = 2
 

@@ -1,0 +1,74 @@
+"""`sahcns bench`."""
+
+from typing import Annotated
+
+import typer
+
+from sahcns.cli.console import Json, show, show_json, table
+from sahcns.cli.importing import Imports, import_files
+
+
+def command(
+    data: Annotated[
+        str, typer.Argument(metavar="DIR", help="A prepared folder, or ml-latest-small, which ships inside.")
+    ],
+    backbone: Annotated[str | None, typer.Option(metavar="NAME", help="See `sahcns backbones` (lightgcn).")] = None,
+    sampler: Annotated[str | None, typer.Option(metavar="NAME", help="See `sahcns samplers` (sahc).")] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Set the sampler's NAME, or backbone.NAME. Repeat for more."),
+    ] = None,
+    device: Annotated[str, typer.Option(metavar="NAME", help="auto, cpu, cuda or cuda:1.")] = "auto",
+    kernels: Annotated[str, typer.Option(metavar="NAME", help="auto, or reference for plain torch.")] = "auto",
+    epochs: Annotated[int, typer.Option(metavar="NUMBER", min=1, help="Epochs to time after the first.")] = 3,
+    imports: Imports = None,
+    json: Json = False,
+) -> None:
+    """Where the time of training goes on this machine, part by part, and how near each part comes to the memory's limit.
+
+    Times are medians. Bytes are what the algorithm must touch; the share is of the bandwidth of a large copy measured in
+    the same run, so more than 100 % means that caches served it.
+
+    Examples: sahcns bench films
+              sahcns bench films --sampler dns --set pool=100
+              sahcns bench films --kernels reference
+    """
+    from dataclasses import asdict
+
+    from sahcns.cli.dataset import prepared_folder
+    from sahcns.cli.plan import Plan, assigned
+    from sahcns.data import load_split
+    from sahcns.training.bench import bench
+    from sahcns.training.fit import pick_device
+
+    import_files(imports or ())
+    told = assigned(settings or [])
+    plan = Plan(
+        backbone=backbone, sampler=sampler, backbone_settings=told["backbone"], sampler_settings=told["sampler"]
+    )
+    model, chooser, protocol = plan.build()
+    split = load_split(prepared_folder(data))
+    found = bench(split, model, chooser, protocol, pick_device(device), kernels, epochs)
+    if json:
+        show_json(asdict(found))
+        return
+    rows = table("part", ">us a step", ">share", ">MB", ">GB/s", ">of copy")
+    total = sum(part.seconds for part in found.parts[:-1])
+    for part in found.parts:
+        share = "" if part.name == "evaluate" else f"{100 * part.seconds / total:.0f} %"
+        rows.add_row(
+            part.name,
+            f"{1e6 * part.seconds:,.1f}",
+            share,
+            f"{part.bytes / 1e6:,.1f}",
+            f"{part.rate() / 1e9:,.1f}",
+            f"{100 * part.rate() / found.copy_rate:.0f} %",
+        )
+    show(
+        rows,
+        "",
+        f"{found.device}, {found.kernels} kernels, {found.mode}: a whole step {1e6 * found.step_seconds:,.1f} us, "
+        f"an epoch of {found.steps} steps {1e3 * found.epoch_seconds:,.1f} ms",
+        f"a large copy moves {found.copy_rate / 1e9:,.1f} GB/s"
+        + (f"; at most {found.peak_bytes / 2**20:,.0f} MiB on the device" if found.peak_bytes else ""),
+    )

@@ -1,0 +1,207 @@
+"""What this machine does on a data set: the parts of a training step, their traffic, and how near to the roof they come.
+
+Each part is timed alone, after a warm-up, as a median. On a GPU a part runs as a captured graph where it can, so that
+launching it from Python does not count; the whole step is timed as training runs it. Bytes are what the algorithm must
+touch (each gathered row once per gather, each written row once), so a share above 100 % of the copy bandwidth means that
+caches served part of it.
+"""
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from sahcns.backbones import Backbone
+from sahcns.data.split import Split
+from sahcns.graph import Graph
+from sahcns.ranking import Truth, evaluate
+from sahcns.samplers import Sampler
+from sahcns.samplers.matching import Matching
+from sahcns.training.clock import Clock
+from sahcns.training.epochs import Epochs
+from sahcns.training.protocol import Protocol
+from sahcns.training.step import SAMPLER, Streams, TrainingStep
+
+REPEATS = {"cuda": 20, "cpu": 5}
+
+
+@dataclass(frozen=True)
+class Part:
+    """One row of the breakdown: seconds for one step (or one evaluation), bytes it must move."""
+
+    name: str
+    seconds: float
+    bytes: int
+
+    def rate(self) -> float:
+        """Bytes a second."""
+        return self.bytes / self.seconds if self.seconds else 0.0
+
+
+@dataclass(frozen=True)
+class Bench:
+    """All that was measured on one data set, backbone and sampler."""
+
+    device: str
+    kernels: str
+    mode: str
+    steps: int  # in an epoch
+    epoch_seconds: float
+    step_seconds: float
+    copy_rate: float  # bytes read and written a second by a large copy
+    parts: list[Part]
+    peak_bytes: int
+
+
+def bench(
+    split: Split,
+    backbone: Backbone,
+    sampler: Sampler,
+    protocol: Protocol,
+    device: torch.device,
+    path: str,
+    epochs: int = 5,
+) -> Bench:
+    """Time epochs as training runs them, then each part on its own."""
+    graph, streams = Graph.of(split, device, path=path), Streams.of(0, device)
+    parameters = {name: value.requires_grad_() for name, value in backbone.initial(graph, streams.start).items()}
+    for name, value in sampler.trainable(backbone.dim, streams.choice, torch.float32).items():
+        parameters[SAMPLER + name] = value.requires_grad_()
+    step = TrainingStep(graph, backbone, sampler, protocol, parameters, streams, Clock(device, enabled=False))
+    runner = Epochs(step, capture=path != "reference")
+    times = []
+    for epoch in range(epochs + 1):
+        times.append(_seconds(lambda epoch=epoch: runner.run(epoch).tolist(), device))  # type: ignore[misc]
+    truth = Truth.of(split, "test" if len(split.test) else "valid", "train", device)
+    median = statistics.median(times[1:])
+    return Bench(
+        torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
+        graph.verbs.name,
+        runner.mode,
+        runner.steps,
+        median,
+        median / runner.steps,
+        copy_rate(device),
+        [*_parts(step, runner.batches[:, 0]), _evaluation(step, truth)],
+        torch.cuda.max_memory_allocated(device) if device.type == "cuda" else 0,
+    )
+
+
+def copy_rate(device: torch.device) -> float:
+    """Bytes a second, read plus written, of copying 512 MiB (128 MiB on a CPU)."""
+    size = (512 if device.type == "cuda" else 128) << 20
+    source, target = (torch.empty(size, dtype=torch.uint8, device=device) for _ in range(2))
+    return 2 * size / _median(lambda: target.copy_(source), device)
+
+
+def _parts(step: TrainingStep, batch: Tensor) -> list[Part]:
+    graph, sampler, backbone, device = step.graph, step.sampler, step.backbone, step.graph.device
+    pairs, users, positives = batch
+    size, pool, word = len(users), sampler.pool, 4
+    n, edges, dim = graph.n, len(graph.adjacency.columns), backbone.dim
+
+    def draw() -> Tensor:
+        step.streams.pools.call = 0
+        return graph.draw(users, pool, step.streams.pools, step.unseen)
+
+    def propagate() -> tuple[Tensor, ...]:
+        step.streams.noise.call = 0
+        return backbone.training_layers(step.parameters, graph, step.streams.noise)
+
+    candidates, layers = draw(), propagate()
+    depth = len(layers)
+    detached = tuple(layer.detach() for layer in layers)
+
+    def matching() -> Matching:
+        step.streams.choice.call = 0
+        return Matching(
+            users, positives, candidates, pairs, detached, graph, step.aggregation, step.epoch, step.own, step.state
+        )
+
+    @torch.no_grad()
+    def match() -> Tensor:
+        return matching().a
+
+    scored = matching()
+    with torch.no_grad():
+        _ = scored.a, scored.scores
+
+    @torch.no_grad()
+    def choose() -> object:
+        step.streams.choice.call = 0
+        return sampler.choose(scored, step.streams.choice)
+
+    with torch.no_grad():
+        mixture = sampler.choose(matching(), step.streams.choice).checked(size, depth, sampler.name)
+
+    def loss() -> Tensor:
+        step.streams.noise.call = 0
+        return step._objective(layers, users, positives, mixture)
+
+    def gradient() -> None:
+        step.optimiser.zero_grad(set_to_none=True)
+        step.streams.noise.call = 0
+        step._objective(propagate(), users, positives, mixture).backward()  # type: ignore[no-untyped-call]
+
+    hop = (
+        edges * (dim * word + 8) + n * dim * word
+    )  # every edge reads a row, an index and a value; every row is written
+    read = size * (2 + mixture.items.shape[2]) * depth * dim * word
+    weights = sum(value.numel() for value in step.parameters.values()) * word
+    timed = [
+        Part("draw", _median(draw, device), size * pool * 8 * 2),
+        Part("propagate", _median(propagate, device), backbone.depth * hop),
+        Part("match", _median(match, device), size * (pool + 2) * depth * dim * word + size * pool * depth * word),
+        Part("choose", _median(choose, device), size * pool * depth * word),
+        Part("mix and loss", _median(loss, device), read),
+    ]
+    both = _median(gradient, device)
+    forward = timed[1].seconds + timed[4].seconds
+    timed.append(Part("backward", max(both - forward, 0.0), 2 * read + depth * n * dim * word + backbone.depth * hop))
+    gradient()
+    timed.append(Part("step", _median(lambda: step.optimiser.step(), device), 7 * weights))
+    return timed
+
+
+def _evaluation(step: TrainingStep, truth: Truth) -> Part:
+    vectors = step.backbone.vectors(step.parameters, step.graph)
+    seconds = _median(lambda: evaluate(*vectors, truth), step.graph.device, capture=False)
+    scores = len(truth) * step.graph.n_items * 4
+    return Part("evaluate", seconds, 3 * scores)  # scores are written once and read by the mask and the selection
+
+
+def _median(work: Callable[[], object], device: torch.device, capture: bool = True) -> float:
+    """Seconds of one call: captured if the device can, else as it is."""
+    repeats = REPEATS[device.type]
+    for _ in range(2):
+        work()
+    if device.type == "cuda" and capture:
+        captured = _captured(work)
+        if captured is not None:
+            return statistics.median(_seconds(captured.replay, device) for _ in range(repeats)) / repeats
+    return statistics.median(_seconds(work, device) for _ in range(repeats))
+
+
+def _captured(work: Callable[[], object]) -> torch.cuda.CUDAGraph | None:
+    graph = torch.cuda.CUDAGraph()
+    torch.cuda.synchronize()
+    try:
+        with torch.cuda.graph(graph):
+            for _ in range(REPEATS["cuda"]):
+                work()
+    except RuntimeError:
+        return None
+    return graph
+
+
+def _seconds(work: Callable[[], object], device: torch.device) -> float:
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+    began = time.perf_counter()
+    work()
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+    return time.perf_counter() - began
