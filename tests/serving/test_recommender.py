@@ -1,0 +1,114 @@
+"""Recommendations against a plain sort by hand, in the original ids, with exactly the wanted items left out."""
+
+import numpy as np
+import pytest
+import torch
+
+from sahcns.data import Split
+from sahcns.errors import DataError, SettingError
+from sahcns.serving import Recommendation, Recommender
+from tests.serving.films import films
+
+
+def made(split: Split, dim: int = 5, seed: int = 0) -> Recommender:
+    """A model with random vectors: what it recommends is arithmetic, not learning."""
+    numbers = np.random.default_rng(seed)
+    users, items = (
+        torch.from_numpy(numbers.normal(size=(n, dim)).astype(np.float32)) for n in (split.n_users, split.n_items)
+    )
+    return Recommender.of(split, users, items, {}, {})
+
+
+def by_hand(model: Recommender, split: Split, user: int, parts: tuple[str, ...], k: int) -> list[tuple[int, float]]:
+    """Positions and scores of the k best items that are not in `parts` of the user, by a full sort."""
+    known = {
+        int(i)
+        for part in parts
+        for u, i in zip(split.parts()[part].users, split.parts()[part].items, strict=True)
+        if u == user
+    }
+    scores = (model.item_vectors.double() @ model.user_vectors[user].double()).tolist()
+    ranked = sorted((-score, item) for item, score in enumerate(scores) if item not in known)
+    return [(item, -score) for score, item in ranked[:k]]
+
+
+@pytest.mark.parametrize(
+    ("exclude", "parts"), [("known", ("train", "valid", "test")), ("train", ("train",)), ("nothing", ())]
+)
+def test_the_best_items_that_are_not_left_out(exclude: str, parts: tuple[str, ...]) -> None:
+    split = films()
+    model = made(split)
+    people = ["p07", "p00", "p23", "p07"]
+    found = model.recommend(people, 6, exclude=exclude)
+    for person, items in zip(people, found, strict=True):
+        expected = by_hand(model, split, int(split.user_ids.encode([person])[0]), parts, 6)
+        assert [one.item for one in items] == [100 + item for item, _ in expected]
+        assert [one.score for one in items] == pytest.approx([score for _, score in expected], abs=1e-5)
+        assert [one.title for one in items] == [f"Film {100 + item} ☕" for item, _ in expected]
+
+
+def test_the_list_is_shorter_when_there_is_no_more() -> None:
+    model = made(films())
+    counts = [len(model.recommend(["p01"], 1000, exclude=exclude)[0]) for exclude in ("nothing", "train", "known")]
+    assert counts[0] == 20
+    assert counts == sorted(counts, reverse=True)
+    assert counts[2] == 20 - len(model.known(1))
+
+
+def test_no_users_no_lists() -> None:
+    assert made(films()).recommend([], 5) == []
+
+
+def test_similar_items_by_the_angle_between_vectors() -> None:
+    model = made(films())
+    unit = model.item_vectors.double() / model.item_vectors.double().norm(dim=1, keepdim=True)
+    cosine = (unit @ unit[4]).tolist()
+    expected = sorted((-score, item) for item, score in enumerate(cosine) if item != 4)[:5]
+    found = model.similar_items(104, 5)
+    assert [one.item for one in found] == [100 + item for _, item in expected]
+    assert [one.score for one in found] == pytest.approx([-score for score, _ in expected], abs=1e-5)
+
+
+def test_the_length_of_a_vector_does_not_count_for_similarity() -> None:
+    model = made(films())
+    before = model.similar_items(104, 5)
+    model.item_vectors[7] *= 100
+    assert [one.item for one in model.similar_items(104, 5)] == [one.item for one in before]
+
+
+def test_ids_may_be_given_as_numbers_or_as_text() -> None:
+    split = Split.from_pairs([[0, 0], [1, 1]], n_users=3, n_items=4)
+    model = made(split)
+    assert model.recommend([2], 2) == model.recommend(["2"], 2)
+    assert all(isinstance(one.item, int) and one.title is None for one in model.recommend([2], 2)[0])
+
+
+def test_what_a_user_is_known_to_have() -> None:
+    split = Split.from_pairs([[1, 3], [0, 2], [1, 0]], valid=[[1, 1]], test=[[1, 2]], n_users=3)
+    model = made(split)
+    assert model.known(1).tolist() == [0, 1, 2, 3]
+    assert model.known(1, "train").tolist() == [0, 3]
+    assert model.known(1, "nothing").tolist() == []
+    assert model.known(2).tolist() == []
+    assert Recommendation(1, 0.5).title is None
+
+
+def test_the_split_comes_back() -> None:
+    split = films()
+    again = made(split).split()
+    assert again.fingerprint == split.fingerprint
+    assert again.titles is split.titles
+
+
+def test_refusals() -> None:
+    model = made(films())
+    with pytest.raises(SettingError, match="k=0 must be 1 or more"):
+        model.recommend(["p01"], 0)
+    with pytest.raises(SettingError, match="k=0 must be 1 or more"):
+        model.similar_items(104, 0)
+    with pytest.raises(SettingError, match="exclude='all' must be one of known, train, nothing"):
+        model.recommend(["p01"], exclude="all")
+    with pytest.raises(DataError, match="user 'nobody' is not in the data"):
+        model.recommend(["p01", "nobody"])
+    with pytest.raises(DataError, match=r"item 7 is not in the data \(ids run from 100 to 119\)"):
+        model.similar_items(7)
