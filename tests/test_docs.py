@@ -1,0 +1,266 @@
+"""The README and the docs tell the truth: their code runs, their command lines parse, their links lead somewhere.
+
+Code runs as it stands, one page in one folder of its own, except that training ends after one epoch.
+"""
+
+import contextlib
+import dataclasses
+import io
+import re
+import shlex
+import sys
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import yaml
+
+import sahcns
+import sahcns.training
+from sahcns.backbones import Backbone
+from sahcns.cli import COMMANDS, HELP
+from sahcns.cli.data import COMMANDS as DATA_COMMANDS
+from sahcns.cli.group import Entry, LazyGroup, run
+from sahcns.cli.importing import import_files
+from sahcns.cli.plan import Plan, assigned
+from sahcns.data import Split, save_split
+from sahcns.samplers import Sampler
+from sahcns.settings import Configured, class_named, named
+from sahcns.training import Protocol, Run, fit
+from tests.serving.films import films
+
+ROOT = Path(__file__).parents[1]
+PAGES = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")), *sorted(ROOT.glob("docs/*.md"))]
+WORDS = {entry.name for entry in (*COMMANDS, *DATA_COMMANDS)}
+# What these print does not depend on what was learnt, so it must be what the page shows.
+EXACT = ("your-own-sampler.md", "samplers.md", "backbones.md")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block: its language, its text, and the line on which the text begins."""
+
+    language: str
+    text: str
+    line: int
+
+
+def page_named(name: str) -> Path:
+    return next(page for page in PAGES if page.name == name)
+
+
+def blocks(page: Path) -> list[Block]:
+    text = page.read_text("utf-8")
+    fences = re.finditer(r"^( *)```(\w*)\n(.*?)^\1```$", text, re.MULTILINE | re.DOTALL)
+    return [Block(one[2], textwrap.dedent(one[3]), text[: one.start(3)].count("\n") + 1) for one in fences]
+
+
+def code(page: Path) -> list[Block]:
+    return [block for block in blocks(page) if block.language == "python"]
+
+
+def typed(block: Block) -> list[tuple[str, list[str]]]:
+    """The commands of a console block, each with the lines that the page shows below it."""
+    found: list[tuple[str, list[str]]] = []
+    for line in block.text.splitlines():
+        if line.startswith("$ "):
+            found.append((line.removeprefix("$ "), []))
+        elif found:
+            found[-1][1].append(line)
+    return found
+
+
+def command_lines(page: Path) -> list[str]:
+    """Every `sahcns …` of a page, in console blocks and in running text; with … in it, it is only a hint."""
+    shown = [line for block in blocks(page) if block.language == "console" for line, _ in typed(block)]
+    prose = re.sub(r"^( *)```.*?^\1```$", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    return [line for line in (*shown, *re.findall(r"`(sahcns [^`\n]+)`", prose)) if "…" not in line]
+
+
+LINES = [(page.name, line) for page in PAGES for line in command_lines(page)]
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Training of one epoch, in Python and on the command line, and an empty folder to work in."""
+
+    def brief(
+        split: Split,
+        backbone: Backbone | None = None,
+        sampler: Sampler | None = None,
+        *,
+        protocol: Protocol | None = None,
+        **rest: Any,
+    ) -> Run:
+        cut = dataclasses.replace(protocol or Protocol(), epochs=1, batch=4096)
+        return fit(split, backbone, sampler, protocol=cut, **rest)
+
+    monkeypatch.setattr(sahcns, "fit", brief)
+    monkeypatch.setattr(sahcns.training, "fit", brief)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def parsed(monkeypatch: pytest.MonkeyPatch) -> Callable[[list[str]], dict[str, Any]]:
+    """Parses a command line by the real command, which then does nothing; returns what it was told."""
+    load, told = Entry.load, dict[str, Any]()
+
+    def quiet(entry: Entry) -> Any:
+        command = load(entry)
+        if not isinstance(command, LazyGroup):
+            command.callback = lambda **options: told.update(options)
+        return command
+
+    def parse(words: list[str]) -> dict[str, Any]:
+        told.clear()
+        bare = [*words, "--help"] if set(words) <= WORDS else words  # `sahcns data prepare`: the command, not a line
+        assert run(COMMANDS, HELP, bare) == 0
+        return dict(told)
+
+    monkeypatch.setattr(Entry, "load", quiet)
+    return parse
+
+
+def module_of(page: Path) -> ModuleType:
+    module = ModuleType("docs_" + page.stem.replace("-", "_"))
+    sys.modules[module.__name__] = module  # and stays: the manual looks classes up by their module
+    return module
+
+
+def printed_by(block: Block, module: ModuleType, page: Path) -> str:
+    """Runs one block; an error in it names the line of the page."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(compile("\n" * (block.line - 1) + block.text, str(page), "exec"), vars(module))
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if code(page)], ids=lambda page: page.name)
+def test_code_runs(page: Path, short: Path) -> None:
+    module, on_page = module_of(page), blocks(page)
+    for block, following in zip(on_page, [*on_page[1:], None], strict=True):
+        if block.language != "python":
+            continue
+        found = printed_by(block, module, page)
+        shown = following.text if following is not None and following.language == "text" else ""
+        if page.name in EXACT and (found or shown):
+            assert found == shown
+        assert bool(found) == bool(shown)
+
+
+def test_the_first_example_is_a_sampler_of_one_s_own() -> None:
+    first = re.search(r"\]\(([\w-]+\.md)\)", page_named("index.md").read_text("utf-8"))
+    assert first is not None
+    assert first[1] == "your-own-sampler.md"
+    sampler = code(page_named("your-own-sampler.md"))[0]
+    assert sampler.text in (ROOT / "examples" / "my_sampler.py").read_text("utf-8")
+    assert "class SometimesHard(sahcns.Sampler):" in sampler.text
+
+
+def test_the_first_example_works_on_the_command_line(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(code(page_named("your-own-sampler.md"))[0].text, "utf-8")
+    data = save_split(films(), tmp_path / "films")
+    line = f"train {data} --import {tmp_path}/mine.py --sampler sometimes-hard --set share=0.7 --epochs 1 --batch 64"
+    assert run(COMMANDS, HELP, [*line.split(), "--out", str(tmp_path / "run")]) == 0
+    model = sahcns.Recommender.load(tmp_path / "run")
+    assert model.record["sampler"] == {"name": "sometimes-hard", "pool": 10, "share": 0.7}
+    assert len(model.recommend(["p03"], 3)[0]) == 3
+
+
+def test_the_first_steps_can_be_followed(short: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each command for real; what the data commands print is the same on every machine, so it must be as shown."""
+    page, compared = page_named("first-steps.md"), 0
+    printed_by(code(page)[0], module_of(page), page)
+    for block in blocks(page):
+        if block.language == "toml":
+            (short / "run.toml").write_text(block.text, "utf-8")
+        if block.language != "console":
+            continue
+        for line, shown in typed(block):
+            capsys.readouterr()
+            assert run(COMMANDS, HELP, shlex.split(line)[1:]) == 0, line
+            printed = [row.rstrip() for row in capsys.readouterr().out.splitlines()]
+            if line.startswith("sahcns data "):
+                assert shown[-1] == "…"  # the folder is another one
+                assert printed[: len(shown) - 1] == shown[:-1]
+                compared += 1
+    assert compared
+    assert {"shop", "seed1"} <= {path.name for path in (short / "runs").iterdir()}
+
+
+@pytest.mark.parametrize(("page", "line"), LINES)
+def test_command_lines_parse(page: str, line: str, parsed: Callable[[list[str]], dict[str, Any]]) -> None:
+    name, *words = shlex.split(line)
+    assert name == "sahcns"
+    told = parsed(words)
+    import_files(ROOT / path for path in told.get("imports") or ())
+    if words[0] in ("train", "bench") and told:
+        values = assigned(told["settings"] or [])
+        Plan(
+            backbone=told["backbone"],
+            sampler=told["sampler"],
+            backbone_settings=values["backbone"],
+            sampler_settings=values["sampler"],
+        ).build()
+    base: dict[str, type[Configured]] = {"samplers": Sampler, "backbones": Backbone}
+    if words[0] in base and told.get("name"):
+        class_named(base[words[0]], told["name"])
+
+
+def test_there_are_command_lines_to_parse() -> None:
+    assert len(LINES) > 20
+    assert {words[0] for _, line in LINES if (words := line.split()[1:])} >= {entry.name for entry in COMMANDS}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text("utf-8")):
+        if target.startswith("https://"):
+            continue
+        path, _, heading = target.partition("#")
+        there = (page.parent / path) if path else page
+        assert there.exists(), f"{page.name} points to {target}"
+        if heading:
+            titles = re.findall(r"^#+ (.+)$", there.read_text("utf-8"), re.MULTILINE)
+            assert heading in {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}, target
+
+
+@pytest.mark.parametrize(("base", "name"), [(Sampler, "samplers.md"), (Backbone, "backbones.md")])
+def test_everything_there_is_has_its_entry(base: type[Configured], name: str) -> None:
+    text = page_named(name).read_text("utf-8")
+    for kind in (kind for kind in named(base).values() if kind.__module__.startswith("sahcns.")):
+        assert f"`{kind.name}`" in text or f"[`{kind.name}`]" in text
+        assert f"`{kind.__name__}`" in text
+        for field in dataclasses.fields(kind):
+            assert re.search(rf"`(backbone\.)?{field.name}\b", text), (
+                f"{name} says nothing of {kind.name}'s {field.name}"
+            )
+
+
+def test_the_protocol_s_defaults_are_as_shown() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| `?([\w.@+]+)`? \|", page_named("protocol.md").read_text("utf-8"), re.MULTILINE)
+    fields = {field.name: str(field.default).lower() for field in dataclasses.fields(Protocol)}
+    assert fields.pop("select_on") == "valid"  # told in a section of its own
+    assert {name: float(value) if value[0].isdigit() else value for name, value in rows} == {
+        name: float(value) if value[0].isdigit() else value for name, value in fields.items()
+    }
+
+
+def test_the_citation_is_that_of_this_version() -> None:
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    assert {"cff-version", "message", "title", "authors"} <= cited.keys()  # what the format requires
+    assert cited["cff-version"] == "1.2.0"
+    assert cited["version"] == sahcns.__version__
+    paper = cited["preferred-citation"]
+    assert {"type", "title", "authors"} <= paper.keys()
+    assert [f"{one['given-names']} {one['family-names']}" for one in paper["authors"]] == [
+        *("Jiayi Wu", "Zhengyu Wu", "Xunkai Li", "Hongchao Qin", "Rong-Hua Li", "Guoren Wang")
+    ]
+    assert f"## {sahcns.__version__}" in (ROOT / "CHANGELOG.md").read_text("utf-8")
