@@ -46,9 +46,15 @@ class Backbone(Configured):
         return self.layers(parameters, graph)
 
     def extra_loss(
-        self, parameters: Parameters, graph: Graph, users: Tensor, positives: Tensor, rng: Rng
+        self,
+        parameters: Parameters,
+        graph: Graph,
+        users: Tensor,
+        positives: Tensor,
+        rng: Rng,
+        layers: tuple[Tensor, ...] | None = None,
     ) -> Tensor | None:
-        """A loss of the backbone's own (SimGCL's InfoNCE), or None."""
+        """A loss of the backbone's own (SimGCL's InfoNCE), or None; `layers` are the `training_layers` where known."""
         return None
 
     def vectors(self, parameters: Parameters, graph: Graph) -> tuple[Tensor, Tensor]:

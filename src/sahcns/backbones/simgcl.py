@@ -44,10 +44,24 @@ class SimGCL(Backbone):
         return layers if self.include_layer0 else layers[1:]
 
     def extra_loss(
-        self, parameters: Parameters, graph: Graph, users: Tensor, positives: Tensor, rng: Rng
+        self,
+        parameters: Parameters,
+        graph: Graph,
+        users: Tensor,
+        positives: Tensor,
+        rng: Rng,
+        layers: tuple[Tensor, ...] | None = None,
     ) -> Tensor | None:
         if self.cl_weight == 0:
             return None
+        fused = getattr(graph.verbs, "contrast", None)  # the same loss in a few kernels, where there are such
+        if fused is not None:
+            layers = layers or self.layers(parameters, graph)
+            scales = self.noise, self.temperature, self.cl_weight
+            loss: Tensor = fused(
+                graph.adjacency, layers, self.has_ego_layer, graph.n_users, users, positives, *scales, rng
+            )
+            return loss
         first, second = (self._noisy(parameters["ego"], graph, rng) for _ in range(2))
         loss = info_nce(first, second, users, self.temperature)
         loss = loss + info_nce(first, second, positives + graph.n_users, self.temperature)

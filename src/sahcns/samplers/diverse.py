@@ -37,16 +37,18 @@ def kdpp(vectors: Tensor, valid: Tensor, weight: Tensor, want: Tensor, rng: Rng)
     """An exact sample of the k-DPP P(D) ∝ det(L_D), L = diag(w) S diag(w), |D| = k  (Kulesza & Taskar, ICML 2011).
 
     L has rank at most d, so k is at most min(d, items); a user who wants more gets the rest uniformly from what is left.
-    Works on the d × d dual kernel: eigenvalues by `eigh`, k of them chosen through the elementary symmetric
-    polynomials, then items one by one from the projection they span.
+    Eigenvalues and -vectors of L = b bᵀ by `eigh`, or of bᵀ b where that is smaller: u = b v / √λ. Then k of them are
+    chosen through the elementary symmetric polynomials, then items one by one from the projection they span.
     """
     b = (vectors * weight[..., None] * valid[..., None]).double()  # [G, c, d]
-    values, basis = torch.linalg.eigh(b.transpose(1, 2) @ b)  # [G, d], [G, d, d]
+    dual = b.shape[2] < b.shape[1]
+    values, basis = torch.linalg.eigh(b.mT @ b if dual else b @ b.mT)  # [G, n], [G, n, n], n = min(c, d)
     solid = values > 1e-9 * values[:, -1:].clamp(min=1e-30)
     k = torch.minimum(want, solid.sum(1))  # [G]
-    chosen = _eigenvectors(torch.where(solid, values, 0.0), k, rng)  # [G, d] bool
-    scale = torch.where(chosen, values.clamp(min=1e-30).rsqrt(), 0.0)
-    v = (b @ basis) * scale[:, None]  # [G, c, d]: orthonormal columns where chosen, 0 elsewhere
+    chosen = _eigenvectors(torch.where(solid, values, 0.0), k, rng)  # [G, n] bool
+    if dual:
+        basis = b @ basis * values.clamp(min=1e-30).rsqrt()[:, None]
+    v = basis * chosen[:, None]  # [G, c, n]: orthonormal columns where chosen, 0 elsewhere
     u = rng.uniform(len(v), max(1, int(k.max()) if len(k) else 0), dtype=torch.float64)
     step = iter(range(u.shape[1]))
 
@@ -118,9 +120,6 @@ def _eigenvectors(values: Tensor, k: Tensor, rng: Rng) -> Tensor:
 def _filled(picked: Tensor, k: Tensor, valid: Tensor, want: Tensor, rng: Rng) -> Tensor:
     """Up to `want` items: after the sample, uniformly from what is left."""
     rank = rng.uniform(*valid.shape)
-    width = torch.arange(picked.shape[1], device=picked.device, dtype=rank.dtype)
-    for s in range(picked.shape[1]):
-        at, real = picked[:, s].clamp(min=0), picked[:, s] >= 0
-        rows = torch.arange(len(rank), device=rank.device)
-        rank[rows, at] = torch.where(real, 2.0 + picked.shape[1] - width[s], rank[rows, at])
-    return _best(rank, valid, want)
+    place = torch.arange(picked.shape[1], device=picked.device, dtype=rank.dtype)
+    first = torch.where(picked >= 0, 2.0 + picked.shape[1] - place, 0.0)  # above every other rank, falling
+    return _best(rank.scatter_reduce(1, picked.clamp(min=0), first, "amax"), valid, want)

@@ -12,6 +12,7 @@ Ours where the paper is silent: the first epoch is DNS; a user with fewer distin
 at most `cap` cached items a user enter the kernel. r = 0 or λ = 1 is DNS.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -23,12 +24,21 @@ from sahcns.errors import SettingError
 from sahcns.graph import Graph
 from sahcns.rng import Rng
 from sahcns.samplers.base import Sampler
-from sahcns.samplers.diverse import SELECTORS
+from sahcns.samplers.diverse import SELECTORS, Selector
 from sahcns.samplers.matching import Matching
 from sahcns.samplers.mixture import Mixture
 from sahcns.settings import setting
 
 GROUP = 1 << 25  # numbers in one padded group of user caches: bounds memory
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """G users of like size, padded to the s training pairs of the largest."""
+
+    pairs: Tensor  # [G, s] positions among the training pairs, 0 where padded
+    inside: Tensor  # [G, s] bool
+    real: Tensor  # where `inside` is true, as flat positions
 
 
 @dataclass(eq=False)
@@ -38,6 +48,11 @@ class Caches:
     hard: Tensor  # [E] the hard negative used, -1 before the pair's first visit
     cache: Tensor  # [E, r] the next hardest, -1 before
     queue: Tensor  # [E] the diverse item to mix in, -1 for none
+    groups: tuple[Group, ...] = ()  # all users with pairs; made at the end of the first epoch
+
+    @property
+    def tables(self) -> tuple[Tensor, Tensor, Tensor]:
+        return self.hard, self.cache, self.queue
 
 
 @dataclass(frozen=True)
@@ -66,6 +81,10 @@ class DivNS(Sampler):
         if match.state is None:
             return match.pick(match.scores.argmax(1))
         state: Caches = match.state
+        fused = getattr(match.graph.verbs, "divns", None)  # the same in one kernel, where there is one
+        if fused is not None:
+            mean = match.aggregation.kind == "mean"
+            return Mixture(*fused(match.a, mean, match.candidates, match.pairs, *state.tables, self.lam))
         top = match.chosen(match.hardest(1 + self.ratio))  # [B, 1 + r], hardest first
         hard = top[:, 0]
         state.hard[match.pairs] = hard
@@ -77,31 +96,38 @@ class DivNS(Sampler):
 
     def end_epoch(self, state: Caches, item_vectors: Tensor, graph: Graph, rng: Rng) -> None:
         """Fill the queue of every pair from its user's cache."""
+        if not state.groups:
+            state.groups = tuple(self._groups(graph))
         unit = normalize(item_vectors, dim=1)
+        select = SELECTORS[self.selector]
+        fused = getattr(graph.verbs, self.selector, None)  # the same distribution in a few kernels
+        for group in state.groups:
+            self._fill(state, unit, group, select, fused, rng)
+
+    def _groups(self, graph: Graph) -> Iterator[Group]:
+        """Users of like size together, so that padding is small."""
         counts = torch.bincount(graph.pair_users, minlength=graph.n_users)  # pairs of each user
         starts = torch.cumsum(counts, 0) - counts
         order = torch.argsort(counts, stable=True)
         order = order[counts[order] > 0]
-        sizes = counts[order].tolist()
+        sizes = counts[order].cpu()
         begin = 0
-        while begin < len(order):  # users of like size together, so that padding is small
-            end = begin + 1
-            while end < len(order) and sizes[end] <= 2 * sizes[begin] and self._cost(sizes[end], end - begin) <= GROUP:
-                end += 1
-            self._fill(state, unit, order[begin:end], starts, counts, sizes[end - 1], rng)
+        while begin < len(order):
+            limit = max(4, 1 << (int(sizes[begin]) - 1).bit_length())
+            end = int(torch.searchsorted(sizes, limit, right=True))
+            longest = int(sizes[end - 1])
+            end = min(end, begin + max(1, GROUP // (64 * min(longest * self.ratio, self.cap))))
+            users, slot = order[begin:end], torch.arange(int(sizes[end - 1]), device=order.device)
+            inside = slot < counts[users, None]
+            pairs = torch.where(inside, starts[users, None] + slot, 0)
+            yield Group(pairs, inside, inside.flatten().nonzero()[:, 0])
             begin = end
 
-    def _cost(self, pairs: int, users: int) -> int:
-        return (users + 1) * min(pairs * self.ratio, self.cap) * 64
-
     def _fill(
-        self, state: Caches, unit: Tensor, users: Tensor, starts: Tensor, counts: Tensor, longest: int, rng: Rng
+        self, state: Caches, unit: Tensor, group: Group, select: Selector, fused: Selector | None, rng: Rng
     ) -> None:
-        """One group: G users with at most `longest` pairs."""
-        slot = torch.arange(longest, device=users.device)
-        inside = slot < counts[users, None]  # [G, longest]
-        pairs = torch.where(inside, starts[users, None] + slot, 0)
-        hard = torch.where(inside, state.hard[pairs], -1)  # [G, longest]
+        pairs, inside = group.pairs, group.inside  # [G, s]
+        hard = torch.where(inside, state.hard[pairs], -1)
         cached = torch.where(inside[..., None], state.cache[pairs], -1).flatten(1)[:, : self.cap]  # [G, c]
         cached = cached.sort(dim=1).values
         fresh = torch.ones_like(cached, dtype=torch.bool)
@@ -112,10 +138,14 @@ class DivNS(Sampler):
         centre = used.sum(1) / (hard >= 0).sum(1, keepdim=True).clamp(min=1)
         like = (vectors @ centre[..., None])[..., 0]  # mean cosine to the hard negatives
         weight = 1.0 / (1.0 + like.clamp(min=0.0)) if self.selector != "min_sim" else -like
-        want = torch.minimum(counts[users], valid.sum(1))
-        picked = SELECTORS[self.selector](vectors, valid, weight, want, rng)  # [G, k]
-        given = (picked >= 0).sum(1)
-        turn = slot % given.clamp(min=1)[:, None]  # round and round
+        want = torch.minimum(inside.sum(1), valid.sum(1))
+        picked = None if fused is None else fused(vectors, valid, weight, want, rng)
+        if picked is None:
+            picked = select(vectors, valid, weight, want, rng)  # [G, k]
+        given = (picked >= 0).sum(1, keepdim=True)
+        slot = torch.arange(inside.shape[1], device=inside.device)
+        turn = slot % given.clamp(min=1)  # [G, s]: round and round
         at = torch.gather(picked, 1, turn.clamp(max=max(picked.shape[1] - 1, 0))) if picked.shape[1] else turn - 1
         items = torch.gather(cached, 1, at.clamp(min=0))
-        state.queue[pairs[inside]] = torch.where((given > 0)[:, None] & (at >= 0), items, -1)[inside]
+        items = torch.where((given > 0) & (at >= 0), items, -1)
+        state.queue[pairs.flatten()[group.real]] = items.flatten()[group.real]

@@ -1,0 +1,127 @@
+"""k-DPP samples of many users at once on a GPU: the steps of `samplers/diverse.py`, which is the specification, with one
+program a user and the loops inside, where plain torch would launch a kernel for each step of each loop.
+
+With b [c, d] the weighted vectors, L = b bᵀ. Its eigenvectors come from L itself or, where that is smaller, from bᵀ b:
+u = b v / √λ. The seed decides the sample; it is not the plain path's sample, as eigenvalues come in another order.
+"""
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from sahcns.kernels.gpu.eigen import LARGEST, REGISTERS, eigen
+from sahcns.kernels.gpu.perturb import uniform_at
+from sahcns.rng import CALL, Rng
+
+SOLID = 1e-9  # an eigenvalue below this share of the largest counts as 0
+WIDEST = 1 << 15  # numbers of one user's eigenvectors that one program holds
+
+
+@triton.jit
+def _choose(
+    values, want, take, scale, sizes, step, key, start, n, SOLID, DUAL: tl.constexpr, N: tl.constexpr
+):  # fmt: skip
+    """Which eigenvectors: `take[i, r]` says whether the i-th is one of them if r + 1 are still wanted among 0 … i.
+
+    table[r] is log e_{r+1}(λ_0 … λ_i); in logarithms nothing under- or overflows, and -1e300 stands for that of 0.
+    """
+    g = tl.program_id(0).to(tl.int64)
+    r = tl.arange(0, N)
+    lam = tl.load(values + g * n + r, mask=r < n, other=0.0)
+    floor = SOLID * tl.maximum(tl.max(lam, axis=0), 1e-30)
+    k = tl.minimum(tl.load(want + g).to(tl.int32), tl.sum((lam > floor).to(tl.int32), axis=0))
+    tl.store(sizes + g, k)
+    table = tl.full([N], -1e300, dtype=tl.float64)
+    for i in range(n):
+        value = tl.load(values + g * n + i)
+        before = tl.gather(table, tl.maximum(r - 1, 0), 0)
+        before = tl.where(r == 0, 0.0, before)  # e_0 = 1
+        log_value = tl.log(tl.maximum(value, 1e-30).to(tl.float64))
+        through = tl.where(value > floor, log_value + before, -1e300)
+        high, low = tl.maximum(table, through), tl.minimum(table, through)
+        after = high + tl.log(1.0 + tl.exp(low - high))
+        odds = tl.where(value > floor, tl.exp(through - after), 0.0)
+        tl.store(take + (g * n + i) * N + r, (uniform_at(step, key, start, g * n + i) < odds).to(tl.int8))
+        table = after
+    tl.debug_barrier()
+    rest = k
+    for back in range(n):
+        i = n - 1 - back
+        mine = tl.where(rest > 0, tl.load(take + (g * n + i) * N + tl.maximum(rest - 1, 0)), 0)
+        length = tl.load(values + g * n + i)
+        if not DUAL:
+            length = tl.sqrt(length)  # b v, with v of length √λ, is √λ times as long again
+        tl.store(scale + g * n + i, tl.where(mine > 0, 1.0 / tl.where(mine > 0, length, 1.0), 0.0))
+        rest -= mine.to(tl.int32)
+
+
+@triton.jit
+def _pick(
+    vectors, scale, valid, want, sizes, picked, step, key, start, next_start, c, n, C: tl.constexpr, N: tl.constexpr
+):
+    """Items one by one from the span of the chosen eigenvectors, then, beyond its dimension, any of the rest."""
+    g = tl.program_id(0).to(tl.int64)
+    j, e = tl.arange(0, C), tl.arange(0, N)
+    inside = (j < c)[:, None] & (e < n)[None, :]
+    v = tl.load(vectors + g * c * n + j[:, None] * n + e[None, :], mask=inside, other=0.0)
+    v = v * tl.load(scale + g * n + e, mask=e < n, other=0.0)[None, :]  # orthonormal columns where chosen, else 0
+    free = (tl.load(valid + g * c + j, mask=j < c, other=0) != 0).to(tl.float32)
+    left = tl.sum(v * v, axis=1) * free  # squared length beyond the span of those picked
+    k = tl.load(sizes + g)
+    for s in range(k):
+        reached = tl.cumsum(left, axis=0)
+        threshold = uniform_at(step, key, start, g * n + s) * tl.max(reached, axis=0)
+        place = tl.min(tl.where((reached > threshold) & (left > 0.0), j, C), axis=0)
+        place = tl.where(place < C, place, tl.argmax(left, axis=0))
+        row = tl.sum(tl.where(j[:, None] == place, v, 0.0), axis=0)
+        row = row * (1.0 / tl.sqrt(tl.maximum(tl.sum(row * row, axis=0), 1e-30)))
+        along = tl.sum(v * row[None, :], axis=1)
+        v -= along[:, None] * row[None, :]
+        free = tl.where(j == place, 0.0, free)
+        left = tl.maximum(left - along * along, 0.0) * free
+        tl.store(picked + g * c + s, place.to(tl.int64))
+    rank = tl.where(free > 0.0, uniform_at(step, key, start + next_start, g * c + j), -1.0)
+    for s in range(k, tl.load(want + g).to(tl.int32)):
+        place = tl.argmax(rank, axis=0)
+        rank = tl.where(j == place, -1.0, rank)
+        tl.store(picked + g * c + s, place.to(tl.int64))
+
+
+def fits(items: int, dim: int) -> bool:
+    """Whether the kernels hold a user padded to `items` cached items of `dim` numbers."""
+    return min(items, dim) <= LARGEST and _block(items) * _block(min(items, dim)) <= WIDEST
+
+
+def kdpp(vectors: Tensor, valid: Tensor, weight: Tensor, want: Tensor, rng: Rng) -> Tensor:
+    """[G, c, d], [G, c], [G, c], [G] → positions [G, c], -1 after the first `want` (which is at most a user's items)."""
+    b = vectors.float() * (weight * valid).float()[..., None]  # [G, c, d]
+    exact = b.double()
+    dual = b.shape[2] < b.shape[1]
+    values, columns = eigen(exact.mT @ exact if dual else exact @ exact.mT)  # [G, n], [G, n, n]
+    return sample(values, b @ columns if dual else columns, valid, want, rng, dual)
+
+
+def sample(values: Tensor, vectors: Tensor, valid: Tensor, want: Tensor, rng: Rng, dual: bool) -> Tensor:
+    """From eigenvalues [G, n] and their vectors in item space [G, c, n], of length √λ, or λ if `dual`."""
+    count, c, n = vectors.shape
+    picked = torch.full((count, c), -1, dtype=torch.int64, device=values.device)
+    take = torch.empty(count, n, _block(n), dtype=torch.int8, device=values.device)
+    scale, sizes = torch.empty_like(values), torch.empty(count, dtype=torch.int32, device=values.device)
+    start = rng.call * CALL
+    rng.call += 3
+    if count:
+        rows, block = _block(c), _block(n)
+        want = torch.minimum(want, valid.sum(1))
+        _choose[(count,)](
+            values, want, take, scale, sizes, rng.step, rng.key, start, n, SOLID, DUAL=dual, N=block, num_warps=1
+        )
+        _pick[(count,)](
+            vectors, scale, valid.contiguous(), want, sizes, picked, rng.step, rng.key, start + CALL, CALL, c, n,
+            C=rows, N=block, num_warps=min(16, max(1, rows * block // 512)), maxnreg=REGISTERS,
+        )  # fmt: skip
+    return picked
+
+
+def _block(size: int) -> int:
+    return max(16, int(triton.next_power_of_2(size)))
