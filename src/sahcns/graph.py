@@ -21,8 +21,8 @@ class Adjacency:
     Training pairs only, binary, no self-loops; a node without pairs has an empty row.
     """
 
-    offsets: Tensor  # [n+1] int64
-    columns: Tensor  # [nnz] int64
+    offsets: Tensor  # [n+1] int32, or int64 beyond 2^31 edges
+    columns: Tensor  # [nnz] like offsets
     values: Tensor  # [nnz]
     degrees: Tensor  # [n] int64
 
@@ -121,9 +121,9 @@ class Graph:
         def on(array: npt.NDArray[Any]) -> Tensor:
             return torch.from_numpy(np.ascontiguousarray(array)).to(device)
 
-        adjacency = Adjacency(
-            on(np.concatenate([[0], np.cumsum(degrees)])), on(columns), on(values).to(dtype), on(degrees)
-        )
+        index = np.int32 if len(columns) < 1 << 31 else np.int64
+        offsets = np.concatenate([[0], np.cumsum(degrees)])
+        adjacency = Adjacency(on(offsets.astype(index)), on(columns.astype(index)), on(values).to(dtype), on(degrees))
         seen_offsets, seen_items = on(np.concatenate([[0], np.cumsum(degrees[:n_users])])), on(i)
         return cls(
             n_users,

@@ -59,8 +59,11 @@ class Mix(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        layers = range(grads[0].shape[1])
+        if grads[0].device.type == "cpu":
+            return None, None, *(_gathered_back(ctx.reads, grads, t, ctx.shape[0]) for t in layers)
         totals = []
-        for t in range(grads[0].shape[1]):
+        for t in layers:
             total = torch.zeros(ctx.shape, dtype=grads[0].dtype, device=grads[0].device)
             for (rows, weights), grad in zip(ctx.reads, grads, strict=True):
                 where = rows[..., min(t, rows.shape[-1] - 1)]  # [R, M]
@@ -74,6 +77,32 @@ class Mix(torch.autograd.Function):
                     total.index_add_(0, where.reshape(-1), part)
             totals.append(total)
         return None, None, *totals
+
+
+def _gathered_back(reads: tuple[Read, ...], grads: tuple[Tensor, ...], t: int, n: int) -> Tensor:
+    """Layer t's gradient [n, d] as a sparse product: row i sums the read gradients that used it, times their weights."""
+    source = torch.cat([grad[:, t] for grad in grads])  # [ΣR, d]
+    used, reader, share, first = [], [], [], 0
+    for (rows, weights), grad in zip(reads, grads, strict=True):
+        where = rows[..., min(t, rows.shape[-1] - 1)]  # [R, M]
+        used.append(where.reshape(-1))
+        reader.append(torch.arange(first, first + len(grad)).repeat_interleave(where.shape[1]))
+        share.append(
+            source.new_ones(where.numel()) if weights is None else weights[..., t].reshape(-1).to(source.dtype)
+        )
+        first += len(grad)
+    rows = torch.cat(used)
+    order = torch.argsort(rows, stable=True)
+    offsets = torch.zeros(n + 1, dtype=torch.int64)
+    torch.cumsum(torch.bincount(rows, minlength=n), 0, out=offsets[1:])
+    return embedding_bag(
+        torch.cat(reader)[order],
+        source,
+        offsets,
+        mode="sum",
+        per_sample_weights=torch.cat(share)[order],
+        include_last_offset=True,
+    )
 
 
 class CpuVerbs(ReferenceVerbs):

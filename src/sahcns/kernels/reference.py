@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from sahcns.graph import Adjacency, Unseen
 
 
+def take(table: Tensor, rows: Tensor) -> Tensor:
+    """table[rows], […] → […, d]; index_select copies whole rows, twice as fast on a CPU as indexing."""
+    return table.index_select(0, rows.reshape(-1)).view(*rows.shape, -1)
+
+
 class ReferenceVerbs:
     """Plain torch operations on any device and in any float type."""
 
@@ -27,7 +32,7 @@ class ReferenceVerbs:
         )
         layers = [x]
         for _ in range(count):
-            messages = layers[-1][adjacency.columns] * adjacency.values[:, None]
+            messages = layers[-1].index_select(0, adjacency.columns) * adjacency.values[:, None]
             layers.append(torch.zeros_like(x).index_add(0, rows, messages))
         return tuple(layers)
 
@@ -56,10 +61,10 @@ class ReferenceVerbs:
         candidates: Tensor,
     ) -> tuple[Tensor, Tensor]:
         """p[b, t] and a[b, n, t] = <anchor[b, t], layers[t][row]> for the positive and each candidate."""
-        anchor = agg.anchor(torch.stack([layer[users] for layer in layers], dim=1))  # [B, T, d]
+        anchor = agg.anchor(torch.stack([layer.index_select(0, users) for layer in layers], dim=1))  # [B, T, d]
         rows = torch.cat([positives[:, None], candidates], dim=1) + n_users
         scores = torch.stack(
-            [torch.einsum("bd,bnd->bn", anchor[:, t], layer[rows]) for t, layer in enumerate(layers)], dim=-1
+            [torch.einsum("bd,bnd->bn", anchor[:, t], take(layer, rows)) for t, layer in enumerate(layers)], dim=-1
         )
         return scores[:, 0], scores[:, 1:]
 
@@ -69,7 +74,7 @@ class ReferenceVerbs:
         for rows, weights in reads:
             parts = []
             for t, layer in enumerate(layers):
-                gathered = layer[rows[..., min(t, rows.shape[-1] - 1)]]  # [R, M, d]
+                gathered = take(layer, rows[..., min(t, rows.shape[-1] - 1)])  # [R, M, d]
                 if weights is not None:
                     gathered = gathered * weights[..., t, None]
                 parts.append(gathered.sum(1))

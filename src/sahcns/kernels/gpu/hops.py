@@ -22,13 +22,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Shape:
-    """Sizes of the tiles, found by measurement on an H200 (benchmarks/tune_hops.py)."""
+    """Sizes of the tiles; the values are those that won on an H200 (benchmarks/tune_hops.py)."""
 
-    long: int = 64  # a row with more edges than this has a program of its own
-    long_tile: int = 64
-    rows: int = 8  # short rows of one program
-    short_tile: int = 8
-    warps: int = 2
+    long: int  # a row with more edges than this has a program of its own
+    long_tile: int
+    rows: int  # short rows of one program
+    short_tile: int
+    warps: int
+
+    @classmethod
+    def of(cls, edges_a_row: float, half: bool) -> "Shape":
+        """For sparse graphs (Toys: 16 edges a row) and dense ones (ML-1m: 138)."""
+        if edges_a_row > 64:
+            return cls(128, 128, 8, 16, 2)
+        return cls(64, 128 if half else 64, 8, 8, 2)
 
 
 @triton.jit
@@ -95,8 +102,7 @@ class Plan:
     shape: Shape
 
     @classmethod
-    def of(cls, adjacency: "Adjacency", shape: Shape | None = None) -> "Plan":
-        shape = shape or Shape()
+    def of(cls, adjacency: "Adjacency", shape: Shape) -> "Plan":
         index = torch.int32 if len(adjacency.columns) < 1 << 31 else torch.int64
         return cls(
             torch.argsort(adjacency.degrees, descending=True, stable=True).to(torch.int32),
