@@ -29,8 +29,8 @@ BACKBONES: dict[str, Backbone] = {
 }
 
 
-def small_graph(dtype: torch.dtype) -> Graph:
-    return graph_of(SEEN, USERS, ITEMS, dtype)
+def small_graph(dtype: torch.dtype, path: str = "auto") -> Graph:
+    return graph_of(SEEN, USERS, ITEMS, dtype, path)
 
 
 def step_of(

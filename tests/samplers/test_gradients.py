@@ -10,7 +10,7 @@ from sahcns.backbones import MF
 from sahcns.samplers import DENS, DNSMN, RNS, SAHC, MixGCF, Sampler
 from sahcns.training.step import TrainingStep
 from tests.samplers.oracle import Negative, Pair, Vector, aggregate, dot, mean, negatives_of, pairs_of, sigmoid
-from tests.samplers.stepping import BACKBONES, Held, gradients, loss_of, step_of
+from tests.samplers.stepping import BACKBONES, Held, gradients, loss_of, small_graph, step_of
 from tests.samplers.test_dens import gate_loss
 from tests.samplers.world import graph_of
 
@@ -41,8 +41,20 @@ def difference(step: TrainingStep, name: str, at: int) -> float:
 
 @every_step
 def test_equal_finite_differences_with_the_choice_held(backbone: str, sampler: str) -> None:
-    step = step_of(BACKBONES[backbone], SAMPLERS[sampler])
-    held = step_of(BACKBONES[backbone], Held.of(SAMPLERS[sampler]))
+    equal_finite_differences(backbone, sampler, "auto")
+
+
+@pytest.mark.parametrize("sampler", ["mixgcf", "sahc"])
+@pytest.mark.parametrize("backbone", ["lightgcn", "ngcf", "simgcl"])
+def test_and_on_the_reference_path(backbone: str, sampler: str) -> None:
+    """Here autograd would follow a λ or β that carries gradient; the fast paths do not ask for it."""
+    equal_finite_differences(backbone, sampler, "reference")
+
+
+def equal_finite_differences(backbone: str, sampler: str, path: str) -> None:
+    graph = small_graph(torch.float64, path)
+    step = step_of(BACKBONES[backbone], SAMPLERS[sampler], graph=graph)
+    held = step_of(BACKBONES[backbone], Held.of(SAMPLERS[sampler]), graph=graph)
     assert loss_of(step).item() == loss_of(held).item()
     rng = np.random.default_rng(0)
     for name, gradient in gradients(step).items():

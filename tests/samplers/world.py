@@ -81,14 +81,16 @@ class World:
         )
 
 
-def graph_of(seen: dict[int, set[int]], users: int, items: int, dtype: torch.dtype = torch.float64) -> Graph:
+def graph_of(
+    seen: dict[int, set[int]], users: int, items: int, dtype: torch.dtype = torch.float64, path: str = "auto"
+) -> Graph:
     """Nothing changes a graph, so each is made once."""
-    return _graph_of(tuple((u, i) for u, his in seen.items() for i in sorted(his)), users, items, dtype)
+    return _graph_of(tuple((u, i) for u, his in seen.items() for i in sorted(his)), users, items, dtype, path)
 
 
 @cache
-def _graph_of(pairs: tuple[tuple[int, int], ...], users: int, items: int, dtype: torch.dtype) -> Graph:
-    return Graph.of(Split.from_pairs(pairs, n_users=users, n_items=items), dtype=dtype)
+def _graph_of(pairs: tuple[tuple[int, int], ...], users: int, items: int, dtype: torch.dtype, path: str) -> Graph:
+    return Graph.of(Split.from_pairs(pairs, n_users=users, n_items=items), dtype=dtype, path=path)
 
 
 def scored(a: list[list[float]], p: list[float], kind: Kind = "mean", copies: int = 1) -> Matching:
