@@ -27,7 +27,7 @@ check: $(READY)
 	@$(BIN)/mypy
 
 test: check
-	@$(BIN)/python -m pytest
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto
 
 format: $(READY)
 	@$(BIN)/ruff check --fix .

@@ -96,7 +96,8 @@ def fit(
     record.best_epoch = stopping.best_epoch
     record.machine["steps"] = epochs.mode
     vectors: dict[str, tuple[Tensor, Tensor]] = {}
-    for reading, weights in (("last", parameters), ("best", stopping.weights)):
+    readings = [("last", parameters), ("best", stopping.weights)]
+    for reading, weights in readings if record.stopped != "interrupted" else readings[1:]:  # a cut epoch is no reading
         vectors[reading] = backbone.vectors(weights, graph)
         record.valid[reading] = evaluate(*vectors[reading], valid, KS, REPORTED)
         if test is not None:
