@@ -10,7 +10,7 @@ import re
 import shlex
 import sys
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -128,10 +128,16 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> Callable[[list[str]], dict[str, A
     return parse
 
 
-def module_of(page: Path) -> ModuleType:
-    module = ModuleType("docs_" + page.stem.replace("-", "_"))
-    sys.modules[module.__name__] = module  # and stays: the manual looks classes up by their module
-    return module
+@pytest.fixture
+def module() -> Iterator[ModuleType]:
+    """Where the code of a page runs. Its classes lose their names afterwards, so that no other test finds them."""
+    made = ModuleType("docs_page")
+    sys.modules[made.__name__] = made
+    yield made
+    del sys.modules[made.__name__]
+    for kind in vars(made).values():
+        if isinstance(kind, type) and issubclass(kind, Configured) and kind.__module__ == made.__name__:
+            kind.name = ""
 
 
 def printed_by(block: Block, module: ModuleType, page: Path) -> str:
@@ -143,8 +149,8 @@ def printed_by(block: Block, module: ModuleType, page: Path) -> str:
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if code(page)], ids=lambda page: page.name)
-def test_code_runs(page: Path, short: Path) -> None:
-    module, on_page = module_of(page), blocks(page)
+def test_code_runs(page: Path, short: Path, module: ModuleType) -> None:
+    on_page = blocks(page)
     for block, following in zip(on_page, [*on_page[1:], None], strict=True):
         if block.language != "python":
             continue
@@ -174,10 +180,10 @@ def test_the_first_example_works_on_the_command_line(tmp_path: Path) -> None:
     assert len(model.recommend(["p03"], 3)[0]) == 3
 
 
-def test_the_first_steps_can_be_followed(short: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_first_steps_can_be_followed(short: Path, module: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
     """Each command for real; what the data commands print is the same on every machine, so it must be as shown."""
     page, compared = page_named("first-steps.md"), 0
-    printed_by(code(page)[0], module_of(page), page)
+    printed_by(code(page)[0], module, page)
     for block in blocks(page):
         if block.language == "toml":
             (short / "run.toml").write_text(block.text, "utf-8")
