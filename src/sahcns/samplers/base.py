@@ -24,6 +24,7 @@ from sahcns.settings import Configured, setting
 
 if TYPE_CHECKING:
     from sahcns.graph import Graph
+    from sahcns.kernels import Verbs
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,18 @@ class Sampler(Configured):
     ) -> Tensor | None:
         """A loss on the batch's layers, with gradient: users, positives [B, T, d], negatives [B, K, T, d]."""
         return None
+
+    def extra_loss_through(
+        self,
+        verbs: "Verbs",
+        parameters: dict[str, Tensor],
+        users: Tensor,
+        positives: Tensor,
+        negatives: Tensor,
+        agg: Aggregation,
+    ) -> Tensor | None:
+        """The same loss by a kernel that `verbs` may have for it; what the trainer calls."""
+        return self.extra_loss(parameters, users, positives, negatives, agg)
 
     def begin(self, graph: "Graph") -> Any:
         """State to keep from epoch to epoch, made once before training; found again as `match.state`."""

@@ -22,6 +22,7 @@ from torch import Tensor
 from torch.nn.functional import linear, softplus
 
 from sahcns.aggregation import Aggregation
+from sahcns.kernels import Verbs
 from sahcns.rng import Rng
 from sahcns.samplers.base import Sampler
 from sahcns.samplers.matching import Matching
@@ -55,6 +56,12 @@ class DENS(Sampler):
         return gates
 
     def choose(self, match: Matching, rng: Rng) -> Mixture:
+        fused = getattr(match.graph.verbs, "dens_choice", None)  # the same equations in one kernel, where there is one
+        if fused is not None:
+            batch = match.users, match.positives, match.candidates
+            ids = fused(match.layers, match.graph.n_users, *batch, match.parameters, self.alpha_at(match.epoch))
+            if ids is not None:
+                return Mixture.per_layer(ids)
         e_u, e_n = match.user_layers, match.candidate_layers  # [B, T, d], [B, N, T, d]
         r_p = relevant_positive(match.parameters, e_u, match.positive_layers)
         r_n = relevant_negative(match.parameters, r_p[:, None], e_n)
@@ -86,6 +93,21 @@ class DENS(Sampler):
             1
         )
         return self.gamma / 4 * terms.mean()
+
+    def extra_loss_through(
+        self,
+        verbs: Verbs,
+        parameters: dict[str, Tensor],
+        users: Tensor,
+        positives: Tensor,
+        negatives: Tensor,
+        agg: Aggregation,
+    ) -> Tensor | None:
+        fused = getattr(verbs, "gate_loss", None)
+        loss: Tensor | None = None
+        if fused is not None and self.gamma > 0 and negatives.shape[1] == 1:
+            loss = fused(parameters, users, positives, negatives[:, 0], agg, self.gamma)
+        return self.extra_loss(parameters, users, positives, negatives, agg) if loss is None else loss
 
 
 def relevant_positive(gates: dict[str, Tensor], e_u: Tensor, e_i: Tensor) -> Tensor:

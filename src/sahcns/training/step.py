@@ -65,12 +65,10 @@ class TrainingStep:
         self.state: Any = sampler.begin(graph)
         self.epoch = torch.zeros((), device=graph.device)
         self.checked = True
-        # What the one-kernel loss knows: no loss of the sampler's own, L2 on layer 0 of what was mixed.
-        self.fusible = (
-            type(sampler).extra_loss is Sampler.extra_loss
-            and protocol.l2_on == "mixed"
-            and (backbone.has_ego_layer or protocol.l2 == 0)
-        )
+        # What the one-kernel loss knows: L2 on what was mixed.
+        self.fusible = protocol.l2_on == "mixed"
+        self.apart = protocol.l2 > 0 and not backbone.has_ego_layer  # L2 on the table, which is none of the layers
+        self.plain_sampler = type(sampler).extra_loss is Sampler.extra_loss  # no loss of its own
         self.optimiser = graph.verbs.adam(parameters.values(), protocol.learning_rate, streams.pools.step)
 
     def __call__(self, pairs: Tensor, users: Tensor, positives: Tensor) -> Tensor:
@@ -117,22 +115,33 @@ class TrainingStep:
         total = self._fused_objective(layers, users, positives, mixture)
         if total is None:
             total = self._plain_objective(layers, users, positives, mixture)
-        extra = self.backbone.extra_loss(self.parameters, self.graph, users, positives, self.streams.noise)
+        extra = self.backbone.extra_loss(self.parameters, self.graph, users, positives, self.streams.noise, layers)
         return total if extra is None else total + extra
 
     def _fused_objective(
         self, layers: tuple[Tensor, ...], users: Tensor, positives: Tensor, mixture: Mixture
     ) -> Tensor | None:
         """The same number from one kernel, where there is one and it knows this combination."""
-        fused = getattr(self.graph.verbs, "pair_loss", None)
-        if fused is None or not self.fusible or mixture.items.shape[1] != 1:
+        verbs, agg = self.graph.verbs, self.aggregation
+        fused = getattr(verbs, "pair_loss" if self.plain_sampler else "pair_loss_and_rows", None)
+        ridge = getattr(verbs, "ridge", None)
+        if fused is None or ridge is None or not self.fusible or mixture.items.shape[1] != 1:
             return None
         weights = None if mixture.weights is None else mixture.weights[:, 0].contiguous()
         items = mixture.items[:, 0].contiguous()
-        total: Tensor | None = fused(
-            layers, self.aggregation, self.graph.n_users, users, positives, items, weights, self.protocol.l2
-        )
-        return total
+        strength = 0.0 if self.apart else self.protocol.l2
+        found = fused(layers, agg, self.graph.n_users, users, positives, items, weights, strength)
+        if found is None:
+            return None
+        total: Tensor = found if self.plain_sampler else found[0]
+        if self.apart:
+            ego = self.parameters["ego"]
+            total = total + ridge(ego, self.graph.n_users, users, positives, items, weights, self.protocol.l2)
+        if self.plain_sampler:
+            return total
+        _, u, i, negatives = found
+        extra = self.sampler.extra_loss_through(verbs, self.own, u, i, negatives[:, None], agg)
+        return total if extra is None else total + extra
 
     def _plain_objective(
         self, layers: tuple[Tensor, ...], users: Tensor, positives: Tensor, mixture: Mixture
@@ -155,7 +164,7 @@ class TrainingStep:
         total = bpr(y_pos, y_neg)
         if self.protocol.l2 > 0:
             total = total + l2(self.protocol.l2, *self._ego(u, i, negatives, users, positives, rows, weights))
-        extra = self.sampler.extra_loss(self.own, u, i, negatives, agg)
+        extra = self.sampler.extra_loss_through(graph.verbs, self.own, u, i, negatives, agg)
         return total if extra is None else total + extra
 
     def _ego(

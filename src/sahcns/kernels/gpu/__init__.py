@@ -11,11 +11,18 @@ from sahcns.aggregation import Aggregation
 from sahcns.kernels.cpu import Mix
 from sahcns.kernels.gpu.adam import Adam
 from sahcns.kernels.gpu.calibrate import sahc, structure_aware
+from sahcns.kernels.gpu.dens import PARTS, GateLoss, dens_choice
+from sahcns.kernels.gpu.divns import divns
 from sahcns.kernels.gpu.draw import draw
-from sahcns.kernels.gpu.hops import Hops, Plan
+from sahcns.kernels.gpu.hops import Hops, Plan, Shape
+from sahcns.kernels.gpu.kdpp import fits as kdpp_fits
+from sahcns.kernels.gpu.kdpp import kdpp
 from sahcns.kernels.gpu.match import match
+from sahcns.kernels.gpu.ngcf_layer import NgcfLayers, fits
 from sahcns.kernels.gpu.pair_loss import PairLoss
 from sahcns.kernels.gpu.perturb import Perturb
+from sahcns.kernels.gpu.ridge import Ridge
+from sahcns.kernels.gpu.simgcl import Contrast
 from sahcns.kernels.gpu.standing import standing
 from sahcns.kernels.gpu.tables import table
 from sahcns.kernels.reference import ReferenceVerbs
@@ -39,11 +46,15 @@ class GpuVerbs(ReferenceVerbs):
         self._rounds: WeakKeyDictionary[Unseen, int] = WeakKeyDictionary()
 
     def hops(self, adjacency: "Adjacency", x: Tensor, count: int) -> tuple[Tensor, ...]:
-        if adjacency not in self._plans:
-            self._plans[adjacency] = Plan.of(adjacency)
         half = self.half and x.requires_grad and torch.is_grad_enabled()  # rankings are always in full precision
-        layers: tuple[Tensor, ...] = Hops.apply(self._plans[adjacency], x, count, half)
+        layers: tuple[Tensor, ...] = Hops.apply(self._plan(adjacency), x, count, half)
         return layers
+
+    def _plan(self, adjacency: "Adjacency") -> Plan:
+        if adjacency not in self._plans:
+            shape = Shape.of(len(adjacency.columns) / adjacency.n, self.half)
+            self._plans[adjacency] = Plan.of(adjacency, shape)
+        return self._plans[adjacency]
 
     def draw(self, unseen: "Unseen", users: Tensor, count: int, rng: Rng) -> Tensor:
         if unseen.cumulative is not None:
@@ -80,7 +91,60 @@ class GpuVerbs(ReferenceVerbs):
     ) -> Tensor | None:
         if self.ordered:  # its backward adds by atomics, in whatever order they come
             return None
-        loss: Tensor = PairLoss.apply(agg.kind, n_users, l2, users, positives, items, weights, *layers)
+        loss: Tensor = PairLoss.apply(False, agg.kind, n_users, l2, users, positives, items, weights, *layers)
+        return loss
+
+    def pair_loss_and_rows(
+        self,
+        layers: tuple[Tensor, ...],
+        agg: Aggregation,
+        n_users: int,
+        users: Tensor,
+        positives: Tensor,
+        items: Tensor,
+        weights: Tensor | None,
+        l2: float,
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor] | None:
+        """The same, and the layers of users, positives and negatives, [B, T, d] each, for a loss of the sampler's own."""
+        if self.ordered:
+            return None
+        found: tuple[Tensor, Tensor, Tensor, Tensor] = PairLoss.apply(
+            True, agg.kind, n_users, l2, users, positives, items, weights, *layers
+        )
+        return found
+
+    def ngcf_layers(
+        self, adjacency: "Adjacency", ego: Tensor, weights: tuple[Tensor, ...]
+    ) -> tuple[Tensor, ...] | None:
+        """All layers of NGCF; `weights` are W₁, b₁, W₂, b₂ of each layer in turn. None where the kernel does not fit."""
+        if not fits(ego):
+            return None
+        half = self.half and ego.requires_grad and torch.is_grad_enabled()
+        layers: tuple[Tensor, ...] = NgcfLayers.apply(self._plan(adjacency), half, ego, *weights)
+        return layers
+
+    def dens_choice(
+        self,
+        layers: tuple[Tensor, ...],
+        n_users: int,
+        users: Tensor,
+        positives: Tensor,
+        candidates: Tensor,
+        gates: dict[str, Tensor],
+        alpha: Tensor | float,
+    ) -> Tensor | None:
+        """The item that DENS chooses at each layer, [B, T]. None where the kernel does not fit."""
+        if not fits(layers[0]):
+            return None
+        return dens_choice(table(layers), n_users, users, positives, candidates, gates, alpha)
+
+    def gate_loss(
+        self, gates: dict[str, Tensor], u: Tensor, i: Tensor, n: Tensor, agg: Aggregation, gamma: float
+    ) -> Tensor | None:
+        """DENS's loss of one negative a pair, u, i, n [B, T, d]. None where the kernel does not fit."""
+        if not fits(u):
+            return None
+        loss: Tensor = GateLoss.apply(agg.kind, gamma, u, i, n, *(gates[part] for part in PARTS))
         return loss
 
     def structure_aware(self, a: Tensor, alpha: float, epsilon: float) -> Tensor:
@@ -107,3 +171,56 @@ class GpuVerbs(ReferenceVerbs):
     def perturb(self, e: Tensor, length: float, rng: Rng) -> Tensor:
         noisy: Tensor = Perturb.apply(e, length, rng)
         return noisy
+
+    def ridge(
+        self,
+        ego: Tensor,
+        n_users: int,
+        users: Tensor,
+        positives: Tensor,
+        items: Tensor,
+        weights: Tensor | None,
+        l2: float,
+    ) -> Tensor:
+        """L2 of `pair_loss` where the trainable table is none of the layers."""
+        loss: Tensor = Ridge.apply(l2, users, positives, items, weights, n_users, ego)
+        return loss
+
+    def contrast(
+        self,
+        adjacency: "Adjacency",
+        layers: tuple[Tensor, ...],
+        has_ego: bool,
+        n_users: int,
+        users: Tensor,
+        positives: Tensor,
+        length: float,
+        temperature: float,
+        weight: float,
+        rng: Rng,
+    ) -> Tensor | None:
+        """SimGCL's contrastive loss, from the clean layers. None where they are not in float32."""
+        if layers[-1].dtype != torch.float32:
+            return None
+        loss: Tensor = Contrast.apply(
+            self._plan(adjacency), n_users, users, positives, length, temperature, weight, rng, has_ego, *layers
+        )
+        return loss
+
+    def kdpp(self, vectors: Tensor, valid: Tensor, weight: Tensor, want: Tensor, rng: Rng) -> Tensor | None:
+        """DivNS's selection. None where a user's items do not fit one program."""
+        return kdpp(vectors, valid, weight, want, rng) if kdpp_fits(*vectors.shape[1:]) else None
+
+    def divns(
+        self,
+        a: Tensor,
+        mean: bool,
+        candidates: Tensor,
+        pairs: Tensor,
+        hard: Tensor,
+        cache: Tensor,
+        queue: Tensor,
+        lam: float,
+    ) -> tuple[Tensor, Tensor]:
+        """DivNS's mixture; the pairs' hard negatives and caches are filed on the way."""
+        return divns(a, mean, candidates, pairs, hard, cache, queue, lam)

@@ -22,9 +22,9 @@ from sahcns.kernels.gpu.hops import Plan, product
 
 WIDEST = 64  # larger matrices do not fit beside their gradients
 PRECISION = "tf32x3"  # three products of 10-bit parts on tensor cores: the error is that of float32, not of tf32
-FORWARD = {"R": 64, "num_warps": 4}  # rows of a program; sizes found by measurement on an H200
-BACKWARD = {"R": 64, "num_warps": 8}
-PROGRAMS = 132
+FORWARD = {"R": 128, "num_warps": 8}  # rows of a program; sizes found by measurement on an H200
+BACKWARD = {"R": 16, "num_warps": 4, "num_stages": 1}
+PROGRAMS = 264
 _SLOPE = tl.constexpr(0.2)
 _SMALLEST = tl.constexpr(1e-12)  # of a norm that divides, as in torch's normalize
 
@@ -125,7 +125,7 @@ class NgcfLayers(torch.autograd.Function):
             _forward[(triton.cdiv(n, FORWARD["R"]),)](
                 side[layer], before[layer], *(w.contiguous() for w in weights[4 * layer : 4 * layer + 4]), out, copy,
                 stored[layer], norms[layer], n,
-                DIM=dim, D=_block(dim), OUT=not last, COPY=half and not last, PRECISION=PRECISION, **FORWARD,
+                DIM=dim, D=block(dim), OUT=not last, COPY=half and not last, PRECISION=PRECISION, **FORWARD,
             )  # fmt: skip
             source = copy if half else out
         ctx.plan, ctx.half, ctx.weights = plan, half, weights
@@ -152,7 +152,7 @@ class NgcfLayers(torch.autograd.Function):
                 side[layer], before[layer], stored[layer], norms[layer],
                 ctx.weights[4 * layer].contiguous(), ctx.weights[4 * layer + 2].contiguous(),
                 *(to_e if grad is None else grad for grad in (to_stored, total, to_ego)), to_side, to_e, shares[layer], n,
-                DIM=dim, D=_block(dim), STORED=to_stored is not None, NEXT=total is not None, EGO=to_ego is not None,
+                DIM=dim, D=block(dim), STORED=to_stored is not None, NEXT=total is not None, EGO=to_ego is not None,
                 PRECISION=PRECISION, **BACKWARD,
             )  # fmt: skip
             product(ctx.plan, to_side, to_e, to_e)
@@ -165,6 +165,11 @@ class NgcfLayers(torch.autograd.Function):
         return None, None, given[0] if total is None else total, *to_weights
 
 
-def _block(dim: int) -> int:
+def block(dim: int) -> int:
     """d rounded up to what a matrix product accepts."""
     return max(16, int(triton.next_power_of_2(dim)))
+
+
+def fits(x: Tensor) -> bool:
+    """Whether matrices of the size of x's last axis stay on the chip, in the type the kernels compute in."""
+    return x.dtype == torch.float32 and x.shape[-1] <= WIDEST

@@ -5,6 +5,9 @@ gradient of every layer into one buffer by atomic adds:
 
     x = y⁻ - y⁺,   g = sigmoid(x) / B
     ∂/∂U_t = g · c (n̄ - ī)   (concat: N_t - I_t),   ∂/∂I_t = -g · c ē,   ∂/∂N_t = g · c ē,   ∂/∂V[m, t] = w[m, t] ∂/∂N_t
+
+For a sampler with a loss of its own the gathered rows U, I, N are given out as well; what comes back for them is added
+before the scatter.
 """
 
 from typing import Any
@@ -74,8 +77,9 @@ def _softplus(x):
 
 @triton.jit
 def _forward(
-    first, rest, stride, users, positives, items, weights, losses, n_users, DIM, L2,
+    first, rest, stride, users, positives, items, weights, losses, out_u, out_i, out_n, n_users, DIM, L2,
     M: tl.constexpr, T: tl.constexpr, TI: tl.constexpr, D: tl.constexpr, CONCAT: tl.constexpr, MEAN: tl.constexpr,
+    ROWS: tl.constexpr,
 ):  # fmt: skip
     b = tl.program_id(0)
     d = tl.arange(0, D)
@@ -101,12 +105,27 @@ def _forward(
         MEAN,
     )
     tl.store(losses + b, _softplus(margin) + ridge)
+    if ROWS:
+        inside_d = d < DIM
+        user = tl.load(users + b)
+        positive = tl.load(positives + b) + n_users
+        for t in tl.static_range(T):
+            layer = first
+            if t > 0:
+                layer = rest + (t - 1) * stride
+            at = (b * T + t) * DIM + d
+            tl.store(out_u + at, tl.load(layer + user * DIM + d, mask=inside_d, other=0.0), mask=inside_d)
+            tl.store(out_i + at, tl.load(layer + positive * DIM + d, mask=inside_d, other=0.0), mask=inside_d)
+            negative = _mixed(layer, items, weights, b, d, inside_d, n_users, DIM, t, M, T, TI, D)
+            tl.store(out_n + at, negative, mask=inside_d)
 
 
 @triton.jit
 def _backward(
-    first, rest, stride, users, positives, items, weights, scale, g_first, g_rest, g_stride, n_users, DIM, L2, B,
+    first, rest, stride, users, positives, items, weights, scale, more_u, more_i, more_n, g_first, g_rest, g_stride,
+    n_users, DIM, L2, B,
     M: tl.constexpr, T: tl.constexpr, TI: tl.constexpr, D: tl.constexpr, CONCAT: tl.constexpr, MEAN: tl.constexpr,
+    ROWS: tl.constexpr,
 ):  # fmt: skip
     b = tl.program_id(0)
     d = tl.arange(0, D)
@@ -159,6 +178,11 @@ def _backward(
             to_user += 2.0 * upstream * L2 * mine
             to_positive += 2.0 * upstream * L2 * own
             to_negative += 2.0 * upstream * L2 * negative
+        if ROWS:
+            at_row = (b * T + t) * DIM + d
+            to_user += tl.load(more_u + at_row, mask=inside_d, other=0.0)
+            to_positive += tl.load(more_i + at_row, mask=inside_d, other=0.0)
+            to_negative += tl.load(more_n + at_row, mask=inside_d, other=0.0)
         tl.atomic_add(grad + user * DIM + d, to_user, mask=inside_d, sem="relaxed")
         for m in tl.static_range(M):
             at = (b * M + m) * TI
@@ -180,27 +204,31 @@ class PairLoss(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, kind: str, n_users: int, l2: float, users: Tensor, positives: Tensor, items: Tensor,
+        ctx: Any, rows: bool, kind: str, n_users: int, l2: float, users: Tensor, positives: Tensor, items: Tensor,
         weights: Tensor | None, *layers: Tensor,
-    ) -> Tensor:  # fmt: skip
+    ) -> Tensor | tuple[Tensor, ...]:  # fmt: skip
+        """With `rows` also what was gathered: users, positives and negatives, [B, T, d] each."""
         seen = table(layers)
         losses = torch.empty(len(users), dtype=seen.first.dtype, device=users.device)
         batch = (users, positives, items, items if weights is None else weights)
         ctx.call = (seen, kind, n_users, l2, batch)
+        read = [losses.new_empty(len(users), seen.layers, seen.dim) if rows else losses for _ in range(3)]
         _forward[(len(users),)](
-            seen.first, seen.rest, seen.stride, *batch, losses, n_users, seen.dim, l2 / 2, **_sizes(seen, kind, items)
-        )
-        return losses.mean()
+            seen.first, seen.rest, seen.stride, *batch, losses, *read, n_users, seen.dim, l2 / 2,
+            ROWS=rows, **_sizes(seen, kind, items),
+        )  # fmt: skip
+        return (losses.mean(), *read) if rows else losses.mean()
 
     @staticmethod
-    def backward(ctx: Any, scale: Tensor) -> tuple[Any, ...]:
+    def backward(ctx: Any, scale: Tensor, *more: Tensor) -> tuple[Any, ...]:
         seen, kind, n_users, l2, batch = ctx.call
         zeros, grad = empty_like(seen)
         _backward[(len(batch[0]),)](
-            seen.first, seen.rest, seen.stride, *batch, scale, grad.first, grad.rest, grad.stride, n_users, seen.dim, l2 / 2,
-            len(batch[0]), **_sizes(seen, kind, batch[2]),
+            seen.first, seen.rest, seen.stride, *batch, scale, *([part.contiguous() for part in more] or [scale] * 3),
+            grad.first, grad.rest, grad.stride, n_users, seen.dim, l2 / 2, len(batch[0]),
+            ROWS=bool(more), **_sizes(seen, kind, batch[2]),
         )  # fmt: skip
-        return (None,) * 7 + tuple(zeros.unbind(0))
+        return (None,) * 8 + tuple(zeros.unbind(0))
 
 
 def _sizes(seen: Table, kind: str, items: Tensor) -> dict[str, Any]:
