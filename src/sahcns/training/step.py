@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from sahcns.backbones.base import Backbone, Parameters
+from sahcns.errors import TrainingError
 from sahcns.graph import Graph, Unseen
 from sahcns.kernels import Read
 from sahcns.objectives import bpr, l2
@@ -104,7 +105,8 @@ class TrainingStep:
             )
             mixture = self.sampler.choose(match, self.streams.choice)
             if not isinstance(mixture, Mixture):
-                raise TypeError(f"{type(self.sampler).__name__}.choose() must return a Mixture, not {type(mixture)}")
+                name = type(self.sampler).__name__
+                raise TrainingError(f"{name}.choose() must return a Mixture; it returned {type(mixture).__name__}")
             mixture = mixture.checked(len(pairs), len(layers), type(self.sampler).__name__)
             if self.checked:
                 check(mixture, users, positives, graph, type(self.sampler).__name__)

@@ -237,3 +237,11 @@ def test_preparing_needs_no_torch(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_file_read_without_a_header_is_said_so(sahcns: Sahcns, tmp_path: Path) -> None:
+    source = tmp_path / "unnamed.csv"
+    source.write_text("".join(f"person{n % 7},thing{n % 5}\n" for n in range(35)))
+    done = sahcns("data", "prepare", source, tmp_path / "out")
+    assert "was read as rows only (user = column 1, item = column 2)" in done.err
+    assert "--header" in done.err
