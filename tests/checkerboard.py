@@ -15,7 +15,6 @@ from sahcns.graph import Graph
 from sahcns.rng import Rng
 
 SIZE = 32
-OTHER_COLOUR = SIZE // 2  # items of the wrong colour: with the two withheld cells all that a user can be shown
 
 
 @cache
@@ -55,5 +54,5 @@ BACKBONES = {
     "mf": MF(dim=8),
     "lightgcn": LightGCN(dim=8, depth=2),
     "ngcf": NGCF(dim=8, depth=2),
-    "simgcl": SimGCL(dim=8, depth=3),
+    "simgcl": SimGCL(dim=8, depth=3, cl_weight=0.02),  # InfoNCE drives apart what the board holds together
 }

@@ -18,7 +18,8 @@ from tests.checkerboard import BACKBONES, SIZE, checkerboard, from_the_worst_sta
 SETTINGS: dict[str, dict[str, Any]] = {"dns-mn": {"top_k": 2}, "divns": {"ratio": 1}, "dens": {"alpha": 0.0}}
 POOL = 3
 TOP = 3  # of 18: the two withheld cells and one place to spare
-PROTOCOL = Protocol(batch=112, learning_rate=0.05, epochs=12, evaluate_every=1, monitor="ndcg@10")
+# Recall@10 of 18 does not care which of the two withheld cells stands first; of equal looks the last one counts.
+PROTOCOL = Protocol(batch=112, learning_rate=0.05, epochs=12, evaluate_every=2, monitor="recall@10")
 
 SAMPLERS = sorted(name for name, kind in named(Sampler).items() if kind.__module__.startswith("sahcns."))
 
