@@ -1,6 +1,7 @@
 """Degenerate settings reduce to the simpler method in training itself: the same weights, bit for bit, after many steps."""
 
 import math
+from functools import cache
 
 import pytest
 import torch
@@ -29,6 +30,7 @@ from tests.samplers.stepping import BACKBONES, batch, every_pair, loss_of, step_
 from tests.samplers.test_gradients import tiny
 
 
+@cache
 def trained(backbone: str, sampler: Sampler, steps: int = 6) -> Tensor:
     """The table after some steps in float32 over changing batches.
 
