@@ -11,6 +11,7 @@ from sahcns.errors import DataError
 from sahcns.ranking import Truth, evaluate
 from sahcns.samplers import DNS, RNS, SAHC
 from sahcns.training import Protocol, fit
+from tests.serving.films import films
 from tests.splits import random_split
 from tests.training.spying import spying
 
@@ -179,3 +180,13 @@ def test_every_path_of_the_verbs_trains_alike() -> None:
     for ours, reference in zip(fast.record.history, plain.record.history, strict=True):
         assert ours["loss"] == pytest.approx(reference["loss"], rel=1e-4)
     torch.testing.assert_close(fast.recommender.weights["ego"], plain.recommender.weights["ego"], rtol=0, atol=2e-3)
+
+
+def test_recommendations_are_in_the_original_ids() -> None:
+    split = films()  # people are texts, films are numbers
+    run = fit(split, SMALL, RNS(), protocol=protocol(epochs=30, learning_rate=0.1, batch=32), device="cpu")
+    (odd,) = run.recommender.recommend(["p03"], k=3, exclude="train")
+    assert [one.item for one in odd if isinstance(one.item, int) and one.item % 2] == [one.item for one in odd]
+    known = split.train.items[split.train.users == split.user_ids.encode(["p03"])[0]]
+    assert not {one.item for one in odd} & {split.item_ids[int(item)] for item in known}
+    assert all(one.title == f"Film {one.item} ☕" for one in odd)
