@@ -84,16 +84,18 @@ def test_ngcf_gradient_where_only_some_layers_are_read(only: tuple[int, ...]) ->
     assert_same_gradients(gradients(backbone.layers(parameters, fast), parameters, only), expected)
 
 
-def test_a_row_without_length_is_divided_as_torch_does() -> None:
-    """All weights 0: every h is 0, z is 0 and its gradient is that of h / 1e-12."""
+@pytest.mark.parametrize("bias", [0.0, 2e-13])
+def test_a_row_of_almost_no_length_is_divided_as_torch_does(bias: float) -> None:
+    """Without weights h is the bias: below a length of 1e-12, z = h / 1e-12, and the gradient is that of a constant."""
     graph, fast = plain_and_fused()
     backbone = NGCF(dim=4, depth=1)
     parameters = {
-        name: value.detach().mul(name == "ego").requires_grad_()
+        name: (value.detach() if name == "ego" else torch.full_like(value, bias if name == "b1.0" else 0.0))
         for name, value in parameters_of(backbone, graph).items()
     }
+    parameters = {name: value.requires_grad_() for name, value in parameters.items()}
     found = backbone.layers(parameters, fast)
-    assert not found[1].any()
+    assert found[1].norm(dim=1).max() == pytest.approx(2 * bias / 1e-12)
     expected = gradients(backbone.layers(parameters, graph), parameters, (0, 1))
     assert_same_gradients(gradients(found, parameters, (0, 1)), expected)
 
@@ -231,7 +233,7 @@ def step_of(graph: Graph, backbone: Backbone, sampler: Sampler) -> TrainingStep:
 def test_a_step_with_a_loss_of_the_samplers_own(backbone: Backbone, sampler: Sampler) -> None:
     """BPR, L2 and the extra loss, and the gradient of every parameter, through the kernels as through plain torch."""
     losses, found = [], []
-    for graph in plain_and_fused():
+    for graph in plain_and_fused(users=3, items=9):
         step = step_of(graph, backbone, sampler)
         loss = step.loss(torch.arange(len(graph.pair_users), device=DEVICE), graph.pair_users, graph.pair_items)
         losses.append(loss)
