@@ -4,9 +4,11 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 
 from sahcns.errors import SahcnsError, SettingError
+from sahcns.samplers import DNS, SAHC
 from sahcns.settings import Allowed, Configured, by_name, class_named, named, setting
 
 
@@ -188,3 +190,9 @@ def test_a_misspelt_name_gets_the_nearest() -> None:
         by_name(Instrument, "voila", {})
     with pytest.raises(SettingError, match=r"there is no instrument called 'drum'; there are: .*viola, violin"):
         by_name(Instrument, "drum", {})
+
+
+def test_infinity_is_no_setting_and_a_number_of_numpy_is_one() -> None:
+    with pytest.raises(SettingError, match="alpha=inf is not allowed"):
+        SAHC(alpha=float("inf"))
+    assert DNS(pool=np.int64(7)).pool == 7  # type: ignore[arg-type]

@@ -5,8 +5,10 @@ is its manual (`sahcns samplers` prints it), its range (checked at construction)
 """
 
 import dataclasses
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
+from numbers import Integral, Real
 from typing import Any, ClassVar, Self, TypeVar
 
 from sahcns.errors import SettingError, nearest
@@ -36,7 +38,7 @@ class Allowed:
         if self.choices:
             return value in self.choices
         return (
-            value == value  # not NaN
+            math.isfinite(value)
             and (self.low is None or value >= self.low)
             and (self.high is None or value <= self.high)
             and (self.above is None or value > self.above)
@@ -69,14 +71,14 @@ class Configured:
     def _check(self, argument: str, value: object, allowed: Allowed | None, kind: str) -> None:
         if value is None and "None" in kind:
             return
-        number = isinstance(value, int | float) and not isinstance(value, bool)
+        number = isinstance(value, Real) and not isinstance(value, bool)
         if kind.startswith(("int", "float")) and not number:
             raise SettingError(f"{type(self).__name__}: {argument}={value!r} must be a number")
-        if kind.startswith("int") and isinstance(value, float):
+        if kind.startswith("int") and not isinstance(value, Integral):
             raise SettingError(f"{type(self).__name__}: {argument}={value!r} must be a whole number")
         if kind == "bool" and not isinstance(value, bool):
             raise SettingError(f"{type(self).__name__}: {argument}={value!r} must be true or false")
-        if allowed is not None and not allowed.holds(value):
+        if allowed is not None and (number or allowed.choices) and not allowed.holds(value):
             raise SettingError(f"{type(self).__name__}: {argument}={value!r} is not allowed; it must be {allowed}")
 
     @classmethod
