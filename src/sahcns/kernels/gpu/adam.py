@@ -11,6 +11,7 @@ import triton.language as tl
 from torch import Tensor
 
 BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8
+SMALL = 1 << 16  # fewer numbers than this do not fill a launch of their own
 
 
 @triton.jit
@@ -30,13 +31,18 @@ def _adam(x, g, m, v, step, size, lr, B1, B2, EPS, BLOCK: tl.constexpr):
 
 
 class Adam:
-    """The interface of torch.optim.Adam that a training step uses; `step` counts on the device, so it can be captured."""
+    """The interface of torch.optim.Adam that a training step uses; steps are counted on the device, so it can be captured.
+
+    Tables go through the kernel above, one launch each; small tensors (gates, weights of layers) all share torch's launch.
+    """
 
     def __init__(self, parameters: Iterable[Tensor], lr: float, step: Tensor) -> None:
         self.parameters = list(parameters)
         self.lr = lr
         self.count = step  # int64 scalar: steps taken so far, advanced by the trainer
-        self.moments = [(torch.zeros_like(p), torch.zeros_like(p)) for p in self.parameters]
+        self.tables = [(p, torch.zeros_like(p), torch.zeros_like(p)) for p in self.parameters if p.numel() >= SMALL]
+        small = [p for p in self.parameters if p.numel() < SMALL]
+        self.rest = torch.optim.Adam(small, lr=lr, fused=True, capturable=step.is_cuda) if small else None
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         for parameter in self.parameters:
@@ -44,11 +50,13 @@ class Adam:
 
     @torch.no_grad()
     def step(self) -> None:
-        for parameter, (first, second) in zip(self.parameters, self.moments, strict=True):
-            if parameter.grad is None:
+        for table, first, second in self.tables:
+            if table.grad is None:
                 continue
-            size = parameter.numel()
+            size = table.numel()
             _adam[(triton.cdiv(size, 1024),)](
-                parameter, parameter.grad.contiguous(), first, second, self.count, size, self.lr, BETA_1, BETA_2, EPSILON,
+                table, table.grad.contiguous(), first, second, self.count, size, self.lr, BETA_1, BETA_2, EPSILON,
                 BLOCK=1024, num_warps=4,
             )  # fmt: skip
+        if self.rest is not None:
+            self.rest.step()
