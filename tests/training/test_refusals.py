@@ -167,7 +167,7 @@ def test_a_wrong_shape(answer: Callable[[Matching], Mixture], says: str) -> None
 
 
 def test_an_answer_that_is_no_mixture() -> None:
-    with pytest.raises(TypeError, match=r"Answering.choose\(\) must return a Mixture, not <class 'torch.Tensor'>"):
+    with pytest.raises(TrainingError, match=r"Answering.choose\(\) must return a Mixture; it returned Tensor"):
         train(lambda match: match.candidates)  # type: ignore[arg-type,return-value]
 
 

@@ -66,15 +66,8 @@ def bench(
     epochs: int = 5,
 ) -> Bench:
     """Time epochs as training runs them, then each part on its own."""
-    graph, streams = Graph.of(split, device, path=path), Streams.of(0, device)
-    parameters = {name: value.requires_grad_() for name, value in backbone.initial(graph, streams.start).items()}
-    for name, value in sampler.trainable(backbone.dim, streams.choice, torch.float32).items():
-        parameters[SAMPLER + name] = value.requires_grad_()
-    step = TrainingStep(graph, backbone, sampler, protocol, parameters, streams, Clock(device, enabled=False))
-    runner = Epochs(step, capture=path != "reference")
-    times = []
-    for epoch in range(epochs + 1):
-        times.append(_seconds(lambda epoch=epoch: runner.run(epoch).tolist(), device))  # type: ignore[misc]
+    runner, times = timed_epochs(split, backbone, sampler, protocol, device, path, epochs)
+    step, graph = runner.step, runner.step.graph
     truth = Truth.of(split, "test" if len(split.test) else "valid", "train", device)
     median = statistics.median(times[1:])
     return Bench(
@@ -88,6 +81,22 @@ def bench(
         [*_parts(step, runner.batches[:, 0]), _evaluation(step, truth)],
         torch.cuda.max_memory_allocated(device) if device.type == "cuda" else 0,
     )
+
+
+def timed_epochs(
+    split: Split, backbone: Backbone, sampler: Sampler, protocol: Protocol, device: torch.device, path: str, epochs: int
+) -> tuple[Epochs, list[float]]:
+    """Seconds of each of epochs + 1 epochs, as training runs them; the first holds compilation and capture."""
+    graph, streams = Graph.of(split, device, path=path), Streams.of(0, device)
+    parameters = {name: value.requires_grad_() for name, value in backbone.initial(graph, streams.start).items()}
+    for name, value in sampler.trainable(backbone.dim, streams.choice, torch.float32).items():
+        parameters[SAMPLER + name] = value.requires_grad_()
+    step = TrainingStep(graph, backbone, sampler, protocol, parameters, streams, Clock(device, enabled=False))
+    runner = Epochs(step, capture=path != "reference")
+    times = []
+    for epoch in range(epochs + 1):
+        times.append(_seconds(lambda epoch=epoch: runner.run(epoch).tolist(), device))  # type: ignore[misc]
+    return runner, times
 
 
 def copy_rate(device: torch.device) -> float:

@@ -55,7 +55,18 @@ class Epochs:
                 self._one()
         if self.rest:
             self.losses[-1] = step(*(column[whole:] for column in columns))
+        if step.state is not None:
+            self._end()
         return self.losses
+
+    @torch.no_grad()
+    def _end(self) -> None:
+        """A sampler that keeps something between epochs sees the items as they are now."""
+        step = self.step
+        with step.clock("sampler"):
+            layers = step.backbone.layers(step.parameters, step.graph)
+            items = step.aggregation.pool_layers(tuple(layer[step.graph.n_users :] for layer in layers))
+            step.sampler.end_epoch(step.state, items, step.graph, step.streams.choice)
 
     def _one(self) -> None:
         """The batch under the cursor; the same code runs eagerly and inside the capture."""

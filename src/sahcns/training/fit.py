@@ -127,7 +127,7 @@ def pick_device(device: str) -> torch.device:
 
 def _epoch(epochs: Epochs, epoch: int) -> dict[str, Any]:
     """One pass over the shuffled training pairs: mean loss and seconds."""
-    began, step = time.perf_counter(), epochs.step
+    began = time.perf_counter()
     values = epochs.run(epoch).tolist()
     for at, value in enumerate(values):
         if not math.isfinite(value):
@@ -135,11 +135,6 @@ def _epoch(epochs: Epochs, epoch: int) -> dict[str, Any]:
                 f"the loss became {value} at step {at} of epoch {epoch}; try a smaller learning rate "
                 "(--learning-rate 0.0001) or more L2, and check the sampler's weights"
             )
-    if step.state is not None:
-        with step.clock("sampler"), torch.no_grad():
-            layers = step.backbone.layers(step.parameters, step.graph)
-            items = step.aggregation.pool_layers(tuple(layer[step.graph.n_users :] for layer in layers))
-            step.sampler.end_epoch(step.state, items, step.graph, step.streams.choice)
     return {"loss": sum(values) / len(values), "seconds": round(time.perf_counter() - began, 6)}
 
 
