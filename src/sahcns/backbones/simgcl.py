@@ -58,10 +58,11 @@ class SimGCL(Backbone):
         if fused is not None:
             layers = layers or self.layers(parameters, graph)
             scales = self.noise, self.temperature, self.cl_weight
-            loss: Tensor = fused(
+            found: Tensor | None = fused(
                 graph.adjacency, layers, self.has_ego_layer, graph.n_users, users, positives, *scales, rng
             )
-            return loss
+            if found is not None:
+                return found
         first, second = (self._noisy(parameters["ego"], graph, rng) for _ in range(2))
         loss = info_nce(first, second, users, self.temperature)
         loss = loss + info_nce(first, second, positives + graph.n_users, self.temperature)

@@ -24,7 +24,7 @@ from sahcns.errors import SettingError
 from sahcns.graph import Graph
 from sahcns.rng import Rng
 from sahcns.samplers.base import Sampler
-from sahcns.samplers.diverse import SELECTORS, Selector
+from sahcns.samplers.diverse import SELECTORS
 from sahcns.samplers.matching import Matching
 from sahcns.samplers.mixture import Mixture
 from sahcns.settings import setting
@@ -34,11 +34,11 @@ GROUP = 1 << 25  # numbers in one padded group of user caches: bounds memory
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """G users of like size, padded to the s training pairs of the largest."""
+    """G users of like size; their training pairs lie one after the other."""
 
-    pairs: Tensor  # [G, s] positions among the training pairs, 0 where padded
-    inside: Tensor  # [G, s] bool
-    real: Tensor  # where `inside` is true, as flat positions
+    starts: Tensor  # [G] each user's first pair
+    counts: Tensor  # [G] and how many there are
+    longest: int  # the most of them
 
 
 @dataclass(eq=False)
@@ -99,10 +99,12 @@ class DivNS(Sampler):
         if not state.groups:
             state.groups = tuple(self._groups(graph))
         unit = normalize(item_vectors, dim=1)
-        select = SELECTORS[self.selector]
-        fused = getattr(graph.verbs, self.selector, None)  # the same distribution in a few kernels
+        fused = getattr(graph.verbs, "diversify", None)  # the k-DPP in a few kernels, where there are such
         for group in state.groups:
-            self._fill(state, unit, group, select, fused, rng)
+            users = group.starts, group.counts, group.longest
+            if self.selector == "kdpp" and fused is not None and fused(unit, *users, *state.tables, self.cap, rng):
+                continue
+            self._fill(state, unit, group, rng)
 
     def _groups(self, graph: Graph) -> Iterator[Group]:
         """Users of like size together, so that padding is small."""
@@ -114,19 +116,19 @@ class DivNS(Sampler):
         begin = 0
         while begin < len(order):
             limit = max(4, 1 << (int(sizes[begin]) - 1).bit_length())
+            if limit * self.ratio >= self.cap:  # more pairs, but no larger kernels
+                limit *= 4
             end = int(torch.searchsorted(sizes, limit, right=True))
             longest = int(sizes[end - 1])
-            end = min(end, begin + max(1, GROUP // (64 * min(longest * self.ratio, self.cap))))
-            users, slot = order[begin:end], torch.arange(int(sizes[end - 1]), device=order.device)
-            inside = slot < counts[users, None]
-            pairs = torch.where(inside, starts[users, None] + slot, 0)
-            yield Group(pairs, inside, inside.flatten().nonzero()[:, 0])
+            end = min(end, begin + max(1, GROUP // (64 * max(longest, min(longest * self.ratio, self.cap)))))
+            users = order[begin:end]
+            yield Group(starts[users], counts[users], int(sizes[end - 1]))
             begin = end
 
-    def _fill(
-        self, state: Caches, unit: Tensor, group: Group, select: Selector, fused: Selector | None, rng: Rng
-    ) -> None:
-        pairs, inside = group.pairs, group.inside  # [G, s]
+    def _fill(self, state: Caches, unit: Tensor, group: Group, rng: Rng) -> None:
+        slot = torch.arange(group.longest, device=unit.device)
+        inside = slot < group.counts[:, None]  # [G, s]
+        pairs = torch.where(inside, group.starts[:, None] + slot, 0)
         hard = torch.where(inside, state.hard[pairs], -1)
         cached = torch.where(inside[..., None], state.cache[pairs], -1).flatten(1)[:, : self.cap]  # [G, c]
         cached = cached.sort(dim=1).values
@@ -138,14 +140,10 @@ class DivNS(Sampler):
         centre = used.sum(1) / (hard >= 0).sum(1, keepdim=True).clamp(min=1)
         like = (vectors @ centre[..., None])[..., 0]  # mean cosine to the hard negatives
         weight = 1.0 / (1.0 + like.clamp(min=0.0)) if self.selector != "min_sim" else -like
-        want = torch.minimum(inside.sum(1), valid.sum(1))
-        picked = None if fused is None else fused(vectors, valid, weight, want, rng)
-        if picked is None:
-            picked = select(vectors, valid, weight, want, rng)  # [G, k]
+        want = torch.minimum(group.counts, valid.sum(1))
+        picked = SELECTORS[self.selector](vectors, valid, weight, want, rng)  # [G, k]
         given = (picked >= 0).sum(1, keepdim=True)
-        slot = torch.arange(inside.shape[1], device=inside.device)
         turn = slot % given.clamp(min=1)  # [G, s]: round and round
         at = torch.gather(picked, 1, turn.clamp(max=max(picked.shape[1] - 1, 0))) if picked.shape[1] else turn - 1
         items = torch.gather(cached, 1, at.clamp(min=0))
-        items = torch.where((given > 0) & (at >= 0), items, -1)
-        state.queue[pairs.flatten()[group.real]] = items.flatten()[group.real]
+        state.queue[pairs[inside]] = torch.where((given > 0) & (at >= 0), items, -1)[inside]

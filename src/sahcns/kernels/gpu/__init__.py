@@ -12,11 +12,9 @@ from sahcns.kernels.cpu import Mix
 from sahcns.kernels.gpu.adam import Adam
 from sahcns.kernels.gpu.calibrate import sahc, structure_aware
 from sahcns.kernels.gpu.dens import PARTS, GateLoss, dens_choice
-from sahcns.kernels.gpu.divns import divns
+from sahcns.kernels.gpu.divns import diversify, divns
 from sahcns.kernels.gpu.draw import draw
 from sahcns.kernels.gpu.hops import Hops, Plan, Shape
-from sahcns.kernels.gpu.kdpp import fits as kdpp_fits
-from sahcns.kernels.gpu.kdpp import kdpp
 from sahcns.kernels.gpu.match import match
 from sahcns.kernels.gpu.ngcf_layer import NgcfLayers, fits
 from sahcns.kernels.gpu.pair_loss import PairLoss
@@ -207,10 +205,6 @@ class GpuVerbs(ReferenceVerbs):
         )
         return loss
 
-    def kdpp(self, vectors: Tensor, valid: Tensor, weight: Tensor, want: Tensor, rng: Rng) -> Tensor | None:
-        """DivNS's selection. None where a user's items do not fit one program."""
-        return kdpp(vectors, valid, weight, want, rng) if kdpp_fits(*vectors.shape[1:]) else None
-
     def divns(
         self,
         a: Tensor,
@@ -224,3 +218,18 @@ class GpuVerbs(ReferenceVerbs):
     ) -> tuple[Tensor, Tensor]:
         """DivNS's mixture; the pairs' hard negatives and caches are filed on the way."""
         return divns(a, mean, candidates, pairs, hard, cache, queue, lam)
+
+    def diversify(
+        self,
+        unit: Tensor,
+        starts: Tensor,
+        counts: Tensor,
+        longest: int,
+        hard: Tensor,
+        cache: Tensor,
+        queue: Tensor,
+        cap: int,
+        rng: Rng,
+    ) -> bool:
+        """A group's queues for DivNS's next epoch, by k-DPP. False where a user's items do not fit one program."""
+        return diversify(unit, starts, counts, longest, hard, cache, queue, cap, rng)

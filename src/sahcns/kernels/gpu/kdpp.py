@@ -58,8 +58,9 @@ def _choose(
 
 @triton.jit
 def _pick(
-    vectors, scale, valid, want, sizes, picked, step, key, start, next_start, c, n, C: tl.constexpr, N: tl.constexpr
-):
+    vectors, scale, valid, rest, want, sizes, picked, step, key, start, next_start, c, n,
+    C: tl.constexpr, N: tl.constexpr,
+):  # fmt: skip
     """Items one by one from the span of the chosen eigenvectors, then, beyond its dimension, any of the rest."""
     g = tl.program_id(0).to(tl.int64)
     j, e = tl.arange(0, C), tl.arange(0, N)
@@ -81,11 +82,19 @@ def _pick(
         free = tl.where(j == place, 0.0, free)
         left = tl.maximum(left - along * along, 0.0) * free
         tl.store(picked + g * c + s, place.to(tl.int64))
-    rank = tl.where(free > 0.0, uniform_at(step, key, start + next_start, g * c + j), -1.0)
-    for s in range(k, tl.load(want + g).to(tl.int32)):
-        place = tl.argmax(rank, axis=0)
-        rank = tl.where(j == place, -1.0, rank)
-        tl.store(picked + g * c + s, place.to(tl.int64))
+    more = tl.load(want + g).to(tl.int32) - k
+    if more > 0:
+        tl.store(rest + g * c + j, free > 0.0, mask=j < c)
+        tl.debug_barrier()
+        mine = uniform_at(step, key, start + next_start, g * c + j)
+        above = tl.zeros([C], dtype=tl.int32)  # how many of the rest have drawn a larger number
+        for first in range(0, c, 16):
+            i = first + tl.arange(0, 16)
+            there = tl.load(rest + g * c + i, mask=i < c, other=0) != 0
+            theirs = tl.where(there, uniform_at(step, key, start + next_start, g * c + i), -1.0)
+            tied = (theirs[None, :] == mine[:, None]) & (i[None, :] < j[:, None])
+            above += tl.sum(((theirs[None, :] > mine[:, None]) | tied).to(tl.int32), axis=1)
+        tl.store(picked + g * c + k + above, j.to(tl.int64), mask=(free > 0.0) & (above < more))
 
 
 def fits(items: int, dim: int) -> bool:
@@ -93,9 +102,8 @@ def fits(items: int, dim: int) -> bool:
     return min(items, dim) <= LARGEST and _block(items) * _block(min(items, dim)) <= WIDEST
 
 
-def kdpp(vectors: Tensor, valid: Tensor, weight: Tensor, want: Tensor, rng: Rng) -> Tensor:
-    """[G, c, d], [G, c], [G, c], [G] → positions [G, c], -1 after the first `want` (which is at most a user's items)."""
-    b = vectors.float() * (weight * valid).float()[..., None]  # [G, c, d]
+def kdpp(b: Tensor, valid: Tensor, want: Tensor, rng: Rng) -> Tensor:
+    """b [G, c, d] float32, 0 where not `valid [G, c]`; want [G] ≤ valid items → positions [G, c], -1 after `want` of them."""
     exact = b.double()
     dual = b.shape[2] < b.shape[1]
     values, columns = eigen(exact.mT @ exact if dual else exact @ exact.mT)  # [G, n], [G, n, n]
@@ -107,18 +115,18 @@ def sample(values: Tensor, vectors: Tensor, valid: Tensor, want: Tensor, rng: Rn
     count, c, n = vectors.shape
     picked = torch.full((count, c), -1, dtype=torch.int64, device=values.device)
     take = torch.empty(count, n, _block(n), dtype=torch.int8, device=values.device)
+    rest = torch.empty(count, c, dtype=torch.bool, device=values.device)
     scale, sizes = torch.empty_like(values), torch.empty(count, dtype=torch.int32, device=values.device)
     start = rng.call * CALL
     rng.call += 3
     if count:
         rows, block = _block(c), _block(n)
-        want = torch.minimum(want, valid.sum(1))
         _choose[(count,)](
             values, want, take, scale, sizes, rng.step, rng.key, start, n, SOLID, DUAL=dual, N=block, num_warps=1
         )
         _pick[(count,)](
-            vectors, scale, valid.contiguous(), want, sizes, picked, rng.step, rng.key, start + CALL, CALL, c, n,
-            C=rows, N=block, num_warps=min(16, max(1, rows * block // 512)), maxnreg=REGISTERS,
+            vectors.contiguous(), scale, valid.contiguous(), rest, want, sizes, picked,
+            rng.step, rng.key, start + CALL, CALL, c, n, C=rows, N=block, num_warps=min(16, max(1, rows * block // 512)), maxnreg=REGISTERS,
         )  # fmt: skip
     return picked
 

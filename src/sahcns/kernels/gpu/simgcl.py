@@ -5,9 +5,8 @@ gradient of either's mean is one and the same for every clean layer. No product 
 clean layers. The last noisy layer is only read at the nodes of the batch, so only there it is computed:
 
     tables X¹ … X^(L-1) [n, 2, d],   x = Σ_l X^l[k] + noisy (Ã X^(L-1))[k],   z = x / ‖x‖,   k in the batch
-    P = softmax(z₁ z₂ᵀ / τ) - I,     ∂/∂z₁ = P z₂ / (τ n),   ∂/∂z₂ = Pᵀ z₁ / (τ n)        over the n distinct nodes
 
-A node counts at its first place in the batch; rows and columns of its other places are 0 in z and P.
+A node counts at its first place in the batch; at its other places z is 0 and InfoNCE leaves it out.
 """
 
 from dataclasses import replace
@@ -18,6 +17,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from sahcns.kernels.gpu import info_nce
 from sahcns.kernels.gpu.hops import Plan, product
 from sahcns.kernels.gpu.perturb import perturb, sign_of, uniform_at
 from sahcns.rng import CALL, Rng
@@ -77,50 +77,6 @@ def _see(
 
 
 @triton.jit
-def _soften(logits, inverse, losses, B, sharp, TILE: tl.constexpr):
-    """A row of cosines [2, B, B] becomes one of P, and leaves its loss; sharp = 1/τ."""
-    k = tl.program_id(0)
-    begin = (k // B) * B
-    own = k - begin
-    row = logits + k.to(tl.int64) * B
-    real = (tl.load(inverse + k) > 0.0).to(tl.float32)
-    high = tl.load(row + own) * sharp
-    total = high * 0.0
-    for c in range(0, B, TILE):
-        j = c + tl.arange(0, TILE)
-        there = tl.load(inverse + begin + j, mask=j < B, other=0.0) > 0.0
-        x = tl.where(there, tl.load(row + j, mask=j < B, other=0.0) * sharp, float("-inf"))
-        higher = tl.maximum(high, tl.max(x, axis=0))
-        total = total * tl.exp(high - higher) + tl.sum(tl.exp(x - higher), axis=0)
-        high = higher
-    loss = tl.log(total) + high - tl.load(row + own) * sharp
-    tl.store(losses + k, loss * real)
-    tl.debug_barrier()  # all have read what is now written over
-    for c in range(0, B, TILE):
-        j = c + tl.arange(0, TILE)
-        there = tl.load(inverse + begin + j, mask=j < B, other=0.0) > 0.0
-        x = tl.exp(tl.load(row + j, mask=j < B, other=0.0) * sharp - high) / total - (j == own).to(tl.float32)
-        tl.store(row + j, tl.where(there, x * real, 0.0), mask=j < B)
-
-
-@triton.jit
-def _sum_up(losses, inverse, loss, share, B, weight, BLOCK: tl.constexpr):
-    """loss = weight · Σ over users and positives of the mean over distinct nodes; share [2] = weight / n."""
-    result = tl.load(losses) * 0.0
-    for part in tl.static_range(2):
-        total = tl.zeros([BLOCK], dtype=losses.dtype.element_ty)
-        count = tl.zeros([BLOCK], dtype=losses.dtype.element_ty)
-        for c in range(0, B, BLOCK):
-            j = c + tl.arange(0, BLOCK)
-            total += tl.load(losses + part * B + j, mask=j < B, other=0.0)
-            count += (tl.load(inverse + part * B + j, mask=j < B, other=0.0) > 0.0).to(total.dtype)
-        each = weight / tl.sum(count, axis=0)
-        tl.store(share + part, each)
-        result += tl.sum(total, axis=0) * each
-    tl.store(loss, result)
-
-
-@triton.jit
 def _spread(
     users, positives, n_users, B, z, dz, inverse, share, upstream, tau, out, DIM: tl.constexpr, D: tl.constexpr
 ):
@@ -160,7 +116,7 @@ class Contrast(torch.autograd.Function):
         nodes = (users, positives)
         earliest = torch.full((n,), 2 * batch, dtype=torch.int32, device=users.device)
         _earliest[(triton.cdiv(2 * batch, 256),)](*nodes, earliest, n_users, batch, BLOCK=256, num_warps=4)
-        z, inverse, losses, loss, share = new(2, 2, batch, dim), new(2, 2 * batch), new(2 * batch), new(()), new(2)
+        z, inverse = new(2, 2, batch, dim), new(2, 2 * batch)
         sizes = {"DIM": dim, "D": triton.next_power_of_2(dim)}
         _see[(2 * batch, 2)](
             *nodes, earliest, n_users, batch, plan.offsets, plan.columns, plan.values, tables, first, layers[0].contiguous(),
@@ -168,30 +124,22 @@ class Contrast(torch.autograd.Function):
             **sizes, HOPS=depth, EGO=has_ego, TILE=32, num_warps=2,
         )  # fmt: skip
         rng.call += 2 * depth
-        logits = torch.bmm(z[0], z[1].mT)  # [2, B, B]
-        _soften[(2 * batch,)](logits, inverse, losses, batch, 1.0 / tau, TILE=min(2048, _block(batch)), num_warps=8)
-        _sum_up[(1,)](losses, inverse, loss, share, batch, weight, BLOCK=min(2048, _block(batch)), num_warps=8)
-        ctx.saved = (nodes, n_users, z, logits, inverse, share, tau, layers[-1].shape, sizes, len(layers))
+        loss, (cosines, lse, share) = info_nce.forward(z, inverse[0], tau, weight)
+        ctx.saved = (nodes, n_users, z, inverse, tau, cosines, lse, share, layers[-1].shape, sizes, len(layers))
         return loss
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> tuple[Any, ...]:
-        nodes, n_users, z, p, inverse, share, tau, shape, sizes, layers = ctx.saved
+        nodes, n_users, z, inverse, tau, cosines, lse, share, shape, sizes, layers = ctx.saved
         batch = len(nodes[0])
-        dz = torch.empty_like(z)
-        torch.bmm(p, z[1], out=dz[0])
-        torch.bmm(p.mT, z[0], out=dz[1])
+        dz = info_nce.backward(z, inverse[0], tau, cosines, lse)
         out = torch.zeros(shape, dtype=z.dtype, device=z.device)
         _spread[(2 * batch,)](
             *nodes, n_users, batch, z, dz, inverse, share, upstream, tau, out, **sizes, num_warps=1
         )  # fmt: skip
-        return (None,) * 9 + (out,) * layers
+        return (None,) * 9 + tuple(out for _ in range(layers))
 
 
 def _wide(plan: Plan) -> Plan:
     """Rows of twice the usual length: as many warps again."""
     return replace(plan, shape=replace(plan.shape, warps=2 * plan.shape.warps))
-
-
-def _block(size: int) -> int:
-    return int(triton.next_power_of_2(size))
