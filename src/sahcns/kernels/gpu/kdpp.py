@@ -126,7 +126,8 @@ def sample(values: Tensor, vectors: Tensor, valid: Tensor, want: Tensor, rng: Rn
         )
         _pick[(count,)](
             vectors.contiguous(), scale, valid.contiguous(), rest, want, sizes, picked,
-            rng.step, rng.key, start + CALL, CALL, c, n, C=rows, N=block, num_warps=min(16, max(1, rows * block // 512)), maxnreg=REGISTERS,
+            rng.step, rng.key, start + CALL, CALL, c, n,
+            C=rows, N=block, num_warps=min(16, max(1, rows * block // 512)), maxnreg=REGISTERS,
         )  # fmt: skip
     return picked
 
