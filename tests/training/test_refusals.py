@@ -9,7 +9,7 @@ import torch
 from sahcns.backbones import MF, LightGCN
 from sahcns.data.split import Split
 from sahcns.errors import DataError, SettingError, TrainingError
-from sahcns.samplers import RNS, Matching, Mixture
+from sahcns.samplers import BNS, DENS, RNS, SAHC, DivNS, Matching, Mixture, Sampler
 from sahcns.training import Protocol, fit
 from tests.splits import random_split
 from tests.training.spying import Answering
@@ -65,15 +65,15 @@ def test_a_user_who_has_seen_everything() -> None:
         fit(full, MF(dim=2), RNS(), device="cpu")
 
 
-def test_a_loss_that_explodes_names_the_step_and_what_to_try() -> None:
-    with pytest.raises(
-        TrainingError, match=r"the loss became (nan|inf) at step 1 of epoch 0; try a smaller learning rate"
-    ):
-        train(protocol=Protocol(batch=16, learning_rate=1e25, epochs=3))
+@pytest.mark.parametrize("sampler", [RNS(), SAHC(), BNS(), DENS(), DivNS()], ids=lambda sampler: sampler.name)
+def test_a_loss_that_explodes_names_the_step_and_what_to_try(sampler: Sampler) -> None:
+    rules = Protocol(batch=16, learning_rate=1e25, epochs=3)
+    with pytest.raises(TrainingError, match=r"loss became (nan|inf) at step 1 of epoch 0; try a smaller learning rate"):
+        fit(SPLIT, LightGCN(dim=4, depth=2), sampler, protocol=rules, device="cpu")
 
 
-def test_a_nan_that_slips_past_the_check_is_named_by_step_and_epoch() -> None:
-    """After the first epoch only the first answer of each is checked; what comes later shows in the loss."""
+def test_weights_that_are_not_numbers_show_in_the_loss() -> None:
+    """Not as weights with a wrong sum: scores that exploded make them too, and then the sampler is not to blame."""
     epochs: list[int] = []
 
     def later(match: Matching) -> Mixture:
@@ -84,6 +84,8 @@ def test_a_nan_that_slips_past_the_check_is_named_by_step_and_epoch() -> None:
 
     with pytest.raises(TrainingError, match=r"nan at step 1 of epoch 1; .*check the sampler's weights"):
         train(later)
+    with pytest.raises(TrainingError, match=r"nan at step 0 of epoch 0; .*check the sampler's weights"):
+        train(weighted(float("nan"), 1.0))
 
 
 def weighted(first: float, second: float) -> Callable[[Matching], Mixture]:
@@ -140,7 +142,7 @@ def test_ids_out_of_range(id_: int, says: str) -> None:
         train(lambda match: Mixture.single(torch.full_like(match.users, id_)))
 
 
-@pytest.mark.parametrize(("first", "second", "says"), [(0.5, 0.6, "1.1"), (0.0, 0.0, "0"), (float("nan"), 1.0, "nan")])
+@pytest.mark.parametrize(("first", "second", "says"), [(0.5, 0.6, "1.1"), (0.0, 0.0, "0"), (float("inf"), 1.0, "inf")])
 def test_weights_that_do_not_sum_to_one(first: float, second: float, says: str) -> None:
     with pytest.raises(TrainingError, match=rf"weights that sum to {says} over the mixed items; they must sum to 1"):
         train(weighted(first, second))

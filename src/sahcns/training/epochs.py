@@ -55,7 +55,8 @@ class Epochs:
                 self._one()
         if self.rest:
             self.losses[-1] = step(*(column[whole:] for column in columns))
-        if step.state is not None:
+        # After a loss that is not a number there is nothing to end: the trainer is about to say so.
+        if step.state is not None and bool(torch.isfinite(self.losses).all()):
             self._end()
         return self.losses
 
