@@ -78,7 +78,7 @@ def bench(
         median,
         median / runner.steps,
         copy_rate(device),
-        [*_parts(step, runner.batches[:, 0]), _evaluation(step, truth)],
+        [*_parts(step, runner.batches[:, 0], median / runner.steps), _evaluation(step, truth)],
         torch.cuda.max_memory_allocated(device) if device.type == "cuda" else 0,
     )
 
@@ -102,11 +102,11 @@ def timed_epochs(
 def copy_rate(device: torch.device) -> float:
     """Bytes a second, read plus written, of copying 512 MiB (128 MiB on a CPU)."""
     size = (512 if device.type == "cuda" else 128) << 20
-    source, target = (torch.empty(size, dtype=torch.uint8, device=device) for _ in range(2))
+    source, target = (torch.zeros(size // 4, device=device) for _ in range(2))
     return 2 * size / _median(lambda: target.copy_(source), device)
 
 
-def _parts(step: TrainingStep, batch: Tensor) -> list[Part]:
+def _parts(step: TrainingStep, batch: Tensor, whole: float) -> list[Part]:
     graph, sampler, backbone, device = step.graph, step.sampler, step.backbone, step.graph.device
     pairs, users, positives = batch
     size, pool, word = len(users), sampler.pool, 4
@@ -150,14 +150,8 @@ def _parts(step: TrainingStep, batch: Tensor) -> list[Part]:
         step.streams.noise.call = 0
         return step._objective(layers, users, positives, mixture)
 
-    def gradient() -> None:
-        step.optimiser.zero_grad(set_to_none=True)
-        step.streams.noise.call = 0
-        step._objective(propagate(), users, positives, mixture).backward()  # type: ignore[no-untyped-call]
-
-    hop = (
-        edges * (dim * word + 8) + n * dim * word
-    )  # every edge reads a row, an index and a value; every row is written
+    # Every edge reads a row, an index and a value; every row is written.
+    hop = edges * (dim * word + 8) + n * dim * word
     read = size * (2 + mixture.items.shape[2]) * depth * dim * word
     weights = sum(value.numel() for value in step.parameters.values()) * word
     timed = [
@@ -167,11 +161,10 @@ def _parts(step: TrainingStep, batch: Tensor) -> list[Part]:
         Part("choose", _median(choose, device), size * pool * depth * word),
         Part("mix and loss", _median(loss, device), read),
     ]
-    both = _median(gradient, device)
-    forward = timed[1].seconds + timed[4].seconds
-    timed.append(Part("backward", max(both - forward, 0.0), 2 * read + depth * n * dim * word + backbone.depth * hop))
-    gradient()
+    step.loss(pairs, users, positives).backward()  # type: ignore[no-untyped-call]
     timed.append(Part("step", _median(lambda: step.optimiser.step(), device), 7 * weights))
+    rest = max(whole - sum(part.seconds for part in timed), 0.0)  # what a whole step takes beyond its other parts
+    timed.insert(-1, Part("backward", rest, 2 * read + depth * n * dim * word + backbone.depth * hop))
     return timed
 
 
