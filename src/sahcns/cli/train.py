@@ -41,7 +41,11 @@ def command(
     ] = None,
     device: Annotated[str | None, typer.Option(metavar="NAME", help="auto, cpu, cuda or cuda:1 (auto).")] = None,
     kernels: Annotated[
-        str | None, typer.Option(metavar="NAME", help="auto, reference (plain torch), or a GPU path: triton, triton-half, triton-ordered (auto).")
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="auto; reference; triton, triton-half, triton-ordered on a GPU.",
+        ),
     ] = None,
     config: Annotated[
         Path | None, typer.Option("--config", metavar="FILE", help="A whole run as TOML or YAML; options override it.")

@@ -176,7 +176,9 @@ def _remarks(manifest: Mapping[str, Any]) -> None:
         for file in source["files"]:
             if file.get("header") is False and file["format"] == "csv" and "catalogue" not in manifest:
                 columns = ", ".join(f"{name} = {column}" for name, column in file["columns"].items())
-                tell(f"{file['path']} was read as rows only ({columns}); if its first line names the columns, say --header")
+                tell(
+                    f"{file['path']} was read as rows only ({columns}); if its first line names the columns, say --header"
+                )
         for reason, found in source.get("skipped", {}).items():
             where = f"first in line {found['first_line']:,} of {found['file']}: {found['example']}"
             tell(f"skipped {found['rows']:,} row{'s' if found['rows'] > 1 else ''}: {reason} ({where})")
