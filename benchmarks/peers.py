@@ -220,7 +220,9 @@ def main() -> None:
         except (RuntimeError, subprocess.CalledProcessError) as error:
             failed[one.key] = str(error)
     if not found:
-        raise SystemExit(f"no contestant finished: {failed or absent}")
+        raise SystemExit(
+            "\n".join(["no contestant finished", *(f"{key}: {why}" for key, why in (absent | failed).items())])
+        )
     check_alike(found, asked.threads, len(split.train))
     about = {
         "machine": machine(asked.device),
