@@ -61,7 +61,7 @@ def test_the_gradient_is_the_transposed_sum_of_powers(path: Path, split: Split, 
 def test_gradcheck(path: Path, count: int) -> None:
     graph, x = random_input(path, random_split(4, 5, each=2, seed=1), 2, 5)
     hops: Callable[[Tensor], tuple[Tensor, ...]] = lambda x: graph.hops(x, count)  # noqa: E731
-    assert torch.autograd.gradcheck(hops, x)
+    assert torch.autograd.gradcheck(hops, x, fast_mode=True)  # every entry: the dense comparison above
 
 
 def test_layers_that_the_loss_does_not_use_get_no_gradient(path: Path) -> None:
