@@ -4,9 +4,11 @@ Three ways to the same rows, each falling back on the next, which is slower and 
 polars; text through polars; line by line in Python, which finds the line of a structural fault.
 """
 
+from collections import deque
 from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain, repeat
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +22,7 @@ from sahcns.data.readers.values import Batch
 if TYPE_CHECKING:
     import polars as pl
 
+AHEAD = 2  # chunks parsed by other threads while one is taken in
 STAND_IN = b"\x1f"  # takes the place of a delimiter of several characters; polars splits at single bytes only
 
 
@@ -27,26 +30,55 @@ def read_delimited(chunks: Iterator[Chunk], layout: Layout, where: Where, into: 
     """All rows of one file; the header, where there is one, is in the first chunk."""
     import polars as pl
 
-    held, line = b"", 1  # `line` is the number of the first line of the data at hand
+    held, line = b"", 1 if layout.header is None else layout.header_line + 2  # `line`: of the first row at hand
+    with ThreadPoolExecutor(AHEAD) as workers:
+        for chunk, guess, ahead in _parsed_ahead(chunks, line, layout, where, into, workers):
+            data = held + chunk.data if held else chunk.data
+            if not data:
+                continue
+            types = _numeric(layout, into)
+            # What was parsed ahead may stand on something that has changed since.
+            changed = held or guess != Guess(line, types)
+            batch = _by_polars(data, line, layout, where, types) if changed else ahead.result()
+            held = b""
+            if batch is not None:
+                line += len(batch.users)
+            else:
+                columns, lines, used = rows_by_line(data, line, layout, where, into.faults, chunk.last)
+                line, held = line + data.count(b"\n", 0, used), data[used:]
+                batch = _batch(
+                    {role: pl.Series(texts, dtype=pl.String) for role, texts in columns.items()}, lines, where
+                )
+            into.add(batch)
+
+
+class Guess(NamedTuple):
+    """What parsing a chunk ahead of its turn stands on."""
+
+    line: int
+    types: dict[str, Any]
+
+
+def _parsed_ahead(
+    chunks: Iterator[Chunk], line: int, layout: Layout, where: Where, into: Gathered, workers: ThreadPoolExecutor
+) -> Iterator[tuple[Chunk, Guess, "Future[Batch | None]"]]:
+    """Chunks without the header, the next ones being parsed by other threads meanwhile (numpy and polars let them)."""
+    waiting: deque[tuple[Chunk, Guess, Future[Batch | None]]] = deque()
     for first, chunk in zip(chain([True], repeat(False)), chunks, strict=False):
-        data, held = held + chunk.data if held else chunk.data, b""
-        if first and layout.header is not None:
-            line = layout.header_line + 2
-            data = b"".join(data.split(b"\n", line - 1)[line - 1 :])
-        if not data:
-            continue
-        batch = _by_polars(data, line, layout, where, into)
-        if batch is not None:
-            line += len(batch.users)
-        else:
-            columns, lines, used = rows_by_line(data, line, layout, where, into.faults, chunk.last)
-            line, held = line + data.count(b"\n", 0, used), data[used:]
-            batch = _batch({role: pl.Series(texts, dtype=pl.String) for role, texts in columns.items()}, lines, where)
-        into.add(batch)
+        if first and line > 1:
+            chunk = chunk._replace(data=b"".join(chunk.data.split(b"\n", line - 1)[line - 1 :]))
+        guess = Guess(line, _numeric(layout, into))
+        waiting.append((chunk, guess, workers.submit(_by_polars, chunk.data, line, layout, where, guess.types)))
+        line += chunk.data.count(b"\n")
+        if len(waiting) > AHEAD:
+            yield waiting.popleft()
+    yield from waiting
 
 
-def _by_polars(data: bytes, line: int, layout: Layout, where: Where, into: Gathered) -> Batch | None:
+def _by_polars(data: bytes, line: int, layout: Layout, where: Where, types: Mapping[str, Any]) -> Batch | None:
     """The batch, if every row has the right number of fields and nothing needs a closer look."""
+    if not data:
+        return None
     mark = layout.delimiter.encode()
     if (len(mark) > 1 and STAND_IN in data) or (mark == b" " and b"\t" in data):
         return None
@@ -69,7 +101,7 @@ def _by_polars(data: bytes, line: int, layout: Layout, where: Where, into: Gathe
     if not rows or (not as_written and mark == b" "):
         return None
     lines = range(line, line + rows)
-    if as_written and (columns := _columns(data, mark, layout, _numeric(layout, into))):
+    if as_written and (columns := _columns(data, mark, layout, types)):
         rating = columns.get("rating")
         if rating is None or np.isfinite(rating.to_numpy()).all():  # else the text is wanted, to be named
             return _batch(columns, lines, where)
