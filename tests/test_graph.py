@@ -129,7 +129,9 @@ def test_weights_that_leave_a_user_nothing_are_refused() -> None:
         graph.reweighted(torch.tensor([3, 0, 2, 0]))
 
 
-def test_weights_too_large_to_count_are_refused() -> None:
+@pytest.mark.parametrize("power", [57, 61, 62])  # 8 · 2^61 wraps around to 0 in 64 bits
+def test_weights_too_large_to_count_are_refused(power: int) -> None:
     graph = Graph.of(random_split(5, 8, each=2))
     with pytest.raises(DataError, match="too large for 5 users; use a smaller exponent"):
-        graph.reweighted(torch.full((8,), 1 << 57))
+        graph.reweighted(torch.full((8,), 1 << power))
+    assert graph.reweighted(torch.full((8,), 1 << 55)).total == 1 << 58

@@ -57,8 +57,11 @@ class Unseen:
         n_users = len(offsets) - 1
         users = torch.repeat_interleave(torch.arange(n_users, device=items.device), offsets.diff())
         total = n_items if weights is None else int(weights.sum())
-        if total.bit_length() + n_users.bit_length() > 62:
-            raise DataError(f"popularity weights sum to {total}, too large for {n_users} users; use a smaller exponent")
+        size = float(n_items) if weights is None else float(weights.double().sum())  # which does not wrap around
+        if size >= 2.0 ** (62 - n_users.bit_length()):
+            raise DataError(
+                f"popularity weights sum to {size:.0f}, too large for {n_users} users; use a smaller exponent"
+            )
         if weights is None:  # every item weighs 1: what the rest comes to, without its tables
             own = torch.arange(len(items), device=items.device) - offsets[users]
             return cls(offsets, items, users * (total + 1) + items - own, None, None, total - offsets.diff(), total)
