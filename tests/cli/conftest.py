@@ -34,6 +34,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")  # where nothing listens
     monkeypatch.setenv("no_proxy", "")
+    monkeypatch.delenv("COLUMNS", raising=False)  # tables as wide as where nobody measures the terminal
     return tmp_path / "cache" / "sahcns"
 
 

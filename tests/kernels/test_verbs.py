@@ -18,3 +18,9 @@ def test_a_cpu_gets_the_cpu_path_and_any_path_can_be_named() -> None:
 def test_an_unknown_path_gets_the_nearest_one() -> None:
     with pytest.raises(SettingError, match="kernels='refrence' is not a path; did you mean 'reference'"):
         verbs_for(CPU, "refrence")
+
+
+def test_a_gpu_path_needs_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
+    with pytest.raises(SettingError, match="kernels='triton' runs on a GPU, and the device is cpu"):
+        verbs_for(CPU, "triton")

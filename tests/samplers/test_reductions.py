@@ -137,8 +137,8 @@ def another_positive(match: Matching) -> Mixture:
             r"weights that sum to 2 over the mixed items; they must sum to 1",
         ),
         (
-            lambda match: Mixture(match.candidates[:, None, :, None], torch.full((14, 1, 2, 4), math.nan)),
-            r"weights that sum to nan over the mixed items",
+            lambda match: Mixture(match.candidates[:, None, :, None], torch.full((14, 1, 2, 4), math.inf)),
+            r"weights that sum to inf over the mixed items",
         ),
     ],
 )

@@ -1,5 +1,6 @@
 """What a path has to provide, and which path a device gets."""
 
+import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -66,9 +67,7 @@ def verbs_for(device: torch.device, path: str = "auto") -> Verbs:
     from sahcns.kernels.reference import ReferenceVerbs
 
     if path in GPU_PATHS or (path == "auto" and device.type == "cuda"):
-        from sahcns.kernels.gpu import GpuVerbs
-
-        return GpuVerbs(half=path == "triton-half", ordered=path == "triton-ordered")
+        return _gpu_verbs(device, path)
     if path == "reference":
         return ReferenceVerbs()
     if path == "cpu" or (path == "auto" and device.type == "cpu"):
@@ -76,3 +75,18 @@ def verbs_for(device: torch.device, path: str = "auto") -> Verbs:
     if path == "auto":
         return ReferenceVerbs()
     raise SettingError(f"kernels={path!r} is not a path; {nearest(path, ['auto', 'reference', 'cpu', *GPU_PATHS])}")
+
+
+def _gpu_verbs(device: torch.device, path: str) -> Verbs:
+    """Triton's kernels; plain torch where nobody asked for them by name and Triton is not installed."""
+    if device.type != "cuda" and os.environ.get("TRITON_INTERPRET") != "1":
+        raise SettingError(f"kernels={path!r} runs on a GPU, and the device is {device.type}; use kernels='auto'")
+    try:
+        from sahcns.kernels.gpu import GpuVerbs
+    except ImportError:
+        if path == "auto":
+            from sahcns.kernels.reference import ReferenceVerbs
+
+            return ReferenceVerbs()
+        raise SettingError(f"kernels={path!r} needs Triton, which is not installed; use kernels='auto'") from None
+    return GpuVerbs(half=path == "triton-half", ordered=path == "triton-ordered")

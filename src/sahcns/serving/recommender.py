@@ -91,6 +91,8 @@ class Recommender:
         `exclude`: "known" leaves out everything the data set says the user has, "train" only what the model was
         trained on (so that held-out items can come back), "nothing" leaves nothing out.
         """
+        if isinstance(users, str | int):
+            raise SettingError(f"users={users!r} must be a list of ids, such as [{users!r}]")
         if k < 1:
             raise SettingError(f"k={k} must be 1 or more")
         if exclude not in EXCLUDE:

@@ -5,7 +5,7 @@ import io
 from pathlib import Path
 
 import polars as pl
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from sahcns.data.readers import read
@@ -41,6 +41,8 @@ def expected(rows: list[tuple[str, str]]) -> list[tuple[int | str, int | str]]:
 )
 @quickly
 def test_written_by_python(tmp_path: Path, rows: list[tuple[str, str]], mark: str, quoted: bool, end: str) -> None:
+    # Python before 3.13 leaves a carriage return unquoted, so the file is broken before anyone reads it.
+    assume(quoted or not any("\r" in field for row in rows for field in row))
     text = io.StringIO(newline="")
     writer = csv.writer(
         text, delimiter=mark, quoting=csv.QUOTE_ALL if quoted else csv.QUOTE_MINIMAL, lineterminator=end
