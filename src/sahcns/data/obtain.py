@@ -139,6 +139,7 @@ def _unpack(wanted: NamedSet, archive: Path, folder: Path) -> None:
                 if file.name in members:
                     with packed.open(members[file.name]) as content, _whole(folder / file.name, file) as part:
                         shutil.copyfileobj(content, part, 1 << 20)
+    # zipfile says NotImplementedError to a compression it does not know, RuntimeError to an encrypted file.
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as problem:
         raise DataError(f"{archive} cannot be unpacked ({problem}); get it again") from None
 
