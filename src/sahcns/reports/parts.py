@@ -1,0 +1,82 @@
+"""What a report is made of. Studies say it as data; how it looks is decided once, by the writers beside this file."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+Kind = Literal["line", "bar", "scatter", "heat"]
+Mark = Literal["", "best", "second"]
+
+
+@dataclass(frozen=True)
+class Series:
+    """One line, set of bars or cloud of points.
+
+    `role` picks the colour and is the name of a sampler wherever there is one, so that a sampler looks alike everywhere.
+    """
+
+    name: str
+    x: Sequence[float | str]
+    y: Sequence[float]
+    low: Sequence[float] = ()  # lower and upper end of each y: a band around a line, a whisker on a bar
+    high: Sequence[float] = ()
+    role: str = ""
+    dashed: bool = False
+    hints: Sequence[str] = ()  # a line of text for each point, shown on hover beside x and y
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture: its series over named axes.
+
+    A bar's x are words or the left edges of equal bins. A heat map has one series a row: x are the columns, y the values.
+    """
+
+    name: str  # short, unique within a report, fit for a file name
+    title: str
+    x_label: str
+    y_label: str
+    series: Sequence[Series]
+    kind: Kind = "line"
+    caption: str = ""
+    x_log: bool = False
+    y_log: bool = False
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A table's cell with more to it than its text."""
+
+    text: str
+    mark: Mark = ""  # best is bold, second underlined, as in the paper
+    note: str = ""  # a sign behind the text, such as * for significance
+    hint: str = ""  # longer, shown on hover and left out of print
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under columns; a column named `>R@20` is set to the right."""
+
+    name: str  # short, unique within a report, fit for a file name
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Cell | str]]
+    caption: str = ""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading with paragraphs, tables and figures below it."""
+
+    title: str
+    blocks: Sequence[str | Table | Figure]
+
+
+@dataclass(frozen=True)
+class Report:
+    """A whole page. `facts` is what one must know to trust it: protocol, data, versions, commands."""
+
+    title: str
+    summary: Sequence[str]
+    sections: Sequence[Section]
+    facts: Sequence[tuple[str, str]] = field(default=())
