@@ -1,0 +1,68 @@
+"""A user's own files: run once, so that the samplers and backbones in them are named like the built-in ones."""
+
+import dataclasses
+import importlib.util
+import sys
+import traceback
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from sahcns.errors import DataError, SettingError
+
+PREFIX = "sahcns_user_"  # of the module that a file becomes
+
+
+def import_files(paths: Iterable[Path]) -> None:
+    """Run each file once; an error in it is one sentence with the file and the line."""
+    for path in paths:
+        _import(path)
+
+
+def import_once(paths: Iterable[str | Path]) -> None:
+    """Run those files that this process has not run yet."""
+    for path in map(Path, paths):
+        there = sys.modules.get(PREFIX + path.stem)
+        if getattr(there, "__file__", None) != str(path.resolve()):
+            _import(path)
+
+
+def _import(path: Path) -> None:
+    if not path.is_file():
+        raise DataError(f"--import {path}: there is no such file")
+    name = PREFIX + path.stem
+    spec = importlib.util.spec_from_file_location(name, path.resolve())
+    if spec is None or spec.loader is None or path.suffix != ".py":
+        raise DataError(f"--import {path}: it must be a Python file, with .py at its end")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look their module up by its name
+    if str(path.resolve().parent) not in sys.path:
+        sys.path.append(str(path.resolve().parent))  # the file may import what stands beside it, as a script does
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[name]
+        raise DataError(f"{path}, line {_line(error, path)}: {type(error).__name__}: {_words(error)}") from error
+    for kind in vars(module).values():
+        _refuse_bare(kind, name, path)
+
+
+def _refuse_bare(kind: Any, module: str, path: Path) -> None:
+    """Without its decorator a class has the settings of its parent, and its own are dead text."""
+    if not isinstance(kind, type) or kind.__module__ != module:
+        return
+    if any(isinstance(value, dataclasses.Field) for value in vars(kind).values()):
+        raise SettingError(f"{path}: {kind.__name__} has settings, so it needs @dataclass(frozen=True) above it")
+
+
+def _line(error: Exception, path: Path) -> int | str:
+    if isinstance(error, SyntaxError):
+        return error.lineno or "?"
+    lines = [
+        frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path.resolve())
+    ]
+    return (lines[-1] if lines else None) or "?"
+
+
+def _words(error: Exception) -> str:
+    return error.msg if isinstance(error, SyntaxError) else " ".join(str(error).split())

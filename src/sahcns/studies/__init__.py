@@ -1,0 +1,1 @@
+"""Grids of runs and what is learnt from them; results are plain data, read without torch."""
