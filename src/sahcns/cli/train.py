@@ -7,6 +7,7 @@ import typer
 
 from sahcns.cli.console import Json, err, show, show_json, table, tell
 from sahcns.cli.importing import Imports
+from sahcns.cli.protocol_options import with_protocol
 from sahcns.errors import SettingError
 
 if TYPE_CHECKING:
@@ -21,11 +22,9 @@ STOPPED = {
 }
 
 
-def _protocol(help: str, metavar: str, *names: str) -> Any:
-    return typer.Option(*names, help=help, metavar=metavar, rich_help_panel="Protocol", show_default=False)
-
-
+@with_protocol
 def command(
+    protocol: dict[str, Any],
     data: Annotated[
         str | None, typer.Argument(metavar="DIR", help="A prepared folder, or ml-latest-small, which ships inside.")
     ] = None,
@@ -51,20 +50,6 @@ def command(
         Path | None, typer.Option("--config", metavar="FILE", help="A whole run as TOML or YAML; options override it.")
     ] = None,
     imports: Imports = None,
-    epochs: Annotated[int | None, _protocol("Most passes over the training pairs (1000).", "NUMBER")] = None,
-    batch: Annotated[int | None, _protocol("Training pairs in a step (2048).", "NUMBER")] = None,
-    learning_rate: Annotated[float | None, _protocol("Adam's step size (0.001).", "NUMBER")] = None,
-    l2: Annotated[float | None, _protocol("Strength of L2 on a batch's layer-0 rows (0.0001).", "NUMBER")] = None,
-    l2_on: Annotated[str | None, _protocol("The negative's row that L2 sees: mixed or real (mixed).", "WHICH")] = None,
-    evaluate_every: Annotated[int | None, _protocol("Epochs between looks at validation (5).", "NUMBER")] = None,
-    patience: Annotated[int | None, _protocol("Looks without a new best before it stops (10).", "NUMBER")] = None,
-    monitor: Annotated[str | None, _protocol("What picks the epoch on validation (recall@20).", "METRIC")] = None,
-    mask: Annotated[
-        str | None, _protocol("Left out of the test ranking: train or train+valid (train).", "WHICH")
-    ] = None,
-    keep_last: Annotated[
-        bool | None, _protocol("Train on the last, smaller batch too (dropped).", "", "--keep-last/--drop-last")
-    ] = None,
     json: Json = False,
 ) -> None:
     """Train a recommender on a prepared set and store it, with its record, in a folder.
@@ -84,18 +69,6 @@ def command(
     from sahcns.cli.train_progress import train_progress
 
     assigned_to = assigned(settings or [])
-    protocol_told = {
-        "epochs": epochs,
-        "batch": batch,
-        "learning_rate": learning_rate,
-        "l2": l2,
-        "l2_on": l2_on,
-        "evaluate_every": evaluate_every,
-        "patience": patience,
-        "monitor": monitor,
-        "mask": mask,
-        "drop_last": None if keep_last is None else not keep_last,
-    }
     plan = Plan(
         data,
         out,
@@ -107,7 +80,7 @@ def command(
         sampler,
         assigned_to["backbone"],
         assigned_to["sampler"],
-        {name: value for name, value in protocol_told.items() if value is not None},
+        protocol,
     ).over(read_plan(config) if config else Plan())
     if plan.data is None:
         raise SettingError("no data: give a prepared folder, such as `sahcns train films --out runs/first`")
@@ -118,19 +91,19 @@ def command(
     from sahcns.training import fit
 
     import_files(plan.imports)
-    model, chooser, protocol = plan.build()
+    model, chooser, terms = plan.build()
     check_place(plan.out)
     folder = prepared_folder(plan.data)
     split = load_split(folder)
     if err().is_terminal and not json:
         tell(f"{folder}: {split.n_users:,} users, {split.n_items:,} items, {len(split.train):,} training pairs")
         tell(f"{model}\n{chooser}")
-    with train_progress(protocol, quiet=json) as told:
+    with train_progress(terms, quiet=json) as told:
         run = fit(
             split,
             model,
             chooser,
-            protocol=protocol,
+            protocol=terms,
             seed=plan.seed or 0,
             device=plan.device or "auto",
             kernels=plan.kernels or "auto",
@@ -148,7 +121,7 @@ def command(
         results(run.record),
         "",
         f"{run.record.epochs_run} epochs in {run.record.seconds['total']:.1f} s, {STOPPED[run.record.stopped]}; "
-        f"in percent, one seed, {protocol.mask} items left out of the test ranking",
+        f"in percent, one seed, {terms.mask} items left out of the test ranking",
         f"saved in {saved}",
     )
 
