@@ -36,9 +36,7 @@ class LayerGap:
     lambda_max: float
 
     def __call__(self, match: Matching, rng: Rng) -> Tensor:
-        gap = match.p - match.a.amax(1)  # [B, T]
-        rho = torch.exp(-relu(gap))
-        return self.lambda_max * (1.0 - rho)
+        return self.lambda_max * (1.0 - hardness(layer_gaps(match)))
 
 
 @dataclass(frozen=True)
@@ -48,8 +46,7 @@ class GlobalGap:
     lambda_max: float
 
     def __call__(self, match: Matching, rng: Rng) -> Tensor:
-        gap = match.positive_score - match.scores.amax(1)  # [B]
-        lam = self.lambda_max * (1.0 - torch.exp(-relu(gap)))
+        lam = self.lambda_max * (1.0 - hardness(final_gap(match)))  # [B]
         return lam[:, None].expand_as(match.p)
 
 
@@ -61,3 +58,18 @@ class FixedUniform:
 
     def __call__(self, match: Matching, rng: Rng) -> Tensor:
         return rng.uniform(*match.p.shape, dtype=match.p.dtype) * self.high
+
+
+def layer_gaps(match: Matching) -> Tensor:
+    """g [B, T] = p_l - max_n a[n, l]: how far the pool's best stays behind the positive at each layer (Eq. 11)."""
+    return match.p - match.a.amax(1)
+
+
+def final_gap(match: Matching) -> Tensor:
+    """[B]: the same of the final scores, y⁺ - max_n s."""
+    return match.positive_score - match.scores.amax(1)
+
+
+def hardness(gap: Tensor) -> Tensor:
+    """ρ = exp(-max(g, 0)): 1 for a pool that reaches the positive, near 0 for an easy one (Eq. 12)."""
+    return torch.exp(-relu(gap))

@@ -5,7 +5,22 @@ from torch import Tensor
 
 from sahcns.errors import TrainingError
 from sahcns.graph import Graph
+from sahcns.rng import Rng
+from sahcns.samplers.base import Sampler
+from sahcns.samplers.matching import Matching
 from sahcns.samplers.mixture import Mixture
+
+
+def answer(sampler: Sampler, match: Matching, rng: Rng, checked: bool = True) -> Mixture:
+    """The sampler's mixture for a batch in its full form; `checked` looks at its ids and weights too."""
+    name = type(sampler).__name__
+    mixture = sampler.choose(match, rng)
+    if not isinstance(mixture, Mixture):
+        raise TrainingError(f"{name}.choose() must return a Mixture; it returned {type(mixture).__name__}")
+    mixture = mixture.checked(len(match.users), len(match.layers), name)
+    if checked:
+        check(mixture, match.users, match.positives, match.graph, name)
+    return mixture
 
 
 def check(mixture: Mixture, users: Tensor, positives: Tensor, graph: Graph, sampler: str) -> None:

@@ -7,13 +7,12 @@ import torch
 from torch import Tensor
 
 from sahcns.backbones.base import Backbone, Parameters
-from sahcns.errors import TrainingError
 from sahcns.graph import Graph, Unseen
 from sahcns.kernels import Read
 from sahcns.objectives import bpr, l2
 from sahcns.rng import Rng
 from sahcns.samplers.base import Sampler
-from sahcns.samplers.contract import check
+from sahcns.samplers.contract import answer
 from sahcns.samplers.matching import Matching
 from sahcns.samplers.mixture import Mixture
 from sahcns.training.clock import Clock
@@ -103,13 +102,7 @@ class TrainingStep:
                 self.own,
                 self.state,
             )
-            mixture = self.sampler.choose(match, self.streams.choice)
-            if not isinstance(mixture, Mixture):
-                name = type(self.sampler).__name__
-                raise TrainingError(f"{name}.choose() must return a Mixture; it returned {type(mixture).__name__}")
-            mixture = mixture.checked(len(pairs), len(layers), type(self.sampler).__name__)
-            if self.checked:
-                check(mixture, users, positives, graph, type(self.sampler).__name__)
+            mixture = answer(self.sampler, match, self.streams.choice, self.checked)
         with clock("loss"):
             return self._objective(layers, users, positives, mixture)
 
