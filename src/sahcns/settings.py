@@ -6,7 +6,7 @@ is its manual (`sahcns samplers` prints it), its range (checked at construction)
 
 import dataclasses
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self, TypeVar
@@ -45,6 +45,21 @@ class Allowed:
         )
 
 
+@dataclass(frozen=True)
+class Between:
+    """A range to tune within, both ends included; with `log`, each order of magnitude is tried alike."""
+
+    low: float
+    high: float
+    log: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.low < self.high:
+            raise SettingError(f"Between: low={self.low} must be below high={self.high}")
+        if self.log and self.low <= 0:
+            raise SettingError(f"Between: low={self.low} must be above 0 for a logarithmic range")
+
+
 def setting(
     default: Any,
     meaning: str,
@@ -53,9 +68,22 @@ def setting(
     high: float | None = None,
     above: float | None = None,
     choices: tuple[object, ...] = (),
+    search: tuple[object, ...] | Between | None = None,
+    when: Mapping[str, tuple[object, ...]] | None = None,
 ) -> Any:
-    """A dataclass field with its meaning and what it may be."""
-    return field(default=default, metadata={"meaning": meaning, "allowed": Allowed(low, high, above, choices)})
+    """A dataclass field with its meaning and what it may be.
+
+    search  what `sahcns tune` tries: a tuple of values, or `Between(…)`; () leaves the setting alone, and None
+            tries all that is allowed, if that has an end
+    when    the values of other settings with which this one counts: {"schedule": ("fixed",)}
+    """
+    allowed = Allowed(low, high, above, choices)
+    for value in (search.low, search.high) if isinstance(search, Between) else search or ():
+        if (choices or isinstance(value, Real)) and not allowed.holds(value):
+            raise SettingError(f"search={search!r}: {value!r} is not allowed; it must be {allowed}")
+    return field(
+        default=default, metadata={"meaning": meaning, "allowed": allowed, "search": search, "when": dict(when or {})}
+    )
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from sahcns.rng import Rng
 from sahcns.samplers.base import Sampler
 from sahcns.samplers.matching import Matching
 from sahcns.samplers.mixture import Mixture
-from sahcns.settings import setting
+from sahcns.settings import Between, setting
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,9 @@ class AHNS(Sampler):
 
     name: ClassVar[str] = "ahns"
 
-    alpha: float = setting(1.0, "shift α of the positive's score", above=0)
-    beta: float = setting(0.1, "scale β of the target", above=0)
-    p: int = setting(-2, "exponent p, a whole number (a negative base has no other powers)", high=-1)
+    alpha: float = setting(1.0, "shift α of the positive's score", above=0, search=Between(0.1, 2.0, log=True))
+    beta: float = setting(0.1, "scale β of the target", above=0, search=Between(0.1, 50.0, log=True))
+    p: int = setting(-2, "exponent p, a whole number (a negative base has no other powers)", high=-1, search=())
 
     def choose(self, match: Matching, rng: Rng) -> Mixture:
         target = self.beta * (match.positive_score + self.alpha) ** (self.p + 1)  # [B]

@@ -19,7 +19,7 @@ from sahcns.rng import Rng
 from sahcns.samplers.base import Sampler
 from sahcns.samplers.matching import Matching
 from sahcns.samplers.mixture import Mixture
-from sahcns.settings import setting
+from sahcns.settings import Between, setting
 
 CHUNK = 1 << 24  # scores held at once: 64 MiB of float32
 
@@ -30,9 +30,14 @@ class BNS(Sampler):
 
     name: ClassVar[str] = "bns"
 
-    lam: float = setting(5.0, "weight λ of reliability (-1 picks the easiest)", low=-1)
+    lam: float = setting(
+        5.0, "weight λ of reliability (-1 picks the easiest)", low=-1, search=Between(0.1, 50.0, log=True)
+    )
     ranks_among: str = setting(
-        "all", "the items S that F ranks among: all (LightGCN code) or unseen (MF code)", choices=("all", "unseen")
+        "all",
+        "the items S that F ranks among: all (LightGCN code) or unseen (MF code)",
+        choices=("all", "unseen"),
+        search=(),
     )
 
     def choose(self, match: Matching, rng: Rng) -> Mixture:

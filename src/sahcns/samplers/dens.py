@@ -27,7 +27,7 @@ from sahcns.rng import Rng
 from sahcns.samplers.base import Sampler
 from sahcns.samplers.matching import Matching
 from sahcns.samplers.mixture import Mixture
-from sahcns.settings import setting
+from sahcns.settings import Between, setting
 
 GATES = ("item", "user", "pos", "neg")
 
@@ -38,14 +38,27 @@ class DENS(Sampler):
 
     name: ClassVar[str] = "dens"
 
-    alpha: float = setting(1.0, "weight α of the relevant factor (the paper: toys 1, yelp 0, ml-1m 0)", low=0, high=1)
-    gamma: float = setting(0.3, "weight γ of the gate loss (the paper: toys .3, yelp .05, ml-1m .01)", low=0)
+    alpha: float = setting(
+        1.0,
+        "weight α of the relevant factor (the paper: toys 1, yelp 0, ml-1m 0)",
+        low=0,
+        high=1,
+        search=(0.0, 0.25, 0.5, 0.75, 1.0),
+        when={"schedule": ("fixed",)},
+    )
+    gamma: float = setting(
+        0.3,
+        "weight γ of the gate loss (the paper: toys .3, yelp .05, ml-1m .01)",
+        low=0,
+        search=Between(0.01, 1.0, log=True),
+    )
     schedule: str = setting(
         "fixed",
         "α as given; rising to 1 over the warm-up (DENS's code); or falling from 1",
         choices=("fixed", "warmup", "cooldown"),
+        search=("fixed", "warmup", "cooldown"),
     )
-    warmup: int = setting(100, "epochs of the warm-up or cool-down", low=1)
+    warmup: int = setting(100, "epochs of the warm-up or cool-down", low=1, search=())
 
     def trainable(self, dim: int, rng: Rng, dtype: torch.dtype) -> dict[str, Tensor]:
         bound = 1.0 / math.sqrt(dim)  # the start of torch's Linear

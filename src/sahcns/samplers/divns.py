@@ -61,10 +61,22 @@ class DivNS(Sampler):
 
     name: ClassVar[str] = "divns"
 
-    ratio: int = setting(4, "cached candidates for each pair, r (the paper: 4; yelp 0)", low=0)
-    lam: float = setting(0.8, "share λ of the hard negative (the paper: .8; yelp 1)", low=0, high=1)
-    selector: str = setting("kdpp", "how the diverse items are selected", choices=tuple(SELECTORS))
-    cap: int = setting(512, "most cached items of one user that enter the kernel", low=1)
+    ratio: int = setting(
+        4,
+        "cached candidates for each pair, r (the paper: 4; yelp 0)",
+        low=0,
+        search=(1, 2, 4, 6, 8),
+        when={"lam": (0.5, 0.6, 0.7, 0.8, 0.9)},  # with λ = 1 nothing of the cache is used
+    )
+    lam: float = setting(
+        0.8,
+        "share λ of the hard negative (the paper: .8; yelp 1)",
+        low=0,
+        high=1,
+        search=(0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
+    )
+    selector: str = setting("kdpp", "how the diverse items are selected", choices=tuple(SELECTORS), search=())
+    cap: int = setting(512, "most cached items of one user that enter the kernel", low=1, search=())
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -28,11 +28,12 @@ class DNSMN(Sampler):
     name: ClassVar[str] = "dns-mn"
 
     pool: int = setting(100, "candidates drawn for each pair (the paper: 100; ML-1m 50)", low=1)
-    top_k: int = setting(5, "length of the top list (the paper: 5; ML-1m 10)", low=1)
+    top_k: int = setting(5, "length of the top list (the paper: 5; ML-1m 10)", low=1, search=(1, 2, 3, 4, 5, 10, 20))
     pick: str = setting(
         "uniform",
         "one of the top list uniformly, one by 1/rank (DivNS's code), or all of them as negatives (Shi et al.)",
         choices=("uniform", "harmonic", "all"),
+        search=(),
     )
 
     def __post_init__(self) -> None:

@@ -27,8 +27,12 @@ class MixGCF(Sampler):
 
     name: ClassVar[str] = "mixgcf"
 
-    beta_low: float = setting(0.0, "smallest share β of the positive", low=0, high=1)
-    beta_high: float = setting(1.0, "largest share β of the positive", low=0, high=1)
+    beta_low: float = setting(
+        0.0, "smallest share β of the positive", low=0, high=1, search=(0.0, 0.1, 0.3, 0.5, 0.7, 0.9)
+    )
+    beta_high: float = setting(
+        1.0, "largest share β of the positive", low=0, high=1, search=(0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -23,7 +23,13 @@ class Popularity(RNS):
 
     name: ClassVar[str] = "popularity"
 
-    power: float = setting(0.75, "exponent x on the training frequency; 0 is uniform", low=0, high=2)
+    power: float = setting(
+        0.75,
+        "exponent x on the training frequency; 0 is uniform",
+        low=0,
+        high=2,
+        search=(0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5),
+    )
 
     def weights(self, popularity: Tensor) -> Tensor | None:
         if self.power == 0:

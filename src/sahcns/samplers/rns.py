@@ -21,7 +21,7 @@ class RNS(Sampler):
 
     name: ClassVar[str] = "rns"
 
-    pool: int = setting(1, "negatives drawn for each pair, K; more than one share one loss term", low=1)
+    pool: int = setting(1, "negatives drawn for each pair, K; more than one share one loss term", low=1, search=())
 
     def choose(self, match: Matching, rng: Rng) -> Mixture:
         return Mixture.several(match.candidates)

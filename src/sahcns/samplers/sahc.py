@@ -23,6 +23,7 @@ from sahcns.settings import setting
 
 ALPHA = "weight α of the cross-layer discrepancy (Eq. 9)"
 LAMBDA = "largest share λmax of the positive (Eq. 13)"
+GRID = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)  # the paper's, for α and for λmax
 
 
 @dataclass(frozen=True)
@@ -47,8 +48,8 @@ class SAHC(SelectThenCalibrate):
 
     name: ClassVar[str] = "sahc"
 
-    alpha: float = setting(0.3, ALPHA, low=0)
-    lambda_max: float = setting(0.5, LAMBDA, low=0, high=1)
+    alpha: float = setting(0.3, ALPHA, low=0, search=GRID)
+    lambda_max: float = setting(0.5, LAMBDA, low=0, high=1, search=GRID)
 
     def parts(self) -> tuple[Selection, Calibration]:
         return StructureAware(self.alpha), LayerGap(self.lambda_max)
@@ -69,7 +70,7 @@ class SAOnly(SelectThenCalibrate):
 
     name: ClassVar[str] = "sa-only"
 
-    alpha: float = setting(0.3, ALPHA, low=0)
+    alpha: float = setting(0.3, ALPHA, low=0, search=GRID)
 
     def parts(self) -> tuple[Selection, Calibration]:
         return StructureAware(self.alpha), NoCalibration()
@@ -81,7 +82,7 @@ class HCOnly(SelectThenCalibrate):
 
     name: ClassVar[str] = "hc-only"
 
-    lambda_max: float = setting(0.5, LAMBDA, low=0, high=1)
+    lambda_max: float = setting(0.5, LAMBDA, low=0, high=1, search=GRID)
 
     def parts(self) -> tuple[Selection, Calibration]:
         return Hardest(), LayerGap(self.lambda_max)
@@ -93,7 +94,7 @@ class WithoutDiscrepancy(SelectThenCalibrate):
 
     name: ClassVar[str] = "sahc-no-discrepancy"
 
-    lambda_max: float = setting(0.5, LAMBDA, low=0, high=1)
+    lambda_max: float = setting(0.5, LAMBDA, low=0, high=1, search=GRID)
 
     def parts(self) -> tuple[Selection, Calibration]:
         return StructureAware(0.0), LayerGap(self.lambda_max)
@@ -105,7 +106,7 @@ class WithoutMean(SelectThenCalibrate):
 
     name: ClassVar[str] = "sahc-no-mean"
 
-    lambda_max: float = setting(0.5, LAMBDA, low=0, high=1)
+    lambda_max: float = setting(0.5, LAMBDA, low=0, high=1, search=GRID)
 
     def parts(self) -> tuple[Selection, Calibration]:
         return DiscrepancyOnly(), LayerGap(self.lambda_max)
@@ -117,8 +118,8 @@ class SAHCFixed(SelectThenCalibrate):
 
     name: ClassVar[str] = "sahc-fixed"
 
-    alpha: float = setting(0.3, ALPHA, low=0)
-    high: float = setting(0.5, "upper end of the uniform distribution of λ", low=0, high=1)
+    alpha: float = setting(0.3, ALPHA, low=0, search=GRID)
+    high: float = setting(0.5, "upper end of the uniform distribution of λ", low=0, high=1, search=GRID)
 
     def parts(self) -> tuple[Selection, Calibration]:
         return StructureAware(self.alpha), FixedUniform(self.high)
@@ -130,8 +131,8 @@ class SAHCGlobal(SelectThenCalibrate):
 
     name: ClassVar[str] = "sahc-global"
 
-    alpha: float = setting(0.3, ALPHA, low=0)
-    lambda_max: float = setting(0.5, LAMBDA, low=0, high=1)
+    alpha: float = setting(0.3, ALPHA, low=0, search=GRID)
+    lambda_max: float = setting(0.5, LAMBDA, low=0, high=1, search=GRID)
 
     def parts(self) -> tuple[Selection, Calibration]:
         return StructureAware(self.alpha), GlobalGap(self.lambda_max)
