@@ -69,21 +69,20 @@ def setting(
     above: float | None = None,
     choices: tuple[object, ...] = (),
     search: tuple[object, ...] | Between | None = None,
-    when: Mapping[str, tuple[object, ...]] | None = None,
+    unless: Mapping[str, tuple[object, ...]] | None = None,
 ) -> Any:
     """A dataclass field with its meaning and what it may be.
 
     search  what `sahcns tune` tries: a tuple of values, or `Between(…)`; () leaves the setting alone, and None
             tries all that is allowed, if that has an end
-    when    the values of other settings with which this one counts: {"schedule": ("fixed",)}
+    unless  values of other settings with which this one makes no difference: {"schedule": ("warmup",)}
     """
     allowed = Allowed(low, high, above, choices)
     for value in (search.low, search.high) if isinstance(search, Between) else search or ():
         if (choices or isinstance(value, Real)) and not allowed.holds(value):
             raise SettingError(f"search={search!r}: {value!r} is not allowed; it must be {allowed}")
-    return field(
-        default=default, metadata={"meaning": meaning, "allowed": allowed, "search": search, "when": dict(when or {})}
-    )
+    about = {"meaning": meaning, "allowed": allowed, "search": search, "unless": dict(unless or {})}
+    return field(default=default, metadata=about)
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,7 @@ class Configured:
 
     def __post_init__(self) -> None:
         for entry in fields(self):
-            self._check(entry.name, getattr(self, entry.name), entry.metadata.get("allowed"), _kind(entry.type))
+            self._check(entry.name, getattr(self, entry.name), entry.metadata.get("allowed"), kind_of(entry.type))
 
     def _check(self, argument: str, value: object, allowed: Allowed | None, kind: str) -> None:
         if value is None and "None" in kind:
@@ -116,7 +115,9 @@ class Configured:
             {
                 "name": entry.name,
                 "default": str(entry.default),
-                "allowed": "true | false" if _kind(entry.type) == "bool" else str(entry.metadata.get("allowed", "any")),
+                "allowed": "true | false"
+                if kind_of(entry.type) == "bool"
+                else str(entry.metadata.get("allowed", "any")),
                 "meaning": str(entry.metadata.get("meaning", "")),
             }
             for entry in fields(cls)
@@ -125,7 +126,7 @@ class Configured:
     @classmethod
     def parsed(cls, argument: str, text: str) -> Any:
         """A value from text, as it stands on a command line, by the type of the argument."""
-        kinds = {entry.name: (_kind(entry.type), entry.metadata.get("allowed", "any")) for entry in fields(cls)}
+        kinds = {entry.name: (kind_of(entry.type), entry.metadata.get("allowed", "any")) for entry in fields(cls)}
         if argument not in kinds:
             raise SettingError(f"{cls.name} has no argument {argument!r}; {nearest(argument, kinds)}")
         kind, allowed = kinds[argument]
@@ -168,7 +169,7 @@ _READ: tuple[tuple[str, Callable[[str], object], str], ...] = (
 )
 
 
-def _kind(annotation: object) -> str:
+def kind_of(annotation: object) -> str:
     return annotation.__name__ if isinstance(annotation, type) else str(annotation)
 
 

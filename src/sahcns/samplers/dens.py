@@ -44,7 +44,7 @@ class DENS(Sampler):
         low=0,
         high=1,
         search=(0.0, 0.25, 0.5, 0.75, 1.0),
-        when={"schedule": ("fixed",)},
+        unless={"schedule": ("warmup", "cooldown")},
     )
     gamma: float = setting(
         0.3,

@@ -66,7 +66,7 @@ class DivNS(Sampler):
         "cached candidates for each pair, r (the paper: 4; yelp 0)",
         low=0,
         search=(1, 2, 4, 6, 8),
-        when={"lam": (0.5, 0.6, 0.7, 0.8, 0.9)},  # with λ = 1 nothing of the cache is used
+        unless={"lam": (1.0,)},  # then nothing of the cache is used
     )
     lam: float = setting(
         0.8,
