@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from sahcns.errors import SettingError
+
 Kind = Literal["line", "bar", "scatter", "heat"]
 Mark = Literal["", "best", "second"]
 
@@ -24,6 +26,14 @@ class Series:
     dashed: bool = False
     hints: Sequence[str] = ()  # a line of text for each point, shown on hover beside x and y
 
+    def __post_init__(self) -> None:
+        for name in ("y", "low", "high", "hints"):
+            given = len(getattr(self, name))
+            if given != len(self.x) and (given or name == "y"):
+                raise SettingError(f"series {self.name!r}: {given} values of {name} for {len(self.x)} of x")
+        if bool(len(self.low)) != bool(len(self.high)):
+            raise SettingError(f"series {self.name!r}: low and high are given together or not at all")
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -41,6 +51,7 @@ class Figure:
     caption: str = ""
     x_log: bool = False
     y_log: bool = False
+    value_label: str = ""  # what the colours of a heat map stand for; its y_label is what the rows are
 
 
 @dataclass(frozen=True)
@@ -62,6 +73,13 @@ class Table:
     columns: Sequence[str]
     rows: Sequence[Sequence[Cell | str]]
     caption: str = ""
+
+    def __post_init__(self) -> None:
+        for at, row in enumerate(self.rows, 1):
+            if len(row) != len(self.columns):
+                raise SettingError(
+                    f"table {self.name!r}: row {at} has {len(row)} cells for {len(self.columns)} columns"
+                )
 
 
 @dataclass(frozen=True)
