@@ -10,8 +10,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import embedding_bag
 
+from sahcns.aggregation import Aggregation
+from sahcns.kernels.cpu_pair_loss import PairLoss
 from sahcns.kernels.reference import ReferenceVerbs
 from sahcns.kernels.verbs import Read
+from sahcns.objectives import l2
 
 if TYPE_CHECKING:
     from sahcns.graph import Adjacency
@@ -35,7 +38,7 @@ class _Hops(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, adjacency: "Adjacency", x: Tensor, count: int) -> tuple[Tensor, ...]:
         ctx.adjacency = adjacency
-        layers = [x]
+        layers = [x.detach()]  # a table that asks for gradient sends embedding_bag the slow way
         for _ in range(count):
             layers.append(product(adjacency, layers[-1]))
         return (x.view_as(x), *layers[1:])
@@ -117,3 +120,40 @@ class CpuVerbs(ReferenceVerbs):
     def mix(self, layers: tuple[Tensor, ...], *reads: Read) -> tuple[Tensor, ...]:
         mixed: tuple[Tensor, ...] = Mix.apply(reads, False, *layers)  # type: ignore[no-untyped-call]
         return mixed
+
+    def pair_loss(
+        self,
+        layers: tuple[Tensor, ...],
+        agg: Aggregation,
+        n_users: int,
+        users: Tensor,
+        positives: Tensor,
+        items: Tensor,
+        weights: Tensor | None,
+        strength: float,
+    ) -> Tensor | None:
+        """BPR and L2 of a batch, one negative a pair; None where each layer has an anchor of its own (concat)."""
+        if agg.kind == "concat":
+            return None
+        c = 1.0 / len(layers) if agg.kind == "mean" else 1.0
+        loss: Tensor = PairLoss.apply(c, n_users, users, positives, items, weights, strength, *layers)  # type: ignore[no-untyped-call]
+        return loss
+
+    def ridge(
+        self,
+        ego: Tensor,
+        n_users: int,
+        users: Tensor,
+        positives: Tensor,
+        items: Tensor,
+        weights: Tensor | None,
+        strength: float,
+    ) -> Tensor:
+        """L2 on rows of the table itself, for a backbone whose layers do not hold it."""
+        first = None if weights is None else weights[..., :1]
+        reads = (
+            (users[:, None, None], None),
+            ((positives + n_users)[:, None, None], None),
+            (items[..., :1] + n_users, first),
+        )
+        return l2(strength, *(read[:, 0] for read in self.mix((ego,), *(Read(*read) for read in reads))))
