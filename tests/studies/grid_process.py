@@ -53,11 +53,11 @@ def _run(jobs: list[Job], folder: Path, workers: int) -> None:
 def _run_and_die(jobs: list[Job], folder: Path, at: int) -> None:
     real, calls = os.fsync, list[Any]()
 
-    def deadly(handle: Any) -> None:
-        calls.append(handle)
+    def deadly(fd: Any) -> None:
+        calls.append(fd)
         if len(calls) == at:
             os.kill(os.getpid(), signal.SIGKILL)
-        real(handle)
+        real(fd)
 
     os.fsync = deadly  # this process has nothing else to do
     _run(jobs, folder, 1)
