@@ -51,6 +51,12 @@ class Dimension:
             return isinstance(value, int | float) and self.between.low <= value <= self.between.high
         return value in self.values
 
+    def nearest(self, value: Any) -> Any:
+        """The value itself where it belongs to the dimension, else the first there is."""
+        if self.holds(value):
+            return value
+        return self.values[0] if self.between is None else self.between.low
+
     def to_plain(self) -> Any:
         """For JSON: a list of values, or a range."""
         if self.between is None:
@@ -90,7 +96,8 @@ class Space:
         """
         fixed, search = dict(fixed or {}), dict(search or {})
         known = {entry.name: entry for entry in fields(kind)}
-        for name in (*fixed, *search):
+        others = (other for entry in known.values() for other in entry.metadata.get("unless", ()))
+        for name in (*fixed, *search, *others):
             if name not in known:
                 kind.from_dict({name: None})  # raises, and names the nearest
         if pool and known["pool"].metadata.get("search") != () and "pool" not in fixed:
@@ -138,10 +145,13 @@ class Space:
         return True
 
     def canonical(self, point: Mapping[str, Any]) -> Point:
-        """The same sampler written in one way: a setting that does not count has its default."""
+        """The same sampler written in one way: a setting that does not count has one value, its default if it can."""
         counts = self.counting(point)
         defaults = {entry.name: entry.default for entry in fields(self.kind)}
-        return {name: value if name in counts else defaults[name] for name, value in point.items()}
+        return {
+            dimension.name: counts.get(dimension.name, dimension.nearest(defaults[dimension.name]))
+            for dimension in self.dimensions
+        }
 
     def counting(self, point: Mapping[str, Any]) -> Point:
         """The part of a point that makes a difference, as the settings' `unless` has it."""

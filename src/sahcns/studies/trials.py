@@ -1,0 +1,171 @@
+"""A search as plain data: every trial, the values chosen, and the two files that hold them; read without torch."""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sahcns.errors import DataError
+from sahcns.files import write_whole
+from sahcns.version import __version__
+
+TRIALS, TUNED = "trials.json", "tuned.json"
+FORMAT, TUNED_FORMAT, FORMAT_VERSION = "sahcns-trials", "sahcns-tuned", 1
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One trial. Its value is the best validation so far where it was cut off, and None where it never looked."""
+
+    sampler: str
+    number: int
+    state: str  # "complete", "pruned", "failed", "lost" (its process died; another took its place) or "running"
+    point: dict[str, Any]  # searched settings that make a difference
+    settings: dict[str, Any]  # all settings
+    value: float | None
+    looks: dict[int, float] = field(default_factory=dict)  # epoch → validation
+    epoch: int | None = None  # of the best look
+    epochs_run: int = 0
+    seconds: float | None = None
+    valid: dict[str, float] = field(default_factory=dict)  # metrics at the best epoch
+    error: str = ""
+    machine: dict[str, Any] = field(default_factory=dict)  # versions, device, kernels
+    commit: str | None = None  # of the sources
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is one of the budget."""
+        return self.state != "lost"
+
+    @property
+    def ended(self) -> bool:
+        return self.state in ("complete", "pruned", "failed")
+
+
+@dataclass(frozen=True)
+class Search:
+    """A whole search. `spaces` is {"sahc": {"alpha": [0, 0.1, …]}, "ahns": {"beta": {"low": …, "high": …, "log": …}}}."""
+
+    data: dict[str, Any]  # name, fingerprint, users, items, pairs of each part
+    backbone: dict[str, Any]
+    protocol: dict[str, Any]
+    seed: int
+    pruning: dict[str, Any]
+    budget: dict[str, int]  # trials for each sampler
+    sizes: dict[str, int | None]  # points of each space; None for no end of them
+    spaces: dict[str, dict[str, Any]]
+    trials: list[Trial]
+    kernels: str = "auto"
+    folder: Path | None = None
+
+    @property
+    def monitor(self) -> str:
+        return str(self.protocol["monitor"])
+
+    @property
+    def samplers(self) -> list[str]:
+        return list(self.spaces)
+
+    def of(self, sampler: str) -> list[Trial]:
+        """A sampler's trials that count, in their order."""
+        return [trial for trial in self.trials if trial.sampler == sampler and trial.counts]
+
+    def best(self, sampler: str) -> Trial | None:
+        """The complete trial with the highest value, of equals the earliest; None while there is none."""
+        done = [trial for trial in self.of(sampler) if trial.state == "complete" and trial.value is not None]
+        return max(done, key=lambda trial: (trial.value, -trial.number), default=None)
+
+    def wanted(self, sampler: str) -> int:
+        """How many trials its search comes to: the budget, or all points where there are fewer."""
+        size = self.sizes[sampler]
+        return self.budget[sampler] if size is None else min(self.budget[sampler], size)
+
+    def finished(self, sampler: str) -> bool:
+        own = self.of(sampler)
+        return all(trial.ended for trial in own) and len(own) >= self.wanted(sampler)
+
+    @property
+    def chosen(self) -> dict[str, dict[str, Any]]:
+        """The values chosen for each sampler whose search is finished, and its pool."""
+        found = {name: self.best(name) for name in self.samplers if self.finished(name)}
+        return {name: {**best.point, "pool": best.settings["pool"]} for name, best in found.items() if best}
+
+    def tuned(self) -> dict[str, Any]:
+        """What `tuned.json` holds."""
+        chosen = self.chosen
+        return {
+            "format": TUNED_FORMAT,
+            "format_version": FORMAT_VERSION,
+            "sahcns_version": __version__,
+            "data": self.data,
+            "protocol": self.protocol,
+            "backbone": self.backbone,
+            "seed": self.seed,
+            "kernels": self.kernels,
+            "trials": max(self.budget.values(), default=0),
+            "tried": {name: len(self.of(name)) for name in chosen},
+            "samplers": chosen,
+            "valid": {name: best.valid for name in chosen if (best := self.best(name))},
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        whole = {name: value for name, value in asdict(self).items() if name != "folder"}
+        return {"format": FORMAT, "format_version": FORMAT_VERSION, "sahcns_version": __version__, **whole}
+
+    def save(self) -> "Search":
+        """Write `trials.json` and, of the samplers whose search is finished, `tuned.json`."""
+        assert self.folder is not None
+        write_whole(self.folder / TRIALS, _text(self.to_dict()), "list of trials")
+        write_whole(self.folder / TUNED, _text(self.tuned()), "tuned settings")
+        return self
+
+
+def read_search(folder: str | os.PathLike[str]) -> Search:
+    """The search in a folder, from its `trials.json`."""
+    path = Path(folder) / TRIALS
+    values = _read(path, FORMAT, "search", "`sahcns tune` makes one")
+    try:
+        trials = [
+            Trial(**{**trial, "looks": {int(epoch): value for epoch, value in trial["looks"].items()}})
+            for trial in values.pop("trials")
+        ]
+        own = {name: values[name] for name in values if name not in ("format", "format_version", "sahcns_version")}
+        return Search(**own, trials=trials, folder=Path(folder))
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise DataError(f"{path} is broken ({error}); `sahcns tune` writes it again") from error
+
+
+def read_tuned(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The content of a `tuned.json`, or of the one in a folder."""
+    given = Path(path)
+    return _read(given / TUNED if given.is_dir() else given, TUNED_FORMAT, "tuned setting", "`sahcns tune` makes one")
+
+
+def _read(path: Path, wanted: str, what: str, remedy: str) -> dict[str, Any]:
+    try:
+        values = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise DataError(f"there is no {what} in {path.parent}: it has no {path.name}; {remedy}") from None
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise DataError(f"{path} is not readable JSON ({error}); {remedy}") from error
+    if not isinstance(values, dict) or values.get("format") != wanted:
+        raise DataError(f"{path} holds no {what}; {remedy}")
+    if values.get("format_version") != FORMAT_VERSION:
+        version = values.get("format_version")
+        raise DataError(f"{path} has format version {version!r}, and this sahcns reads {FORMAT_VERSION}; update it")
+    return values
+
+
+def _text(values: Mapping[str, Any]) -> str:
+    """One key a line, and one trial a line: small, and readable in a diff."""
+    lines = []
+    for name, value in values.items():
+        shown = json.dumps(value, ensure_ascii=False)
+        if name == "trials" and isinstance(value, list):
+            shown = "[\n" + ",\n".join(f"    {json.dumps(trial, ensure_ascii=False)}" for trial in value) + "\n  ]"
+        lines.append(f"  {json.dumps(name)}: {shown}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
