@@ -1,0 +1,39 @@
+"""Dataclasses that become JSON and come back."""
+
+import types
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, is_dataclass
+from typing import Any, Self, Union, get_args, get_origin, get_type_hints
+
+from sahcns.errors import DataError
+
+
+@dataclass(frozen=True)
+class Plain:
+    """A dataclass of numbers, texts, tuples, dictionaries and further such dataclasses."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """From what `to_dict` gave, or from its JSON, where tuples have become lists."""
+        hints = get_type_hints(cls)
+        names = [entry.name for entry in fields(cls)]
+        missing = [name for name in names if name not in values]
+        if missing:
+            raise DataError(f"these are not {cls.__name__} of sahcns: there is no {missing[0]!r}; make them again")
+        return cls(**{name: _restored(hints[name], values[name]) for name in names})
+
+
+def _restored(kind: Any, value: Any) -> Any:
+    if value is None:
+        return None
+    if get_origin(kind) in (Union, types.UnionType):
+        plain = [part for part in get_args(kind) if is_dataclass(part) or get_origin(part) is tuple]
+        return _restored(plain[0], value) if plain else value
+    if get_origin(kind) is tuple:
+        return tuple(_restored(get_args(kind)[0], part) for part in value)
+    if isinstance(kind, type) and issubclass(kind, Plain):
+        return kind.from_dict(value)
+    return value
