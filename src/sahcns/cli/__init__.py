@@ -17,6 +17,7 @@ COMMANDS = (
     Entry("recommend", "sahcns.cli.recommend", "The best items for users, or items like another."),
     Entry("samplers", "sahcns.cli.samplers", "The samplers there are, with their arguments."),
     Entry("backbones", "sahcns.cli.backbones", "The backbones there are, with their arguments."),
+    Entry("reproduce", "sahcns.cli.reproduce", "Run the paper's tables and figures."),
     Entry("bench", "sahcns.cli.bench", "Where the time of training goes on this machine."),
 )
 
