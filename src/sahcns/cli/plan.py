@@ -122,7 +122,7 @@ def assigned(texts: list[str]) -> dict[str, dict[str, str]]:
 
 def read_plan(path: Path) -> Plan:
     """The plan in a TOML or YAML file."""
-    values = _load(path)
+    values = load(path)
     for key in values:
         if key not in KEYS:
             raise SettingError(f"{path}: a run has no {key!r}; {nearest(str(key), KEYS)}")
@@ -147,7 +147,7 @@ def read_plan(path: Path) -> Plan:
     return Plan(**told)
 
 
-def _load(path: Path) -> dict[str, Any]:
+def load(path: Path) -> dict[str, Any]:
     """The file as a dictionary; what cannot be read is an error that names the line."""
     import yaml
 

@@ -58,7 +58,7 @@ class Standing:
         return min(self.last, self.looked + looks * self.protocol.evaluate_every)
 
     def left(self, epoch: int) -> str:
-        return "" if self.rate is None else _clock((epoch - self.epoch) / self.rate)
+        return "" if self.rate is None else clock((epoch - self.epoch) / self.rate)
 
     def lines(self) -> tuple[str, str, str]:
         """Pace and loss; the best look; when it ends. Each fits into 80 columns."""
@@ -108,7 +108,7 @@ def _view(standing: Standing) -> "RenderableType":
     return Group(first, best, ending)
 
 
-def _clock(seconds: float) -> str:
+def clock(seconds: float) -> str:
     """0:07, 12:30, 1:02:03."""
     minutes, rest = divmod(round(max(seconds, 0)), 60)
     hours, minutes = divmod(minutes, 60)

@@ -63,13 +63,16 @@ def run_grid(
     More are processes of their own, which share the cores, or one GPU. Any number of calls, in any number of processes,
     may work on one folder at the same time. A job that fails does not stop the rest. Ctrl-C leaves the folder in order.
     """
+    from sahcns.kernels.verbs import verbs_for
     from sahcns.training.fit import pick_device
 
     if workers < 1:
         raise SettingError(f"workers={workers} must be 1 or more")
-    pick_device(device)  # refused now rather than once for each job
     home, call = Path(folder), secrets.token_hex(8)
     wanted = list({job.key: job for job in jobs}.values())
+    where = pick_device(device)  # what no job could be run with is refused now
+    for path in {job.kernels for job in wanted}:
+        verbs_for(where, path)
     tell = on_event or (lambda event: None)
     sweep(home)
     missing = []
