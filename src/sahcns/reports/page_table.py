@@ -1,0 +1,130 @@
+"""Tables of the page: the report's own, and the data below each figure."""
+
+from collections.abc import Mapping, Sequence
+from html import escape
+
+from sahcns.reports.palette import Look, fixed_look
+from sahcns.reports.parts import Cell, Figure, Series, Table
+from sahcns.reports.scales import told
+from sahcns.reports.scene import Dot, Group, Scene, Shape, text_width
+from sahcns.reports.svg import scene_to_svg
+
+MARKS = {"": "{}", "best": "<strong>{}</strong>", "second": "<u>{}</u>"}
+SAID = {"best": "bold is the best", "second": "underlined the second best"}
+
+
+def table_html(table: Table, named: Mapping[str, Look], identity: str, prose: str) -> str:
+    """A table in a box of its own, in which a wide one scrolls; `named` are the looks of what may stand in its rows."""
+    numeric = [column.startswith(">") for column in table.columns]
+    head = "".join(
+        f'<th scope="col"{_class("number", right)}>{escape(column.removeprefix(">"))}</th>'
+        for column, right in zip(table.columns, numeric, strict=True)
+    )
+    rows = []
+    for row in table.rows:
+        first, *rest = (cell if isinstance(cell, Cell) else Cell(cell) for cell in row)
+        label = f'<th scope="row"{_hint(first)}>{swatch(first.text, named)}{_inner(first)}</th>'
+        rows.append(label + "".join(_cell(cell, right) for cell, right in zip(rest, numeric[1:], strict=True)))
+    body = "".join(f"<tr>{row}</tr>" for row in rows)
+    marks = {cell.mark for row in table.rows for cell in row if isinstance(cell, Cell)}
+    said = [words for mark, words in SAID.items() if mark in marks]
+    key = f"{', '.join(said).capitalize()}." if said else ""
+    below = " ".join(filter(None, (prose, key)))
+    caption = f'<p class="caption">{below}</p>' if below else ""
+    box = f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(table.title)}">'
+    return (
+        f'<div class="card block" id="{identity}"><h3>{escape(table.title)}</h3>{box}'
+        f'<table style="--em:{_ems(table):.1f}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+        f"{caption}</div>"
+    )
+
+
+def data_html(figure: Figure) -> str:
+    """The values of a figure: one column a series where all have the same x, else one row a point."""
+    shared = len({tuple(series.x) for series in figure.series}) == 1
+    first = figure.x_label or "x"
+    if shared:
+        head = [first, *(series.name for series in figure.series)]
+        rows = [
+            [x_told(x), *(value_told(series, at) for series in figure.series)]
+            for at, x in enumerate(figure.series[0].x)
+        ]
+    else:
+        head = ["series", first, figure.y_label or "value"]
+        rows = [
+            [series.name, x_told(x), value_told(series, at)]
+            for series in figure.series
+            for at, x in enumerate(series.x)
+        ]
+    heading = "".join(f'<th scope="col">{escape(column)}</th>' for column in head)
+    body = "".join(
+        f'<tr><th scope="row">{escape(row[0])}</th>{"".join(f"<td>{escape(cell)}</td>" for cell in row[1:])}</tr>'
+        for row in rows
+    )
+    return f"<table><thead><tr>{heading}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def x_told(x: float | str) -> str:
+    return x if isinstance(x, str) else told(float(x))
+
+
+def band_told(series: Series, at: int) -> str:
+    """The lower and upper end of a point's band, or nothing."""
+    return f"{told(series.low[at])} – {told(series.high[at])}" if len(series.low) else ""
+
+
+def value_told(series: Series, at: int) -> str:
+    """A value with its band and its hint."""
+    band = band_told(series, at)
+    hint = series.hints[at] if len(series.hints) else ""
+    return f"{told(series.y[at])}{f' ({band})' if band else ''}{f'; {hint}' if hint else ''}"
+
+
+def swatch(text: str, named: Mapping[str, Look]) -> str:
+    """The marker of a sampler before its name."""
+    look = named.get(text) or fixed_look(text)
+    if look is None:
+        return ""
+    group = Group(
+        [Shape([[(1, 7), (23, 7)]], "hue", width=2), Dot((12, 7), look.marker, 4.4, look.hollow)], hue=look.hue
+    )
+    return scene_to_svg(Scene(24, 14, [group]), attributes={"class": "swatch", "aria-hidden": "true"})
+
+
+def _cell(cell: Cell, right: bool) -> str:
+    if cell.hint:
+        classes = "number hinted" if right else "hinted"
+        return f'<td class="{classes}" title="{escape(cell.hint)}">{_inner(cell)}</td>'
+    return f"<td{_class('number', right)}>{_inner(cell)}</td>"
+
+
+def _inner(cell: Cell) -> str:
+    note = f'<span class="note">{escape(cell.note)}</span>' if cell.note else ""
+    return MARKS[cell.mark].format(escape(cell.text)) + note
+
+
+def _hint(cell: Cell) -> str:
+    return f' class="hinted" title="{escape(cell.hint)}"' if cell.hint else ""
+
+
+def _class(name: str, there: bool) -> str:
+    return f' class="{name}"' if there else ""
+
+
+def _ems(table: Table) -> float:
+    """About how many letters wide the table is when no number is broken; words may be, down to a dozen letters."""
+
+    def needed(text: str, right: bool) -> float:
+        whole = text_width(text, 1.0)
+        longest = max((text_width(word, 1.0) for word in text.split()), default=0.0)
+        return whole if right else max(longest, min(whole, 12.0))
+
+    total = 0.0
+    columns: Sequence[str] = table.columns
+    for at, column in enumerate(columns):
+        right = column.startswith(">")
+        cells = [row[at] for row in table.rows]
+        texts = [f"{cell.text}{cell.note}" if isinstance(cell, Cell) else cell for cell in cells]
+        widest = max((needed(text, right) for text in texts), default=0.0)
+        total += max(widest, needed(column.removeprefix(">"), False)) + 1.0
+    return max(total + 2.5, 1.0)
