@@ -1,12 +1,33 @@
-"""Full-ranking evaluation: top lists over all items, and every metric from them."""
+"""Full-ranking evaluation: top lists over all items, every metric from them, and tests of their differences.
 
-from sahcns.ranking.csr import Csr as Csr
-from sahcns.ranking.evaluation import evaluate as evaluate
-from sahcns.ranking.evaluation import measure as measure
-from sahcns.ranking.metrics import METRICS as METRICS
-from sahcns.ranking.metrics import Metric as Metric
-from sahcns.ranking.retrieval import rank as rank
-from sahcns.ranking.retrieval import recommend as recommend
-from sahcns.ranking.truth import Mask as Mask
-from sahcns.ranking.truth import Part as Part
-from sahcns.ranking.truth import Truth as Truth
+A name is imported when it is first used, so that `sahcns.ranking.significance` does without torch.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sahcns.ranking.csr import Csr as Csr
+    from sahcns.ranking.evaluation import evaluate as evaluate
+    from sahcns.ranking.evaluation import measure as measure
+    from sahcns.ranking.metrics import METRICS as METRICS
+    from sahcns.ranking.metrics import Metric as Metric
+    from sahcns.ranking.retrieval import rank as rank
+    from sahcns.ranking.retrieval import recommend as recommend
+    from sahcns.ranking.truth import Mask as Mask
+    from sahcns.ranking.truth import Part as Part
+    from sahcns.ranking.truth import Truth as Truth
+else:
+    _HOMES = {
+        "csr": ("Csr",),
+        "evaluation": ("evaluate", "measure"),
+        "metrics": ("METRICS", "Metric"),
+        "retrieval": ("rank", "recommend"),
+        "truth": ("Mask", "Part", "Truth"),
+    }
+
+    def __getattr__(name: str) -> Any:
+        for home, names in _HOMES.items():
+            if name in names:
+                return getattr(import_module(f"{__name__}.{home}"), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
