@@ -74,7 +74,7 @@ def test_a_run_that_was_moved_is_ranked_by_what_it_holds(
     done = sahcns("evaluate", run, "--json")
     assert done.json["metrics"] == pytest.approx(model.record["test"]["best"])
     assert done.json["data"] is None
-    assert done.err.endswith("is not here; ranked against the pairs kept with the model\n")
+    assert done.err.endswith("is not here; the pairs kept with the model are used\n")
     assert sahcns("evaluate", run, "--data", moved, "--json").json["data"] == str(moved)
 
 

@@ -72,7 +72,7 @@ def data_of(model: "Recommender", given: Path | None) -> "tuple[Split, Path | No
     folder = given or (Path(about["folder"]) if "folder" in about else None)
     if folder is None or (given is None and not folder.exists()):
         missing = f"the data folder {folder} is not here; " if folder else ""
-        tell(f"{missing}ranked against the pairs kept with the model")
+        tell(f"{missing}the pairs kept with the model are used")
         return model.split(), None
     split = load_split(folder)
     if split.fingerprint != about["fingerprint"]:
