@@ -15,9 +15,12 @@ COMMANDS = (
     Entry("train", "sahcns.cli.train", "Train a recommender and store it."),
     Entry("evaluate", "sahcns.cli.evaluate", "Rank a stored model again, by any metric."),
     Entry("recommend", "sahcns.cli.recommend", "The best items for users, or items like another."),
+    Entry("compare", "sahcns.cli.compare", "Train samplers over seeds and put them into a table."),
+    Entry("diff", "sahcns.cli.diff", "How two runs differ, and what came out of both."),
     Entry("samplers", "sahcns.cli.samplers", "The samplers there are, with their arguments."),
     Entry("backbones", "sahcns.cli.backbones", "The backbones there are, with their arguments."),
     Entry("reproduce", "sahcns.cli.reproduce", "Run the paper's tables and figures."),
+    Entry("tune", "sahcns.cli.tune", "Search for each sampler's best settings, on validation."),
     Entry("bench", "sahcns.cli.bench", "Where the time of training goes on this machine."),
 )
 

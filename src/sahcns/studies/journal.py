@@ -100,7 +100,7 @@ class Journal:
         """
         points = space.points()
         size = None if points is None else len(points)
-        about = {"searched": space.to_plain(), "rest": dict(space.rest), "size": size}
+        about = {"searched": space.to_plain(), "rest": dict(space.rest), "fixed": dict(space.fixed), "size": size}
         notes = {TERMS: self.terms.to_plain(), SPACE: json.loads(json.dumps(about)), CODE: code, BUDGET: budget}
         with self._alone():
             for name, other in self._all().items():
@@ -160,6 +160,7 @@ class Journal:
                 **self.terms.to_plain(),
                 budget={name: told[BUDGET] for name, told in notes.items()},
                 sizes={name: told[SPACE]["size"] for name, told in notes.items()},
+                fixed={name: told[SPACE]["fixed"] for name, told in notes.items()},
                 spaces={name: told[SPACE]["searched"] for name, told in notes.items()},
                 trials=[trial for name, study in self._all().items() for trial in _trials(name, study)],
                 folder=self.folder,

@@ -77,6 +77,7 @@ class Space:
     kind: "type[Sampler]"
     dimensions: tuple[Dimension, ...]
     rest: Mapping[str, Any]  # settings that are not searched
+    fixed: Mapping[str, Any] = field(default_factory=dict)  # those of them that were held at a value
     open: tuple[str, ...] = ()  # those of them that could not be: what they may be has no end
 
     @classmethod
@@ -100,7 +101,7 @@ class Space:
         for name in (*fixed, *search, *others):
             if name not in known:
                 kind.from_dict({name: None})  # raises, and names the nearest
-        if pool and known["pool"].metadata.get("search") != () and "pool" not in fixed:
+        if pool and not _keeps_pool(kind):
             search.setdefault("pool", tuple(pool))
         dimensions, rest, unbounded = [], dict(fixed), []
         for name, entry in known.items():
@@ -117,13 +118,18 @@ class Space:
                 rest[name] = made.values[0] if made.values else entry.default
             else:
                 dimensions.append(made)
-        space = cls(kind, tuple(dimensions), rest, tuple(unbounded))
+        space = cls(kind, tuple(dimensions), rest, fixed, tuple(unbounded))
         space._refuse_if_empty()
         return space
 
     @property
     def name(self) -> str:
         return self.kind.name or self.kind.__name__
+
+    @property
+    def leaves_pool(self) -> bool:
+        """Whether the sampler keeps its own pool, whatever is asked for."""
+        return _keeps_pool(self.kind)
 
     @property
     def start(self) -> Point | None:
@@ -200,6 +206,10 @@ class Space:
                 self.sampler(first)
             except SettingError as error:
                 raise SettingError(f"{self.name}: nothing of its search space is allowed: {error}") from None
+
+
+def _keeps_pool(kind: "type[Sampler]") -> bool:
+    return any(entry.name == "pool" and entry.metadata.get("search") == () for entry in fields(kind))
 
 
 def _all_of(allowed: Allowed | None, kind: str) -> Search | None:

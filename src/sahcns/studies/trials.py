@@ -55,6 +55,7 @@ class Search:
     pruning: dict[str, Any]
     budget: dict[str, int]  # trials for each sampler
     sizes: dict[str, int | None]  # points of each space; None for no end of them
+    fixed: dict[str, dict[str, Any]]  # settings of each that were held at a value
     spaces: dict[str, dict[str, Any]]
     trials: list[Trial]
     kernels: str = "auto"
@@ -88,9 +89,13 @@ class Search:
 
     @property
     def chosen(self) -> dict[str, dict[str, Any]]:
-        """The values chosen for each sampler whose search is finished, and its pool."""
+        """The values chosen for each sampler whose search is finished, those held at a value, and its pool."""
         found = {name: self.best(name) for name in self.samplers if self.finished(name)}
-        return {name: {**best.point, "pool": best.settings["pool"]} for name, best in found.items() if best}
+        return {
+            name: {**self.fixed[name], **best.point, "pool": best.settings["pool"]}
+            for name, best in found.items()
+            if best is not None
+        }
 
     def tuned(self) -> dict[str, Any]:
         """What `tuned.json` holds."""

@@ -18,6 +18,7 @@ import numpy as np
 from sahcns.data.prepared import load_split
 from sahcns.data.split import Pairs, Split
 from sahcns.errors import DataError, SahcnsError, SettingError, TrainingError, nearest
+from sahcns.settings import Between
 from sahcns.studies.commit import source_commit
 from sahcns.studies.job import data_name, own_sources
 from sahcns.studies.journal import Journal, Taken
@@ -26,6 +27,7 @@ from sahcns.studies.search_space import Search as Searched
 from sahcns.studies.search_space import Space
 from sahcns.studies.search_terms import Pruning, SearchTerms
 from sahcns.studies.trials import Search, Trial
+from sahcns.studies.tuning_worker import helpers
 
 if TYPE_CHECKING:
     from sahcns.backbones import Backbone
@@ -37,7 +39,7 @@ PATIENCE = 0.2  # seconds between looks at trials that another process is at
 
 @dataclass(frozen=True)
 class Standing:
-    """Where a search stands: everything so far, and what this process is at."""
+    """Where a search stands: everything so far, and what this process is at, once it has begun."""
 
     search: Search
     sampler: str = ""
@@ -66,6 +68,8 @@ def tune(
     fixed: Mapping[str, Mapping[str, Any]] | None = None,
     search: Mapping[str, Mapping[str, Searched]] | None = None,
     prune: bool = True,
+    workers: int = 1,
+    imports: Iterable[str | os.PathLike[str]] = (),
     device: str = "auto",
     kernels: str = "auto",
     watch: Watch | None = None,
@@ -76,10 +80,12 @@ def tune(
     nothing to tune is trained once. Trials are kept in the folder `out`: a search that was killed goes on there, several
     processes may share it, more trials or samplers may be added, and a search on other terms is refused.
 
-    pool    one value sets the pool of all samplers, several are searched; none leaves each its default
-    fixed   {"dens": {"schedule": "warmup"}}: settings held at a value
-    search  {"sahc": {"alpha": (0.0, 0.5)}}: what to try instead of what the settings say of themselves
-    prune   cut off trials that do worse than the median (see `Pruning`)
+    pool     one value sets the pool of all samplers, several are searched; none leaves each its default
+    fixed    {"dens": {"schedule": "warmup"}}: settings held at a value
+    search   {"sahc": {"alpha": (0.0, 0.5)}}: what to try instead of what the settings say of themselves
+    prune    cut off trials that do worse than the median (see `Pruning`)
+    workers  processes to share the work; `data` must then be a folder, and `imports` the user's own files
+    watch    is called after each epoch and each trial of this process
     """
     from sahcns.backbones import LightGCN
     from sahcns.training import Protocol
@@ -89,6 +95,11 @@ def tune(
     optuna_module()
     if trials < 1:
         raise SettingError(f"trials={trials} must be 1 or more")
+    if workers < 1 or (workers > 1 and isinstance(data, Split)):
+        remedy = (
+            "must be 1 or more" if workers < 1 else "needs the data as a prepared folder, which processes can share"
+        )
+        raise SettingError(f"workers={workers} {remedy}")
     pick_device(device)  # refused now rather than by every trial
     backbone, protocol = backbone or LightGCN(), protocol or Protocol()
     spaces = spaces_of(samplers, pool=pool, fixed=fixed, search=search)
@@ -110,18 +121,43 @@ def tune(
     with Journal(Path(out), terms) as journal:
         for space in spaces:
             journal.enrol(space, trials, _code(space.kind, type(backbone)))
+        order = {
+            "data": str(data),
+            "samplers": [space.name for space in spaces],
+            "out": str(out),
+            "backbone": terms.backbone,
+            "protocol": terms.protocol,
+            "trials": trials,
+            "seed": seed,
+            "pool": list(pool),
+            "fixed": {name: dict(values) for name, values in (fixed or {}).items()},
+            "search": {
+                name: {key: _plain(value) for key, value in own.items()} for name, own in (search or {}).items()
+            },
+            "prune": prune,
+            "imports": [str(path) for path in imports],
+            "device": device,
+            "kernels": kernels,
+        }
         try:
-            while True:
-                taken = next((one for space in spaces if (one := journal.take(space.name))), None)
-                if taken is not None:
-                    _try(taken, trainer, journal, tell)
-                elif not journal.busy():
-                    break
-                else:
-                    time.sleep(PATIENCE)
+            tell(Standing(journal.save()))
+            with helpers(workers - 1, order):
+                _work(spaces, trainer, journal, tell)
         finally:
             found = journal.save()
     return found
+
+
+def _work(spaces: Sequence[Space], trainer: "_Trainer", journal: Journal, tell: Watch) -> None:
+    """One trial after the other, until every sampler has its number, whoever made them."""
+    while True:
+        taken = next((one for space in spaces if (one := journal.take(space.name))), None)
+        if taken is not None:
+            _try(taken, trainer, journal, tell)
+        elif not journal.busy():
+            return
+        else:
+            time.sleep(PATIENCE)
 
 
 def spaces_of(
@@ -234,3 +270,7 @@ def _code(*kinds: type) -> str | None:
     """A digest of the user's own files that the classes come from; None for built-in ones."""
     sources = own_sources(*(object.__new__(kind) for kind in kinds))
     return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16] if sources else None
+
+
+def _plain(search: Searched) -> Any:
+    return dataclasses.asdict(search) if isinstance(search, Between) else list(search)
