@@ -34,6 +34,8 @@ def _restored(kind: Any, value: Any) -> Any:
         return _restored(plain[0], value) if plain else value
     if get_origin(kind) is tuple:
         return tuple(_restored(get_args(kind)[0], part) for part in value)
+    if get_origin(kind) is dict:
+        return {name: _restored(get_args(kind)[1], part) for name, part in value.items()}
     if isinstance(kind, type) and issubclass(kind, Plain):
         return kind.from_dict(value)
     return value
