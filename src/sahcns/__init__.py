@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from sahcns.samplers import Sampler as Sampler
     from sahcns.serving import Recommender as Recommender
     from sahcns.settings import setting as setting
+    from sahcns.studies.compare import compare as compare
+    from sahcns.studies.result import Result as Result
     from sahcns.training import Protocol as Protocol
     from sahcns.training import Run as Run
     from sahcns.training import fit as fit
@@ -64,6 +66,8 @@ _HOMES = {
     "sahcns.training": ("Protocol", "Run", "fit"),
     "sahcns.ranking": ("Truth", "evaluate"),
     "sahcns.serving": ("Recommender",),
+    "sahcns.studies.compare": ("compare",),
+    "sahcns.studies.result": ("Result",),
     "sahcns.errors": ("SahcnsError",),
 }
 

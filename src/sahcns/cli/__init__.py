@@ -17,6 +17,7 @@ COMMANDS = (
     Entry("recommend", "sahcns.cli.recommend", "The best items for users, or items like another."),
     Entry("compare", "sahcns.cli.compare", "Train samplers over seeds and put them into a table."),
     Entry("diff", "sahcns.cli.diff", "How two runs differ, and what came out of both."),
+    Entry("inspect", "sahcns.cli.inspect", "Look inside a sampler at work on a trained model."),
     Entry("samplers", "sahcns.cli.samplers", "The samplers there are, with their arguments."),
     Entry("backbones", "sahcns.cli.backbones", "The backbones there are, with their arguments."),
     Entry("reproduce", "sahcns.cli.reproduce", "Run the paper's tables and figures."),

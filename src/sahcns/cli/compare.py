@@ -1,0 +1,185 @@
+"""`sahcns compare`."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sahcns.cli.console import Json, show, show_json, tell, warn
+from sahcns.cli.importing import Imports
+from sahcns.cli.protocol_options import with_protocol
+from sahcns.cli.tables import show_tables
+from sahcns.errors import SettingError, TrainingError, nearest
+
+if TYPE_CHECKING:
+    from sahcns.reports.parts import Table
+    from sahcns.studies.grid import Outcome
+    from sahcns.studies.job import Job
+    from sahcns.studies.result import Result
+
+
+@with_protocol
+def command(
+    protocol: dict[str, Any],
+    data: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="DIR…", help="Prepared folders, or ml-latest-small, which ships inside."),
+    ] = None,
+    samplers: Annotated[
+        str | None, typer.Option(metavar="NAME,…", help="See `sahcns samplers` (rns,dns,mixgcf,sahc).")
+    ] = None,
+    backbones: Annotated[str | None, typer.Option(metavar="NAME,…", help="See `sahcns backbones` (lightgcn).")] = None,
+    seeds: Annotated[
+        str | None, typer.Option(metavar="NUMBER", help="How many, from 2020 on; or which, such as 2020,2021 (5).")
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", metavar="FOLDER", help="Where results are kept.")] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="sahc.alpha=0.5; pool=20 for all samplers; backbone.dim=32, backbone.simgcl.dim=32. Repeat for more.",
+        ),
+    ] = None,
+    tuned: Annotated[
+        list[Path] | None, typer.Option("--tuned", metavar="FILE", help="Settings from `sahcns tune`. Repeat for more.")
+    ] = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="What the others are tested against (the strongest but the last)."),
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(metavar="NUMBER", help="Processes; on a GPU one is the fastest (1).")
+    ] = None,
+    device: Annotated[str | None, typer.Option(metavar="NAME", help="auto, cpu, cuda or cuda:1 (auto).")] = None,
+    kernels: Annotated[
+        str | None, typer.Option(metavar="NAME", help="auto; reference; triton, triton-half, triton-ordered on a GPU.")
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", metavar="FILE", help="A whole comparison as TOML or YAML; options override it."),
+    ] = None,
+    imports: Imports = None,
+    json: Json = False,
+) -> None:
+    """Train every sampler on every backbone, set and seed, and put the results into a table with its statistics.
+
+    Each run is a small file in the folder. Stopped or killed at any moment, the same command goes on where it was and
+    runs only what is missing; several may work on one folder. A run that fails is named and does not stop the others.
+    Results made on different data, protocols or kernels stand in tables of their own.
+
+    Examples: sahcns compare films --samplers rns,dns,mixgcf,sahc --seeds 5 --out study
+              sahcns compare films shop --backbones lightgcn,simgcl --out study
+              sahcns compare films --set sahc.alpha=0.5 --set backbone.dim=32 --out study
+              sahcns compare films --import my.py --samplers dns,mine --out study
+              sahcns compare --config study.toml --workers 2
+    """
+    from sahcns.cli.compare_plan import ComparePlan, names_in, read_compare_plan, seeds_in
+    from sahcns.cli.dataset import prepared_folder
+    from sahcns.cli.grid_progress import grid_progress
+    from sahcns.importing import import_files
+
+    plan = ComparePlan(
+        data=tuple(data or ()),
+        out=out,
+        seeds=seeds_in(seeds),
+        samplers=names_in(samplers),
+        backbones=names_in(backbones),
+        protocol=protocol,
+        tuned=tuple(tuned or ()),
+        baseline=baseline,
+        workers=workers,
+        device=device,
+        kernels=kernels,
+        imports=tuple(imports or ()),
+    ).over(read_compare_plan(config) if config else ComparePlan())
+    if not plan.data:
+        raise SettingError("no data: give a prepared folder, such as `sahcns compare films --out study`")
+    if plan.out is None:
+        raise SettingError("no place for the results: give one with --out FOLDER")
+    _refuse_other_folders(plan.out)
+    import_files(plan.imports)
+    rows, models, terms = plan.build(settings or [])
+    labels = [row.label for row in rows]
+    if plan.baseline is not None and plan.baseline not in labels:
+        raise SettingError(f"--baseline {plan.baseline!r} is not compared; {nearest(plan.baseline, labels)}")
+    from sahcns.studies.compare import planned
+    from sahcns.studies.grid import run_grid
+
+    count = plan.workers or 1
+    jobs = planned(
+        [prepared_folder(one) for one in plan.data],
+        rows,
+        models,
+        out=plan.out,
+        seeds=5 if plan.seeds is None else plan.seeds,
+        protocol=terms,
+        tuned=plan.tuned,
+        kernels=plan.kernels or "auto",
+        imports=plan.imports,
+        workers=count,
+    )
+    if not json:
+        tell(_scope(jobs))
+    try:
+        with grid_progress(jobs, count, quiet=json) as told:
+            outcome = run_grid(jobs, plan.out, workers=count, device=plan.device or "auto", on_event=told)
+    except KeyboardInterrupt:
+        tell(f"what is finished is kept in {plan.out}; the same command goes on from there")
+        raise
+    _refuse_when_all_failed(outcome)
+    tables = _tables(outcome, plan.baseline)
+    if json:
+        brief = [{k: v for k, v in one.to_dict().items() if k != "history"} for one in outcome.results]
+        show_json({"folder": plan.out, "results": brief, "failures": outcome.failures, "tables": tables})
+    else:
+        show_tables(tables)
+        show("", f"{len(outcome.results)} runs in {plan.out}; for a page of it: sahcns report {plan.out}")
+    _mixed(outcome.results)
+    for failure in outcome.failures:
+        warn(f"{failure.key} failed: {failure.error}")
+    if outcome.failures:
+        raise typer.Exit(1)
+
+
+def _tables(outcome: "Outcome", baseline: str | None) -> "list[Table]":
+    from sahcns.studies.comparison import comparison_tables
+
+    return comparison_tables(outcome.results, baseline=baseline)
+
+
+def _scope(jobs: "Sequence[Job]") -> str:
+    """`12 runs: 4 samplers × 1 backbone × 3 seeds on films`."""
+    counts: dict[str, set[object]] = {
+        "sampler": {job.label for job in jobs},
+        "backbone": {str(job.backbone) for job in jobs},
+        "seed": {job.seed for job in jobs},
+    }
+    told = " × ".join(f"{len(found)} {what}{'s' * (len(found) > 1)}" for what, found in counts.items())
+    return f"{len(jobs)} runs: {told} on {', '.join(dict.fromkeys(job.data_name for job in jobs))}"
+
+
+def _mixed(results: "Sequence[Result]") -> None:
+    """Say it where results do not share one table, or were not made by the same sources."""
+    from sahcns.studies.terms import terms_differ
+
+    terms = list(dict.fromkeys(result.terms for result in results))
+    for other in terms[1:]:
+        tell(f"separate tables, because they differ in {'; '.join(terms_differ(terms[0], other))}")
+    made_by = {f"sahcns {result.machine['sahcns']}, commit {result.commit or 'unknown'}" for result in results}
+    if len(made_by) > 1:
+        warn(f"these results were not all made by the same sources: {'; '.join(sorted(made_by))}")
+
+
+def _refuse_other_folders(out: Path) -> None:
+    for name, what in (("manifest.json", "a prepared set"), ("run.json", "a trained model")):
+        if (out / name).exists():
+            raise SettingError(f"--out {out} is {what}; choose another folder for the results")
+
+
+def _refuse_when_all_failed(outcome: "Outcome") -> None:
+    """One reason for all is one sentence, as with any other mistake."""
+    reasons = {failure.error for failure in outcome.failures}
+    if not outcome.results and len(reasons) == 1:
+        raise TrainingError(f"every run failed: {reasons.pop()}")
