@@ -21,7 +21,7 @@ Point = dict[str, Any]
 """A value for each searched setting."""
 
 Search = tuple[object, ...] | Between
-MOST = 100_000  # points of a finite space that are ever listed
+MOST = 10_000  # points of a finite space that are ever listed
 STEPS = 33  # values of a long range of whole numbers
 
 
