@@ -19,22 +19,31 @@
     return made;
   };
 
-  /* Put the tip beside a point of the window, where it hides the point least and leaves the window nowhere. */
-  const placeTip = (x, y) => {
+  /* The tip stands beside a point of the window, where it hides the point least and leaves the window nowhere.
+     The point is asked for again when the page scrolls below it. */
+  let anchor = null;
+
+  const placeTip = (where) => {
+    anchor = where;
     tip.hidden = false;
+    const { x, y, above, below } = where();
     const { width, height } = tip.getBoundingClientRect();
     const [wide, high] = [document.documentElement.clientWidth, window.innerHeight];
+    if (y < -40 || y > high + 40) return hideTip();
     let left = x + 14 + width <= wide - 8 ? x + 14 : x - 14 - width;
     let top = y - height / 2;
     if (left < 8) {
       left = x - width / 2;
-      top = y - height - 16 >= 8 ? y - height - 16 : y + 20;
+      top = below + 8 + height <= high - 8 || above - 8 - height < 8 ? below + 8 : above - 8 - height;
     }
     tip.style.left = `${Math.max(8, Math.min(left, wide - width - 8))}px`;
     tip.style.top = `${Math.max(8, Math.min(top, high - height - 8))}px`;
   };
 
-  const hideTip = () => { tip.hidden = true; };
+  const hideTip = () => {
+    anchor = null;
+    tip.hidden = true;
+  };
 
   class Chart {
     constructor(figure) {
@@ -182,19 +191,22 @@
       const rows = html("div", "rows");
       for (const each of all) {
         const series = this.data.series[each.series];
-        const near = each.series === found.series && all.length > 1 ? " near" : "";
+        const near = each.series === found.series ? " near" : "";
         const point = series.points[each.at];
         const chip = html("span", "chip");
         chip.style.setProperty("--hue", this.colour(drawing, each));
         rows.append(chip, html("span", `name${near}`, this.kind === "heat" ? this.data.value : series.name),
-          html("span", `value${near}`, point[1]), html("span", "band", point[2] || ""));
+          html("span", `value${near}`, point[1]), html("span", `band${near}`, point[2] || ""));
       }
       tip.append(rows);
       if (hint) tip.append(html("div", "hint", hint));
-      const matrix = drawing.svg.getScreenCTM();
       const spot = drawing.places[found.series][found.at];
-      const place = new DOMPoint(spot[0], spot[1]).matrixTransform(matrix);
-      placeTip(place.x, place.y);
+      placeTip(() => {
+        const matrix = drawing.svg.getScreenCTM();
+        const onScreen = (x, y) => new DOMPoint(x, y).matrixTransform(matrix);
+        const { x, y } = onScreen(...spot);
+        return { x, y, above: onScreen(0, drawing.plot[1]).y, below: onScreen(0, drawing.plot[3]).y };
+      });
       if (aloud) spoken.textContent = [`${this.data.x} ${x}`, one.name, y, band, hint].filter(Boolean).join(", ");
     }
 
@@ -319,14 +331,16 @@
     cell.setAttribute("aria-description", hint);
     const show = () => {
       tip.replaceChildren(html("div", "", hint));
-      const box = cell.getBoundingClientRect();
-      placeTip(box.right - 8, box.top + box.height / 2);
+      placeTip(() => {
+        const box = cell.getBoundingClientRect();
+        return { x: box.right - 8, y: box.top + box.height / 2, above: box.top, below: box.bottom };
+      });
     };
     for (const event of ["pointerenter", "focus"]) cell.addEventListener(event, show);
     for (const event of ["pointerleave", "blur"]) cell.addEventListener(event, hideTip);
   }
 
-  addEventListener("scroll", hideTip, { passive: true, capture: true });
+  addEventListener("scroll", () => { if (anchor) placeTip(anchor); }, { passive: true, capture: true });
   addEventListener("beforeprint", hideTip);
   addEventListener("keydown", (event) => { if (event.key === "Escape") hideTip(); });
 

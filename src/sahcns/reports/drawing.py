@@ -116,6 +116,7 @@ def _path(axes: "Axes", shape: Shape, group: Group) -> None:
     look = _look(shape.fill, shape.stroke, shape.width, shape.opacity, group)
     if shape.dash:
         look["linestyle"] = (0, [part / shape.width for part in shape.dash])
+    look["antialiased"] = shape.name != "strip"
     axes.add_patch(PathPatch(Outline(corners, codes), joinstyle="round", capstyle="butt", **look))
 
 

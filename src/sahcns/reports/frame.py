@@ -14,6 +14,7 @@ SMALL, TEXT, HEADING = 11.5, 12.5, 15.0  # sizes of letters
 DASH = (6.0, 4.0)
 TURN = 35.0  # degrees by which words that would touch are turned
 SWATCH, GAP, ROW = 22.0, 9.0, 23.0
+EDGE = 8.0  # what a picture of its own leaves free at its sides
 
 
 @dataclass(frozen=True)
@@ -52,29 +53,30 @@ def heading(title: str, width: float) -> tuple[list[Item], float]:
     """The title in as many lines as it needs, and the height they take."""
     lines = wrapped(title, width - 16, HEADING * 1.08)  # bold is wider
     items: list[Item] = [
-        Label((8, 22 + 20 * at), line, HEADING, bold=True, paint="ink") for at, line in enumerate(lines)
+        Label((EDGE, 22 + 20 * at), line, HEADING, bold=True, paint="ink") for at, line in enumerate(lines)
     ]
     return items, 20.0 * len(lines) + 12 if lines else 0.0
 
 
-def legend(entries: Sequence[Drawn], width: float, top: float, *, line: bool) -> tuple[list[Group], float]:
+def legend(entries: Sequence[Drawn], width: float, top: float, edge: float, *, line: bool) -> tuple[list[Group], float]:
     """One key a series, in rows that fit, and the height they take; nothing where one unnamed series needs no key."""
     if len(entries) < 2 and not any(entry.series.role for entry in entries):
         return [], 0.0
     groups: list[Group] = []
-    left, row = 8.0, 0
+    swatch = SWATCH if line else 12.0
+    left, row = edge, 0
     for place, entry in enumerate(entries):
-        text = shortened(entry.series.name, width - 16 - SWATCH - 8, TEXT)
-        needed = SWATCH + 7 + text_width(text, TEXT)
-        if left > 8 and left + needed > width - 8:
-            left, row = 8.0, row + 1
+        text = shortened(entry.series.name, width - 2 * edge - swatch - 8, TEXT)
+        needed = swatch + 7 + text_width(text, TEXT)
+        if left > edge and left + needed > width - edge:
+            left, row = edge, row + 1
         middle = top + ROW * row + ROW / 2
         items: list[Item] = []
         if line:
-            items.append(Shape([[(left, middle), (left + SWATCH, middle)]], "hue", width=2.2, dash=entry.dash))
+            items.append(Shape([[(left, middle), (left + swatch, middle)]], "hue", width=2.2, dash=entry.dash))
         items += [
-            Dot((left + SWATCH / 2, middle), entry.look.marker, 4.4, entry.look.hollow),
-            Label((left + SWATCH + 7, middle + 4.3), text, TEXT),
+            Dot((left + swatch / 2, middle), entry.look.marker, 4.4, entry.look.hollow),
+            Label((left + swatch + 7, middle + 4.3), text, TEXT),
         ]
         span = f"{left - 4:.0f},{middle - ROW / 2 + 1:.0f},{needed + 8:.0f},{ROW - 2:.0f}"
         groups.append(Group(items, "key", entry.look.hue, data={"series": str(place), "box": span}))
@@ -107,15 +109,15 @@ def fitted(words: Sequence[str], room: float, first: float) -> Written:
     return Written([[word] for word in short], True, longest * math.sin(math.radians(TURN)) + 18)
 
 
-def below(places: Sequence[float], words: Written, bottom: float) -> list[Item]:
-    """The words of an x axis; turned ones end at their place."""
+def below(places: Sequence[float], words: Written, bottom: float, end: float) -> list[Item]:
+    """The words of an x axis, none of them beyond `end`; turned ones end at their place."""
     if words.turned:
         return [
             Label((at + 4, bottom + 14), word, SMALL, "end", "muted", turned=-TURN)
             for at, (word,) in zip(places, words.lines, strict=True)
         ]
     return [
-        Label((at, bottom + 17 + 15 * row), line, SMALL, "middle", "muted")
+        Label((min(at, end - text_width(line, SMALL) / 2), bottom + 17 + 15 * row), line, SMALL, "middle", "muted")
         for at, lines in zip(places, words.lines, strict=True)
         for row, line in enumerate(lines)
     ]

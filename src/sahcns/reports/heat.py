@@ -46,15 +46,16 @@ class Ramp:
         return Hue(mixed(ends[0].light, ends[1].light, share), mixed(ends[0].dark, ends[1].dark, share))
 
 
-def heat_scene(figure: Figure, width: float, top: float, items: Sequence[Item]) -> Scene:
+def heat_scene(figure: Figure, width: float, top: float, edge: float, items: Sequence[Item]) -> Scene:
     """The rows from top to bottom in the order of the series, the columns in the order in which they are met."""
     columns = list(dict.fromkeys(_word(column) for series in figure.series for column in series.x))
     ramp = Ramp.over([value for series in figure.series for value in series.y])
     names = [shortened(series.name, width * 0.32, SMALL) for series in figure.series]
-    left = max((text_width(name, SMALL) for name in names), default=0.0) + 18
-    key, taken = _key(figure, ramp, width, top)
+    left = max((text_width(name, SMALL) for name in names), default=0.0) + 10 + edge
+    key, taken = _key(figure, ramp, width, top, edge)
     top += taken
-    slots = Slots(columns, left, width - 12)
+    right = width - edge
+    slots = Slots(columns, left, right)
     row = 26.0 if width > 500 else 24.0
     finite = [value for series in figure.series for value in series.y if math.isfinite(value)]
     numbered = all(text_width(ramp.told(value), SMALL) <= slots.room - 4 for value in finite)
@@ -73,16 +74,16 @@ def heat_scene(figure: Figure, width: float, top: float, items: Sequence[Item]) 
         places.append(where)
     bottom = top + row * len(figure.series)
     words = fitted(columns, slots.room, left + slots.room / 2)
-    around = below([slots.place(column) for column in columns], words, bottom)
+    around = below([slots.place(column) for column in columns], words, bottom, right)
     around += [
         Label((left - 8, top + row * (at + 0.5) + 4), name, SMALL, "end", "muted") for at, name in enumerate(names)
     ]
     if figure.x_label:
-        around.append(below_axis(figure.x_label, (left + width - 12) / 2, bottom + words.height + 17, width))
+        around.append(below_axis(figure.x_label, (left + right) / 2, bottom + words.height + 17, width))
     height = bottom + words.height + (28 if figure.x_label else 10)
     back = Group([Shape([box(0, 0, width, height)], fill="surface", closed=True)], "back")
     data = {
-        "plot": f"{left:.1f},{top:.1f},{width - 12:.1f},{bottom:.1f}",
+        "plot": f"{left:.1f},{top:.1f},{right:.1f},{bottom:.1f}",
         "cell": f"{slots.room:.1f},{row:.1f}",
         "at": written(places),
     }
@@ -102,17 +103,17 @@ def _cell(middle: Point, wide: float, high: float, text: str, hue: Hue, number: 
     return Group(items, "series", hue, Hue(_readable(hue.light), _readable(hue.dark)), {"series": str(number)})
 
 
-def _key(figure: Figure, ramp: Ramp, width: float, top: float) -> tuple[list[Group], float]:
+def _key(figure: Figure, ramp: Ramp, width: float, top: float, edge: float) -> tuple[list[Group], float]:
     """What the values are, their colours from least to greatest, and below it what the rows are; and the height."""
     low, high = ramp.told(ramp.low), ramp.told(ramp.high)
     wide, steps, start_of = 110.0, 22, top
-    end = width - 12 - text_width(high, SMALL) - 6
+    end = width - edge - text_width(high, SMALL) - 6
     start = end - wide
     labels: list[Item] = []
     lines = wrapped(figure.value_label, width - 16, SMALL)
     beside = text_width(figure.value_label, SMALL) <= start - text_width(low, SMALL) - 20
     for at, line in enumerate(lines):
-        labels.append(Label((8, top + 17 + 16 * at), line, SMALL))
+        labels.append(Label((edge, top + 17 + 16 * at), line, SMALL))
     top += 0 if beside else 16 * len(lines)
     labels += [
         Label((start - 6, top + 17), low, SMALL, "end", "muted"),
@@ -121,13 +122,12 @@ def _key(figure: Figure, ramp: Ramp, width: float, top: float) -> tuple[list[Gro
     strips = []
     for step in range(steps):
         hue = ramp.hue(ramp.low + (ramp.high - ramp.low) * (step + 0.5) / steps)
-        # a hair wider than its share, or the ground would shine through between the strips
-        corner = box(start + wide * step / steps, top + 8, wide / steps + (0.4 if step < steps - 1 else 0), 10)
-        strips.append(Group([Shape([corner], fill="hue", closed=True)], "ramp", hue))
+        corner = box(start + wide * step / steps, top + 8, wide / steps, 10)
+        strips.append(Group([Shape([corner], fill="hue", closed=True, name="strip")], "ramp", hue))
     top += 18 if beside and lines else 0  # or else the rows' name has the left side for itself
     if figure.y_label:
         room = width - 16 if beside and lines else start - 50
-        labels.append(Label((8, top + 17), shortened(figure.y_label, room, SMALL), SMALL, "start", "muted"))
+        labels.append(Label((edge, top + 17), shortened(figure.y_label, room, SMALL), SMALL, "start", "muted"))
     return [*strips, Group(labels, "axes")], top + 26 - start_of
 
 

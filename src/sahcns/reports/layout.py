@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from sahcns.reports.frame import (
+    EDGE,
     SMALL,
     TEXT,
     Drawn,
@@ -35,19 +36,22 @@ def lay_out(
     titled   whether the title is part of the picture; on a page it stands above it
     looks    how each role looks, so that samplers of a user's own look alike in all figures of a report
     """
-    items, top = heading(figure.title, width) if titled else ([], 4.0)
+    items, top = heading(figure.title, width) if titled else ([], 0.0)
+    edge = EDGE if titled else 0.0
     if figure.kind == "heat":
-        return heat_scene(figure, width, top, items)
+        return heat_scene(figure, width, top, edge, items)
     entries = drawn(figure, looks)
-    keys, taken = legend(entries, width, top, line=figure.kind == "line")
-    return _over_axes(figure, entries, width, top + taken, [Group(items, "heading"), *keys])
+    keys, taken = legend(entries, width, top, edge, line=figure.kind == "line")
+    return _over_axes(figure, entries, width, top + taken, edge, [Group(items, "heading"), *keys])
 
 
-def _over_axes(figure: Figure, entries: Sequence[Drawn], width: float, top: float, above: Sequence[Group]) -> Scene:
+def _over_axes(
+    figure: Figure, entries: Sequence[Drawn], width: float, top: float, edge: float, above: Sequence[Group]
+) -> Scene:
     wide = width > 500
     y_range = _y_range(figure, entries, 5 if wide else 4)
-    left = max((text_width(label, SMALL) for label in y_range.labels), default=0.0) + 18
-    right = width - 14
+    left = max((text_width(label, SMALL) for label in y_range.labels), default=0.0) + 10 + edge
+    right = width - edge - 8
     top += 24 if figure.y_label else 10
     bottom = top + (290.0 if wide else 210.0)
     y = y_range.onto(bottom, top)
@@ -55,14 +59,14 @@ def _over_axes(figure: Figure, entries: Sequence[Drawn], width: float, top: floa
     marks, places = _marks(figure, entries, x, y)
     axes: list[Item] = []
     if figure.y_label:
-        axes.append(Label((8, top - 13), shortened(figure.y_label, width - 16, SMALL), SMALL, paint="muted"))
+        axes.append(Label((edge, top - 13), shortened(figure.y_label, width - 16, SMALL), SMALL, paint="muted"))
     foot = y.place(0.0) if figure.kind == "bar" and not y.range.log else None
     axes.append(Shape([[(left, bottom), (right, bottom)]], "rule", name="baseline"))
     if foot is not None and foot < bottom - 0.5:
         axes.append(Shape([[(left, foot), (right, foot)]], "muted", name="baseline"))
     if isinstance(x, Axis):
         axes.append(Shape([[(at, bottom), (at, bottom + 4)] for at in ticks], "rule"))
-    axes += below(ticks, words, bottom)
+    axes += below(ticks, words, bottom, width - edge)
     if figure.x_label:
         axes.append(below_axis(figure.x_label, (left + right) / 2, bottom + words.height + 18, width))
     if not any(spot for series in places for spot in series):

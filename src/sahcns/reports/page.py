@@ -128,9 +128,10 @@ def _facts(report: Report, anchor: str) -> str:
 
 
 def _fact(value: str) -> str:
-    """A command, or anything in lines, keeps them and is set like in a terminal."""
-    if "\n" in value or value.startswith(("sahcns ", "$ ")):
-        return f"<pre>{escape(value)}</pre>"
+    """A command, or anything in lines, keeps them and is set like in a terminal, its words unbroken."""
+    if "\n" in value or re.match(r"(\$ )?sahcns [a-z]", value):
+        words = re.sub(r"\S{1,36}(?!\S)", lambda word: f'<span class="word">{escape(word[0])}</span>', value)
+        return f"<pre>{words}</pre>"
     return _prose(value)
 
 

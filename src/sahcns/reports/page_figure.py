@@ -6,10 +6,9 @@ from html import escape
 
 from sahcns.reports.frame import HEADING
 from sahcns.reports.layout import NARROW, WIDE, lay_out
-from sahcns.reports.page_table import band_told, data_html, x_told
+from sahcns.reports.page_table import band_told, data_html, numbers_of, x_told
 from sahcns.reports.palette import Look
 from sahcns.reports.parts import Figure
-from sahcns.reports.scales import told
 from sahcns.reports.scene import wrapped
 from sahcns.reports.svg import scene_to_svg
 
@@ -43,11 +42,12 @@ def safe_json(value: object) -> str:
 
 def _values(figure: Figure, identity: str) -> dict[str, object]:
     """What is shown on hover, as it is written there: for each point x, y, band and hint."""
+    write = numbers_of(figure)
     series = []
     for one in figure.series:
         points = []
         for at, x in enumerate(one.x):
-            point = [x_told(x), told(one.y[at]), band_told(one, at), one.hints[at] if len(one.hints) else ""]
+            point = [x_told(x), write(one.y[at]), band_told(one, at, write), one.hints[at] if len(one.hints) else ""]
             while point[-1] == "" and len(point) > 2:
                 point.pop()
             points.append(point)

@@ -1,29 +1,31 @@
 """Tables of the page: the report's own, and the data below each figure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 
 from sahcns.reports.palette import Look, fixed_look
 from sahcns.reports.parts import Cell, Figure, Series, Table
-from sahcns.reports.scales import told
+from sahcns.reports.scales import told, told_alike
 from sahcns.reports.scene import Dot, Group, Scene, Shape, text_width
 from sahcns.reports.svg import scene_to_svg
 
 MARKS = {"": "{}", "best": "<strong>{}</strong>", "second": "<u>{}</u>"}
 SAID = {"best": "bold is the best", "second": "underlined the second best"}
 
+COLUMN = 56.0  # letters that the page's column has room for
+
 
 def table_html(table: Table, named: Mapping[str, Look], identity: str, prose: str) -> str:
     """A table in a box of its own, in which a wide one scrolls; `named` are the looks of what may stand in its rows."""
     numeric = [column.startswith(">") for column in table.columns]
     head = "".join(
-        f'<th scope="col"{_class("number", right)}>{escape(column.removeprefix(">"))}</th>'
-        for column, right in zip(table.columns, numeric, strict=True)
+        f'<th scope="col"{_column(table, at, right)}>{escape(table.columns[at].removeprefix(">"))}</th>'
+        for at, right in enumerate(numeric)
     )
     rows = []
     for row in table.rows:
         first, *rest = (cell if isinstance(cell, Cell) else Cell(cell) for cell in row)
-        label = f'<th scope="row"{_hint(first)}>{swatch(first.text, named)}{_inner(first)}</th>'
+        label = f'<th scope="row"{_row_head(first)}>{swatch(first.text, named)}{_inner(first)}</th>'
         rows.append(label + "".join(_cell(cell, right) for cell, right in zip(rest, numeric[1:], strict=True)))
     body = "".join(f"<tr>{row}</tr>" for row in rows)
     marks = {cell.mark for row in table.rows for cell in row if isinstance(cell, Cell)}
@@ -32,27 +34,30 @@ def table_html(table: Table, named: Mapping[str, Look], identity: str, prose: st
     below = " ".join(filter(None, (prose, key)))
     caption = f'<p class="caption">{below}</p>' if below else ""
     box = f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(table.title)}">'
+    ems = _ems(table)
+    broad = " broad" if ems > COLUMN else ""
     return (
-        f'<div class="card block" id="{identity}"><h3>{escape(table.title)}</h3>{box}'
-        f'<table style="--em:{_ems(table):.1f}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+        f'<div class="card block{broad}" id="{identity}" style="--em:{ems:.1f}"><h3>{escape(table.title)}</h3>{box}'
+        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
         f"{caption}</div>"
     )
 
 
 def data_html(figure: Figure) -> str:
     """The values of a figure: one column a series where all have the same x, else one row a point."""
+    write = numbers_of(figure)
     shared = len({tuple(series.x) for series in figure.series}) == 1
     first = figure.x_label or "x"
     if shared:
         head = [first, *(series.name for series in figure.series)]
         rows = [
-            [x_told(x), *(value_told(series, at) for series in figure.series)]
+            [x_told(x), *(value_told(series, at, write) for series in figure.series)]
             for at, x in enumerate(figure.series[0].x)
         ]
     else:
         head = ["series", first, figure.y_label or "value"]
         rows = [
-            [series.name, x_told(x), value_told(series, at)]
+            [series.name, x_told(x), value_told(series, at, write)]
             for series in figure.series
             for at, x in enumerate(series.x)
         ]
@@ -68,16 +73,21 @@ def x_told(x: float | str) -> str:
     return x if isinstance(x, str) else told(float(x))
 
 
-def band_told(series: Series, at: int) -> str:
+def numbers_of(figure: Figure) -> Callable[[float], str]:
+    """How the values of a figure are written, alike for all of them."""
+    return told_alike(value for one in figure.series for part in (one.y, one.low, one.high) for value in part)
+
+
+def band_told(series: Series, at: int, write: Callable[[float], str]) -> str:
     """The lower and upper end of a point's band, or nothing."""
-    return f"{told(series.low[at])} – {told(series.high[at])}" if len(series.low) else ""
+    return f"{write(series.low[at])} – {write(series.high[at])}" if len(series.low) else ""
 
 
-def value_told(series: Series, at: int) -> str:
+def value_told(series: Series, at: int, write: Callable[[float], str]) -> str:
     """A value with its band and its hint."""
-    band = band_told(series, at)
+    band = band_told(series, at, write)
     hint = series.hints[at] if len(series.hints) else ""
-    return f"{told(series.y[at])}{f' ({band})' if band else ''}{f'; {hint}' if hint else ''}"
+    return f"{write(series.y[at])}{f' ({band})' if band else ''}{f'; {hint}' if hint else ''}"
 
 
 def swatch(text: str, named: Mapping[str, Look]) -> str:
@@ -103,8 +113,21 @@ def _inner(cell: Cell) -> str:
     return MARKS[cell.mark].format(escape(cell.text)) + note
 
 
-def _hint(cell: Cell) -> str:
-    return f' class="hinted" title="{escape(cell.hint)}"' if cell.hint else ""
+def _row_head(cell: Cell) -> str:
+    classes = " ".join(filter(None, ("hinted" if cell.hint else "", "long" if len(cell.text) > 28 else "")))
+    return _class(classes, bool(classes)) + (f' title="{escape(cell.hint)}"' if cell.hint else "")
+
+
+def _column(table: Table, at: int, right: bool) -> str:
+    """A column of words has room for most of them before they are broken into lines."""
+    longest = max((text_width(_text(row[at]), 1.0) for row in table.rows), default=0.0)
+    if right or at == 0 or longest < 4:
+        return _class("number", right)
+    return f' style="min-width:{min(longest, 16.0) + 1:.1f}em"'
+
+
+def _text(cell: Cell | str) -> str:
+    return f"{cell.text}{cell.note}" if isinstance(cell, Cell) else cell
 
 
 def _class(name: str, there: bool) -> str:
@@ -123,8 +146,6 @@ def _ems(table: Table) -> float:
     columns: Sequence[str] = table.columns
     for at, column in enumerate(columns):
         right = column.startswith(">")
-        cells = [row[at] for row in table.rows]
-        texts = [f"{cell.text}{cell.note}" if isinstance(cell, Cell) else cell for cell in cells]
-        widest = max((needed(text, right) for text in texts), default=0.0)
+        widest = max((needed(_text(row[at]), right) for row in table.rows), default=0.0)
         total += max(widest, needed(column.removeprefix(">"), False)) + 1.0
     return max(total + 2.5, 1.0)

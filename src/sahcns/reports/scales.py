@@ -1,7 +1,7 @@
 """From values to pixels: ranges that end well, ticks at round numbers, numbers as text."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
@@ -121,6 +121,15 @@ def told(value: float) -> str:
     if 1e-4 <= abs(value) < 1e5:
         return f"{value:,.5g}"
     return f"{value:,.0f}" if 1e5 <= abs(value) < 1e15 else _scientific(value, 5)
+
+
+def told_alike(values: Iterable[float]) -> Callable[[float], str]:
+    """How to write numbers that stand below each other: the same decimals for all, unless they are worlds apart."""
+    sizes = [abs(value) for value in values if math.isfinite(value) and value]
+    if not sizes or max(sizes) >= 1e5 or max(sizes) > 1e3 * min(sizes) or all(size == int(size) for size in sizes):
+        return told
+    decimals = max(0, 4 - math.floor(math.log10(max(sizes))))
+    return lambda value: f"{value:,.{decimals}f}" if math.isfinite(value) else told(value)
 
 
 def _step(rough: float) -> float:

@@ -83,6 +83,8 @@ def _item(item: Item, group: Group) -> str:
         named["stroke-dasharray"] = " ".join(map(_n, item.dash))
     if item.opacity < 1:
         named["opacity"] = _n(item.opacity)
+    if item.name == "strip":
+        named["shape-rendering"] = "crispEdges"  # or the ground would shine through between one strip and the next
     return f"<path{_attributes(named)}/>"
 
 
