@@ -1,6 +1,7 @@
 """`sahcns compare`."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -47,7 +48,7 @@ def command(
     ] = None,
     baseline: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="What the others are tested against (the strongest but the last)."),
+        typer.Option(metavar="NAME", help="What the best is tested against (the strongest other)."),
     ] = None,
     workers: Annotated[
         int | None, typer.Option(metavar="NUMBER", help="Processes; on a GPU one is the fastest (1).")
@@ -84,8 +85,8 @@ def command(
         data=tuple(data or ()),
         out=out,
         seeds=seeds_in(seeds),
-        samplers=names_in(samplers),
-        backbones=names_in(backbones),
+        samplers=names_in(samplers, "--samplers"),
+        backbones=names_in(backbones, "--backbones"),
         protocol=protocol,
         tuned=tuple(tuned or ()),
         baseline=baseline,
@@ -107,7 +108,7 @@ def command(
     from sahcns.studies.compare import planned
     from sahcns.studies.grid import run_grid
 
-    count = plan.workers or 1
+    count = 1 if plan.workers is None else plan.workers
     jobs = planned(
         [prepared_folder(one) for one in plan.data],
         rows,
@@ -161,12 +162,18 @@ def _scope(jobs: "Sequence[Job]") -> str:
 
 
 def _mixed(results: "Sequence[Result]") -> None:
-    """Say it where results do not share one table, or were not made by the same sources."""
+    """Say it where results do not share one table, or were not made by the same sources.
+
+    Another set has columns of its own, under its name; another protocol or other kernels have a table of their own.
+    """
     from sahcns.studies.terms import terms_differ
 
-    terms = list(dict.fromkeys(result.terms for result in results))
-    for other in terms[1:]:
-        tell(f"separate tables, because they differ in {'; '.join(terms_differ(terms[0], other))}")
+    terms = {(result.terms.protocol, result.terms.kernels): result.terms for result in results}
+    first, *others = terms.values()
+    for other in others:
+        tell(
+            f"separate tables, because of {'; '.join(terms_differ(first, replace(other, fingerprint=first.fingerprint)))}"
+        )
     made_by = {f"sahcns {result.machine['sahcns']}, commit {result.commit or 'unknown'}" for result in results}
     if len(made_by) > 1:
         warn(f"these results were not all made by the same sources: {'; '.join(sorted(made_by))}")

@@ -88,9 +88,14 @@ class ComparePlan:
         return rows, models, made(Protocol, self.protocol)
 
 
-def names_in(text: str | None) -> tuple[Part, ...]:
+def names_in(text: str | None, option: str) -> tuple[Part, ...]:
     """`rns,dns` as parts."""
-    return _named([name.strip() for name in text.split(",") if name.strip()]) if text else ()
+    if text is None:
+        return ()
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise SettingError(f"{option} {text!r} names nothing; names stand with commas between, such as rns,sahc")
+    return _named(names)
 
 
 def seeds_in(text: str | None) -> int | list[int] | None:
@@ -161,8 +166,9 @@ def _assign(text: str, samplers: list[dict[str, Any]], backbones: list[dict[str,
 def _parts(path: Path, values: Mapping[str, Any], name: str) -> tuple[Part, ...]:
     """A list of names or of sections with a name."""
     found = values.get(name, [])
-    parts = [{"name": one} if isinstance(one, str) else one for one in ([found] if isinstance(found, str) else found)]
-    if not isinstance(found, str | list) or not all(isinstance(one, dict) and "name" in one for one in parts):
+    listed = found if isinstance(found, list) else [found]
+    parts = [{"name": one} if isinstance(one, str) else one for one in listed]
+    if not all(isinstance(one, dict) and isinstance(one.get("name"), str) for one in parts):
         raise SettingError(
             f'{path}: {name} must be a list of names, or of sections with a name, such as {{name = "…"}}'
         )

@@ -1,0 +1,315 @@
+"""`sahcns compare`: what is asked for is run, once; what goes wrong is said; the table stands at the end."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sahcns.data import save_split
+from sahcns.studies.result import results_in
+from tests.cli.conftest import Sahcns, refused
+from tests.serving.films import films
+
+QUICK = ("--epochs", "2", "--batch", "64", "--set", "backbone.dim=4", "--device", "cpu", "--seeds", "2")
+
+
+@pytest.fixture
+def prepared(tmp_path: Path) -> Path:
+    return save_split(films(), tmp_path / "films")
+
+
+def rows(folder: Path) -> list[tuple[str, str, int]]:
+    return [(result.backbone["name"], result.label, result.seed) for result in results_in(folder)]
+
+
+def test_the_whole_grid_is_run_and_its_table_shown(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
+    out = tmp_path / "study"
+    asked = ("compare", prepared, *QUICK, "--samplers", "rns,sahc", "--backbones", "mf,lightgcn", "--out", out)
+    done = sahcns(*asked, "--set", "sahc.alpha=0.7", "--set", "pool=4", "--set", "backbone.lightgcn.depth=1")
+    assert done.code == 0
+    wanted = [
+        (model, label, seed) for model in ("lightgcn", "mf") for label in ("rns", "sahc") for seed in (2020, 2021)
+    ]
+    assert rows(out) == wanted
+    for result in results_in(out):
+        assert result.sampler["pool"] == 4
+        assert result.sampler.get("alpha") == (0.7 if result.label == "sahc" else None)
+        assert result.backbone["dim"] == 4
+        assert result.backbone["depth"] == (1 if result.backbone["name"] == "lightgcn" else 0)
+        assert (result.protocol["epochs"], result.protocol["batch"]) == (2, 64)
+    lines = done.err.splitlines()
+    assert lines[0] == "8 runs: 2 samplers × 2 backbones × 2 seeds on films"
+    assert len(lines) == 9
+    assert lines[1].startswith("films mf rns seed 2020: recall@20 ")
+    assert lines[8].split("; ")[1] == "8 of 8 runs"
+    assert "left" in lines[7]
+    for word in ("rns", "sahc", "lightgcn", "mf"):
+        assert word in done.out.lower()
+    assert f"8 runs in {out}; for a page of it: sahcns report {out}" in done.out
+    again = sahcns(*asked, "--set", "sahc.alpha=0.7", "--set", "pool=4", "--set", "backbone.lightgcn.depth=1")
+    assert (again.code, again.out, again.err.splitlines()) == (0, done.out, lines[:1])
+
+
+def test_json_holds_results_tables_and_failures(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
+    done = sahcns("compare", prepared, *QUICK, "--samplers", "rns,dns", "--out", tmp_path / "study", "--json")
+    assert (done.code, done.err) == (0, "")
+    told = done.json
+    assert [(one["label"], one["seed"]) for one in told["results"]] == [
+        *(("rns", 2020), ("dns", 2020), ("rns", 2021), ("dns", 2021))
+    ]
+    assert "history" not in told["results"][0]
+    assert told["results"][0]["test"]["best"]["recall@20"] >= 0
+    assert told["failures"] == []
+    assert told["tables"][0]["rows"]
+
+
+OWN = """
+from dataclasses import dataclass
+from sahcns.samplers import Sampler
+
+@dataclass(frozen=True)
+class Softest(Sampler):
+    name = "softest-compared"
+
+    def choose(self, match, rng):
+        return match.pick(match.scores.argmin(1))
+
+@dataclass(frozen=True)
+class Broken(Sampler):
+    name = "broken-compared"
+
+    def choose(self, match, rng):
+        raise RuntimeError("it is broken")
+"""
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_users_sampler_and_one_that_fails(sahcns: Sahcns, prepared: Path, tmp_path: Path, workers: str) -> None:
+    (tmp_path / "own.py").write_text(OWN)
+    own = ("--import", tmp_path / "own.py", "--samplers", "broken-compared,rns,softest-compared", "--workers", workers)
+    done = sahcns("compare", prepared, *QUICK, *own, "--out", tmp_path / "study")
+    assert done.code == 1
+    assert rows(tmp_path / "study") == [
+        ("lightgcn", label, seed) for label in ("rns", "softest-compared") for seed in (2020, 2021)
+    ]
+    warned = [line for line in done.err.splitlines() if line.startswith("warning: ")]
+    assert len(warned) == 2
+    assert warned[0].startswith("warning: lightgcn-broken-compared-s2020-")
+    assert warned[0].endswith(" failed: RuntimeError: it is broken")
+    assert "softest-compared" in done.out
+
+
+def test_one_reason_for_all_failures_is_one_sentence(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
+    done = sahcns("compare", prepared, *QUICK, "--monitor", "recall@7", "--out", tmp_path / "study", "--json")
+    assert refused(done).startswith("every run failed: Protocol: monitor='recall@7' is not watched")
+
+
+TOML = """
+data = "films"
+out = "study"
+seeds = [7, 9]
+device = "cpu"
+baseline = "rns"
+samplers = ["rns", {name = "dns", label = "dns-3", pool = 3}, {name = "dns", label = "dns-5", pool = "5"}]
+backbones = [{name = "mf", dim = 4}]
+
+[protocol]
+epochs = 2
+batch = 64
+"""
+
+YAML = """
+data: [films]
+out: study
+seeds: [7, 9]
+device: cpu
+baseline: rns
+samplers: [rns, {name: dns, label: dns-3, pool: 3}, {name: dns, label: dns-5, pool: 5}]
+backbones: [{name: mf, dim: 4}]
+protocol: {epochs: 2, batch: 64}
+"""
+
+
+@pytest.mark.parametrize(("name", "text"), [("study.toml", TOML), ("study.yaml", YAML)])
+def test_a_file_holds_a_whole_comparison(sahcns: Sahcns, prepared: Path, tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    assert sahcns("compare", "--config", tmp_path / name).code == 0
+    assert rows(tmp_path / "study") == [("mf", label, seed) for label in ("dns-3", "dns-5", "rns") for seed in (7, 9)]
+    pools = {result.label: result.sampler["pool"] for result in results_in(tmp_path / "study")}
+    assert pools == {"rns": 1, "dns-3": 3, "dns-5": 5}
+    options = ("--seeds", "1", "--samplers", "dns,rns", "--epochs", "1", "--set", "backbone.mf.dim=2")
+    done = sahcns("compare", "--config", tmp_path / name, *options, "--out", tmp_path / "mine")
+    assert done.code == 0
+    assert rows(tmp_path / "mine") == [("mf", "dns", 2020), ("mf", "rns", 2020)]
+    (result, _) = results_in(tmp_path / "mine")
+    assert (result.protocol["epochs"], result.protocol["batch"], result.backbone["dim"]) == (1, 64, 2)
+
+
+def test_tuned_settings_hold_where_they_were_tuned(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
+    tuned: dict[str, Any] = {
+        "format": "sahcns-tuned",
+        "format_version": 1,
+        "data": {"name": "films", "fingerprint": films().fingerprint},
+        "backbone": {"name": "mf", "dim": 4},
+        "samplers": {"sahc": {"alpha": 0.9, "lambda_max": 0.1}},
+    }
+    (tmp_path / "tuned.json").write_text(json.dumps(tuned))
+    asked = ("compare", prepared, *QUICK, "--seeds", "1", "--samplers", "rns,sahc", "--tuned", tmp_path / "tuned.json")
+    done = sahcns(*asked, "--backbones", "mf,lightgcn", "--set", "sahc.lambda_max=0.2", "--out", tmp_path / "study")
+    assert done.code == 0
+    alphas = {
+        result.backbone["name"]: result.sampler for result in results_in(tmp_path / "study") if result.label == "sahc"
+    }
+    assert (alphas["mf"]["alpha"], alphas["mf"]["lambda_max"]) == (0.9, 0.2)
+    assert (alphas["lightgcn"]["alpha"], alphas["lightgcn"]["lambda_max"]) == (0.3, 0.2)
+    unused = sahcns(*asked, "--backbones", "lightgcn", "--out", tmp_path / "x")
+    assert "tuned.json holds settings of sahc with mf on films (" in refused(unused)
+    assert "and none of that is compared here" in refused(unused)
+
+
+def test_several_sets_have_columns_of_their_own(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
+    other = save_split(films(seed=1), tmp_path / "other")
+    quick = (*QUICK, "--seeds", "1", "--samplers", "rns,dns", "--backbones", "mf")
+    done = sahcns("compare", prepared, other, *quick, "--out", tmp_path / "study", "--json")
+    assert done.code == 0
+    columns = done.json["tables"][0]["columns"]
+    assert [name for name in columns if "R@20" in name] == [">films · R@20", ">other · R@20"]
+    assert sahcns("compare", prepared, other, *quick, "--out", tmp_path / "study").err.splitlines() == [
+        "4 runs: 2 samplers × 1 backbone × 1 seed on films, other"
+    ]
+
+
+def test_results_of_other_kernels_stand_in_another_table_and_that_is_said(
+    sahcns: Sahcns, prepared: Path, tmp_path: Path
+) -> None:
+    quick = ("compare", prepared, *QUICK, "--seeds", "1", "--backbones", "mf", "--out", tmp_path / "study")
+    assert sahcns(*quick, "--samplers", "rns").code == 0
+    path = next((tmp_path / "study" / "runs").iterdir())
+    path.write_text(path.read_text().replace('"kernels": "cpu"', '"kernels": "triton"'))  # as if made on a GPU
+    done = sahcns(*quick, "--samplers", "rns,dns")
+    assert done.code == 0
+    assert "separate tables, because of kernels: triton and cpu" in done.err
+    tables = sahcns(*quick, "--samplers", "rns,dns", "--json").json["tables"]
+    assert [[row[0] for row in one["rows"]] for one in tables if one["name"].startswith("comparison")] == [
+        ["rns"],
+        ["dns"],
+    ]
+
+
+def test_results_of_other_sources_are_said_to_be_so(
+    sahcns: Sahcns, prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quick = ("compare", prepared, *QUICK, "--backbones", "mf", "--out", tmp_path / "study", "--samplers")
+    monkeypatch.setenv("SAHCNS_COMMIT", "older")
+    assert "not all made" not in sahcns(*quick, "rns").err
+    monkeypatch.setenv("SAHCNS_COMMIT", "newer")
+    assert "these results were not all made by the same sources: sahcns " in sahcns(*quick, "rns,dns").err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--samplers", "rns,sach"], "there is no sampler called 'sach'; did you mean 'sahc'?"),
+        (["--samplers", "rns,rns"], "two samplers go by 'rns'; give each a label of its own"),
+        (["--samplers", ","], "--samplers ',' names nothing"),
+        (["--backbones", "lihgtgcn"], "there is no backbone called 'lihgtgcn'; did you mean 'lightgcn'?"),
+        (["--backbones", "mf,mf"], "rns on mf and "),
+        (["--seeds", "many"], "--seeds 'many' must be a number of seeds, or seeds with commas, such as 2020,2021"),
+        (["--seeds", "0"], "seeds=0 must be 1 or more"),
+        (["--seeds", "3,3"], "seeds=[3, 3] must hold at least one seed, each 0 or more and there once"),
+        (["--set", "alpha"], "--set 'alpha' must be NAME=VALUE, such as sahc.alpha=0.3"),
+        (["--set", "shac.alpha=1"], "--set 'shac.alpha=1': shac is not compared; did you mean 'sahc'?"),
+        (["--set", "backbone.ngcf.dim=1"], "backbone.ngcf is not compared; did you mean 'backbone.lightgcn'?"),
+        (["--set", "alpha=1"], "rns has no argument 'alpha'"),
+        (["--set", "sahc.alpha=-1"], "SAHC: alpha=-1.0 is not allowed; it must be >= 0"),
+        (["--baseline", "dnss"], "--baseline 'dnss' is not compared; did you mean 'dns'?"),
+        (["--workers", "0"], "workers=0 must be 1 or more"),
+        (["--kernels", "refrence"], "did you mean 'reference'?"),
+        (["--device", "gpu"], "device='gpu' is not a device"),
+        (["--epochs", "0"], "Protocol: epochs=0 is not allowed; it must be >= 1"),
+        (["--tuned", "nowhere.json"], "nowhere.json"),
+        (["--import", "nowhere.py"], "--import nowhere.py: there is no such file"),
+        (["--config", "nowhere.toml"], "nowhere.toml is not there"),
+        (["--sampler", "rns"], "no such option: --sampler; did you mean '--samplers'?"),
+    ],
+)
+def test_a_mistake_is_one_sentence_before_anything_runs(
+    sahcns: Sahcns, prepared: Path, tmp_path: Path, arguments: list[str], sentence: str
+) -> None:
+    done = sahcns("compare", prepared, "--json", "--out", tmp_path / "study", *arguments)
+    assert sentence in refused(done)
+    assert not (tmp_path / "study" / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("sampler = 'rns'", "study.toml: a comparison has no 'sampler'; did you mean 'samplers'?"),
+        ("seeds = 'five'", "study.toml: seeds='five' must be a whole number or a list of them"),
+        ("seeds = true", "study.toml: seeds=True must be a whole number or a list of them"),
+        ("samplers = [{alpha = 1}]", "study.toml: samplers must be a list of names, or of sections with a name"),
+        ("backbones = 3", "study.toml: backbones must be a list of names, or of sections with a name"),
+        ("data = 3", "study.toml: data=3 must be a name or a list of names"),
+        ("workers = 'two'", "study.toml: workers='two' must be a whole number"),
+        ("protocol = 3", "study.toml: protocol=3 must be a section"),
+        ("[protocol]\nepoch = 1", "protocol has no argument 'epoch'; did you mean 'epochs'?"),
+    ],
+)
+def test_a_mistake_in_a_file_is_one_sentence(
+    sahcns: Sahcns, prepared: Path, tmp_path: Path, text: str, sentence: str
+) -> None:
+    (tmp_path / "study.toml").write_text(text)
+    done = sahcns("compare", prepared, "--json", "--config", tmp_path / "study.toml", "--out", tmp_path / "study")
+    assert sentence in refused(done)
+
+
+def test_data_and_place_are_asked_for(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
+    assert refused(sahcns("compare", "--out", tmp_path / "x")).startswith("no data: give a prepared folder")
+    assert refused(sahcns("compare", prepared)) == "no place for the results: give one with --out FOLDER"
+    assert refused(sahcns("compare", prepared, "--out", prepared)).endswith(
+        "is a prepared set; choose another folder for the results"
+    )
+
+
+def test_help_answers_without_torch() -> None:
+    code = (
+        "import sys\nfrom sahcns.cli import main\n"
+        "for name in ('compare', 'diff'):\n"
+        "    try:\n        main([name, '--help'])\n    except SystemExit as done:\n        assert done.code == 0\n"
+        "assert not {'torch', 'polars', 'numpy'} & set(sys.modules), 'too much is imported'\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_ctrl_c_keeps_what_is_finished(prepared: Path, tmp_path: Path) -> None:
+    out = tmp_path / "study"
+    code = textwrap.dedent(
+        f"""
+        from sahcns.cli import main
+        main(["compare", {str(prepared)!r}, "--epochs", "200000", "--patience", "1", "--batch", "64", "--samplers", "rns,dns",
+              "--seeds", "400", "--backbones", "mf", "--set", "backbone.dim=4", "--device", "cpu", "--out", {str(out)!r}])
+        """
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ
+    )
+    deadline = time.monotonic() + 60
+    while len(list((out / "runs").glob("*.json"))) < 2 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    shown, said = process.communicate(timeout=60)
+    assert (process.returncode, shown) == (130, "")
+    assert said.splitlines()[-2:] == [
+        f"what is finished is kept in {out}; the same command goes on from there",
+        "error: interrupted",
+    ]
+    assert len(results_in(out)) >= 2
+    assert list((out / "claims").iterdir()) == []

@@ -1,0 +1,31 @@
+"""A report's table in the terminal."""
+
+import pytest
+
+from sahcns.cli.tables import rich_table, show_tables
+from sahcns.reports.parts import Cell, Table
+
+TABLE = Table(
+    "t",
+    "Recall",
+    ("sampler", ">R@20"),
+    [("rns", "1.00"), ("dns", Cell("2.00", "second")), ("[sahc]", Cell("3.00", "best", note="*"))],
+    "In percent.",
+)
+
+
+def test_cells_carry_their_marks() -> None:
+    made = rich_table(TABLE)
+    cells = list(made.columns[1].cells)
+    assert [str(cell) for cell in cells] == ["1.00", "2.00", "3.00*"]
+    marks = [[(span.start, span.end, span.style) for span in cell.spans] for cell in cells]  # type: ignore[union-attr]
+    assert marks == [[], [(0, 4, "underline")], [(0, 4, "bold")]]
+    assert [column.justify for column in made.columns] == ["left", "right"]
+
+
+def test_tables_stand_one_below_the_other(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    show_tables([TABLE, TABLE])
+    lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    once = ["Recall", "sampler    R@20", "───────────────", "rns        1.00", "dns        2.00", "[sahc]    3.00*"]
+    assert [line for line in lines if line] == [*once, "In percent.", *once, "In percent."]
