@@ -29,7 +29,7 @@ def test_killed_at_ten_random_moments_and_started_again(tmp_path: Path) -> None:
     rng, killed = random.Random(7), 0
     for _ in range(10):
         process = runner(jobs, out)
-        time.sleep(rng.uniform(0, 0.2) * lasts)
+        time.sleep(rng.uniform(0, lasts / 8))
         process.kill()
         process.join(60)
         killed += process.exitcode == -signal.SIGKILL
