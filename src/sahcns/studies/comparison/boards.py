@@ -1,0 +1,113 @@
+"""Results sorted into boards: those that may share a table, and in it a row for each method and a column for each set."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sahcns.errors import SettingError, nearest
+from sahcns.studies.comparison.naming import distinct, frozen
+from sahcns.studies.result import Result
+
+
+@dataclass(frozen=True)
+class Row:
+    """A method: `method` is its name in the table, `sampler` the one that decides its colour."""
+
+    backbone: str
+    method: str
+    sampler: str
+
+
+@dataclass(frozen=True, eq=False)
+class Board:
+    """Results of one protocol and one set of kernels; each data set has its own columns."""
+
+    protocol: tuple[tuple[str, Any], ...]  # sorted by name
+    kernels: str
+    data: Mapping[str, str]  # name → fingerprint
+    rows: tuple[Row, ...]  # by backbone, each in the order in which the results came
+    runs: Mapping[tuple[str, Row], Mapping[int, Result]]  # (data, row) → seed → result
+
+    def __str__(self) -> str:
+        """The terms, to stand below a table."""
+        sets = ", ".join(f"{name} (fingerprint {mark[:10]})" for name, mark in self.data.items())
+        protocol = ", ".join(f"{name} {value}" for name, value in self.protocol)
+        return f"data {sets}; kernels {self.kernels}; protocol: {protocol}"
+
+    @property
+    def backbones(self) -> list[str]:
+        return list(dict.fromkeys(row.backbone for row in self.rows))
+
+    @property
+    def methods(self) -> list[str]:
+        return list(dict.fromkeys(row.method for row in self.rows))
+
+    @property
+    def results(self) -> list[Result]:
+        return [result for runs in self.runs.values() for result in runs.values()]
+
+    def of(self, backbone: str) -> list[Row]:
+        return [row for row in self.rows if row.backbone == backbone]
+
+    def seeds(self, data: str, row: Row) -> Mapping[int, Result]:
+        """Empty where the method was not run on this set."""
+        return self.runs.get((data, row), {})
+
+    def row(self, backbone: str, method: str) -> Row | None:
+        return next((row for row in self.of(backbone) if row.method == method), None)
+
+
+def boards_of(results: Sequence[Result]) -> list[Board]:
+    """One board for each protocol and kernels, in the order of first appearance."""
+    if not results:
+        raise SettingError("there are no results to compare; `sahcns compare` makes them")
+    groups: dict[tuple[tuple[tuple[str, Any], ...], str], list[Result]] = {}
+    for result in results:
+        groups.setdefault((result.terms.protocol, result.terms.kernels), []).append(result)
+    return [_board(protocol, kernels, own) for (protocol, kernels), own in groups.items()]
+
+
+def refuse_unknown(boards: Sequence[Board], argument: str, method: str | None) -> None:
+    """A name that is in none of the boards is a mistake."""
+    known = {one for board in boards for one in board.methods}
+    if method is not None and method not in known:
+        raise SettingError(f"{argument}={method!r} is not among the methods; {nearest(method, known)}")
+
+
+def _board(protocol: tuple[tuple[str, Any], ...], kernels: str, results: list[Result]) -> Board:
+    sets = distinct([("", _set_name(one), {"data": one.data["fingerprint"][:10]}) for one in results])
+    models = distinct([(_place(one), one.backbone["name"], one.backbone) for one in results])
+    methods = distinct([(_place(one) + frozen(one.backbone), one.label, _settings(one)) for one in results])
+    data: dict[str, str] = {}
+    runs: dict[tuple[str, Row], dict[int, Result]] = {}
+    for one in results:
+        name = sets[_set_name(one), frozen({"data": one.data["fingerprint"][:10]})]
+        data[name] = one.data["fingerprint"]
+        row = Row(
+            models[one.backbone["name"], frozen(one.backbone)],
+            methods[one.label, frozen(_settings(one))],
+            one.sampler["name"],
+        )
+        seeds = runs.setdefault((name, row), {})
+        twin = seeds.setdefault(one.seed, one)
+        if twin is not one and twin.test != one.test:
+            where = " and ".join(str(each.path or each.key) for each in (twin, one))
+            raise SettingError(
+                f"two different results for {row.method} on {row.backbone}, {name}, seed {one.seed}: {where}; keep one"
+            )
+    rows = list(dict.fromkeys(row for _, row in runs))
+    order = list(dict.fromkeys(row.backbone for row in rows))
+    return Board(protocol, kernels, data, tuple(sorted(rows, key=lambda row: order.index(row.backbone))), runs)
+
+
+def _set_name(result: Result) -> str:
+    return str(result.data.get("name") or "data")
+
+
+def _place(result: Result) -> str:
+    return str(result.data["fingerprint"])
+
+
+def _settings(result: Result) -> dict[str, Any]:
+    """What makes a method another one: its settings, and its code where that is the user's own."""
+    return {**result.sampler, **({"code": result.code[:8]} if result.code else {})}

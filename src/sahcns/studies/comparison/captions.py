@@ -1,0 +1,101 @@
+"""What stands above and below the tables: what was measured, on what, and exactly what was tested."""
+
+from collections.abc import Sequence
+
+from sahcns.studies.comparison.boards import Board
+from sahcns.studies.comparison.contrasts import Contrast
+from sahcns.studies.comparison.naming import joined, listed, long_name, ranked, scale, short_name
+from sahcns.studies.terms import Terms, terms_differ
+
+READ = {"best": "at the best validation epoch", "last": "at the last epoch, where training stopped"}
+HOW = {
+    "t": "two-sided paired t-test over the seeds that both have",
+    "wilcoxon": "two-sided Wilcoxon signed-rank test over users, each user's value averaged over the seeds that both have",
+    "bootstrap": "two-sided paired bootstrap over users, each user's value averaged over the seeds that both have",
+}
+GIVEN = (
+    "A test over users takes these very trainings as given: it says whether they serve the users differently, not whether "
+    "another training would, and between identical methods it finds differences far more often than 5 % of the time."
+)
+
+
+def heading(boards: Sequence[Board], at: int, reading: str) -> str:
+    """Of one board's tables: its sets and backbones, how it was read, and how it differs from the first board."""
+    board = boards[at]
+    parts = [", ".join(board.data), *([board.backbones[0]] if len(board.backbones) == 1 else [])]
+    if reading == "last":
+        parts.append("last epoch")
+    if at:
+        parts.append("; ".join(terms_differ(_terms(boards[0]), _terms(board))))
+    return ", ".join(parts)
+
+
+def main_caption(
+    board: Board,
+    metrics: Sequence[str],
+    gains: Sequence[Contrast],
+    baseline: str | None,
+    reading: str,
+    test: str,
+    part: str,
+) -> str:
+    """How to read the cells, the marks and the stars, and under which terms they were made."""
+    percent = "in percent, " if any(scale(metric) == 100 for metric in metrics) else ""
+    says = [f"{_over_seeds(board)}, {percent}on the {part} part {READ[reading]}."]
+    if any(map(ranked, metrics)):
+        says.append("Best bold, second underlined" + (", for each backbone." if len(board.backbones) > 1 else "."))
+    tested = sum(one.p(test) == one.p(test) for one in gains)
+    if tested:
+        rival = f"than {baseline}" if baseline else "than the strongest other method"
+        counted = f"after Holm's correction over the {tested} such tests of this table" if tested > 1 else ""
+        says.append(f"* the best is better {rival}: {HOW[test]}, p < 0.05 {counted}".rstrip() + ".")
+        says += [GIVEN] if test != "t" else []
+    elif gains:
+        says.append("Nothing was tested: " + joined(sorted({_why(one, test) for one in gains})) + ".")
+    short = {short_name(metric).partition("@")[0]: long_name(metric).partition("@")[0] for metric in metrics}
+    says += [", ".join(f"{one} is {other}" for one, other in short.items() if one != other) + "."] * any(
+        one != other for one, other in short.items()
+    )
+    return " ".join([*says, f"Terms: {board}."])
+
+
+def pairwise_caption(
+    board: Board, reference: str, tests: int, users: bool, unshared: Sequence[int], reading: str
+) -> str:
+    """What each column of the table of pairs says."""
+    says = [
+        f"Difference: the method minus {reference}, in percentage points, {READ[reading]}; its 95 % interval and p are "
+        f"those of the {HOW['t']}. Holm: p corrected over the {tests} tests of this table. d_z: the difference divided by "
+        "its standard deviation over seeds. Seeds needed: how many it takes to find a difference of this size with a "
+        "chance of 0.8 at p < 0.05, if it is as large as it looks."
+    ]
+    if unshared:
+        says.append(f"Seeds that only one of a pair has are left out: {listed(unshared)}.")
+    if users:
+        says.append(
+            "Users: p of Wilcoxon's test and of the bootstrap over users, each corrected by Holm over its column. "
+            + GIVEN
+        )
+    return " ".join([*says, f"Terms: {board}."])
+
+
+def _over_seeds(board: Board) -> str:
+    found = {tuple(sorted(seeds)) for seeds in board.runs.values()}
+    most = max(map(len, found))
+    if most == 1:
+        return "One seed"
+    if len(found) == 1:
+        return f"Mean ± standard deviation over {most} seeds ({listed(next(iter(found)))})"
+    return "Mean ± standard deviation over the seeds that were run, which are not the same for all"
+
+
+def _why(one: Contrast, test: str) -> str:
+    if test == "t":
+        return one.paired.why
+    found = one.signed_rank if test == "wilcoxon" else one.bootstrap
+    return "no user's values were kept" if found is None else found.why
+
+
+def _terms(board: Board) -> Terms:
+    name, fingerprint = next(iter(board.data.items()))
+    return Terms(fingerprint, board.protocol, board.kernels, name)

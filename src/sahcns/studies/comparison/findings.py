@@ -1,0 +1,147 @@
+"""What a comparison shows, in sentences that claim no more than the tests do."""
+
+from collections.abc import Sequence
+
+from sahcns.studies.comparison.boards import Board
+from sahcns.studies.comparison.contrasts import Contrast, adjusted, leads
+from sahcns.studies.comparison.naming import chance, joined, listed, long_name, number, ranked, scale
+from sahcns.studies.comparison.pairwise import pairs, reference_of
+from sahcns.studies.comparison.summaries import summary
+
+HEADLINE = "recall@20"
+ALPHA = 0.05
+
+
+def findings(
+    board: Board,
+    metrics: Sequence[str],
+    baseline: str | None = None,
+    against: str | None = None,
+    reading: str = "best",
+    part: str = "test",
+) -> list[str]:
+    """For each set and backbone who leads and whether that is resolved; then each method against the reference."""
+    headline = HEADLINE if HEADLINE in metrics else next(filter(ranked, metrics), None)
+    if headline is None:
+        return []
+    told = []
+    gains = leads(board, metrics, baseline, reading, part)
+    ps = adjusted(gains)
+    for data in board.data:
+        for backbone in board.backbones:
+            own = {
+                one.metric: (one, p)
+                for one, p in zip(gains, ps, strict=True)
+                if (one.data, one.first.backbone) == (data, backbone)
+            }
+            if headline in own:
+                told.append(
+                    f"{data}, {backbone}: {_lead(board, *own[headline], reading, part)}{_others(own, headline)}"
+                )
+    return told + _against(board, metrics, headline, against or baseline, reading, part)
+
+
+def _lead(board: Board, one: Contrast, p: float, reading: str, part: str) -> str:
+    best = summary(board, one.data, one.first, one.metric, reading, part)
+    factor, paired = scale(one.metric), one.paired
+    spread = f" ± {number(factor * best.std)} % over {best.n} seeds" if best.n > 1 else " % with one seed"
+    text = f"{one.first.method} has the highest {long_name(one.metric)}, {number(factor * best.mean)}{spread}. "
+    gain = f"Its lead over {one.second.method}, {number(factor * paired.difference, sign=True)} points"
+    if p != p:
+        return text + f"{gain}, was not tested: {paired.why}."
+    if paired.why:  # identical
+        return text + f"{one.second.method} is {paired.why}."
+    known = f" (95 % from {number(factor * paired.low, sign=True)} to {number(factor * paired.high, sign=True)})"
+    tested = f"p {chance(paired.p)}, after Holm {chance(p)}"
+    if _resolved(one, p):
+        return text + f"{gain}{known}, is resolved: {tested}."
+    return text + f"{gain}{known}, is not resolved by {paired.n} seeds: {tested}. {_needed(one)}"
+
+
+def _resolved(one: Contrast, p: float) -> bool:
+    return p < ALPHA and one.paired.difference > 0
+
+
+def _needed(one: Contrast) -> str:
+    needed = one.paired.seeds
+    if needed is None:
+        return "No number of seeds up to 100000 would be likely to show a difference of this size."
+    if needed <= one.paired.n:  # resolved by itself, but not after Holm
+        return "Alone it would pass; among all the tests of this table it does not."
+    return f"If it is as large as it looks, it takes about {needed} seeds to show it."
+
+
+def _others(own: dict[str, tuple[Contrast, float]], headline: str) -> str:
+    rest = [(one, p) for metric, (one, p) in own.items() if metric != headline]
+    if not rest:
+        return ""
+    told = [
+        f"{one.first.method} in {long_name(one.metric)} ({'' if _resolved(one, p) else 'not '}resolved)"
+        for one, p in rest
+    ]
+    return f" First elsewhere: {joined(told)}."
+
+
+def _against(
+    board: Board, metrics: Sequence[str], headline: str, against: str | None, reading: str, part: str
+) -> list[str]:
+    """One sentence for each set and backbone: which methods are shown to differ from the reference, and which are not."""
+    reference = against or reference_of(board)
+    found = pairs(board, metrics, reference, reading, part)
+    ps = adjusted(found)
+    told = []
+    for data in board.data:
+        for backbone in board.backbones:
+            groups: dict[str, list[str]] = {"better": [], "worse": [], "open": []}
+            for one, p in zip(found, ps, strict=True):
+                if (one.data, one.first.backbone, one.metric) == (data, backbone, headline):
+                    sign = "better" if one.paired.difference > 0 else "worse"
+                    groups[sign if p < ALPHA else "open"].append(one.first.method)
+            words = [
+                f"{joined(methods)} {'is' if len(methods) == 1 else 'are'} {said}"
+                for methods, said in (
+                    (groups["better"], "shown to be better"),
+                    (groups["worse"], "shown to be worse"),
+                    (groups["open"], "not shown to differ"),
+                )
+                if methods
+            ]
+            if words:
+                counted = f"Holm over {sum(p == p for p in ps)} tests"
+                told.append(
+                    f"{data}, {backbone}: against {reference} in {long_name(headline)}, {joined(words)} ({counted})."
+                )
+    return told
+
+
+def cautions(boards: Sequence[Board]) -> list[str]:
+    """What a reader must know before believing any of it."""
+    told = []
+    if len(boards) > 1:
+        told.append(
+            f"These results were made under {len(boards)} different terms, stand in tables of their own, and must not be "
+            "compared across them."
+        )
+    for board in boards:
+        counts = {len(seeds) for seeds in board.runs.values()}
+        if counts == {1}:
+            told.append(
+                "With one seed nothing separates a method from the luck of its seed: these numbers rank nothing."
+            )
+        elif len({tuple(sorted(seeds)) for seeds in board.runs.values()}) > 1:
+            lacking = [
+                f"{row.method} on {data} ({listed(sorted(seeds))})"
+                for (data, row), seeds in board.runs.items()
+                if len(seeds) < max(counts)
+            ]
+            less = f"; fewer have {joined(lacking)}" if lacking else ""
+            told.append(f"Not all methods have the same seeds{less}. Tests use those that both sides have.")
+    results = [result for board in boards for result in board.results]
+    commits = {result.commit for result in results}
+    if len(commits) > 1:
+        told.append("The results were not all made by the same sources; the commits are listed below.")
+    told.append(
+        "The tests know the luck of training, not that of tuning: a method with more tuned settings has an advantage that "
+        "no test here corrects. They speak of this split and these users."
+    )
+    return told

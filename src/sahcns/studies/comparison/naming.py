@@ -1,0 +1,97 @@
+"""Names of metrics and rows, and numbers as they stand in a table."""
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+LONG = {
+    "recall": "Recall",
+    "ndcg": "NDCG",
+    "precision": "Precision",
+    "hit": "Hit rate",
+    "mrr": "MRR",
+    "map": "MAP",
+    "coverage": "Coverage",
+    "popularity": "Popularity",
+    "bias": "Bias",
+    "gini": "Gini",
+}
+SHORT = {"recall": "R", "ndcg": "N", "precision": "P", "hit": "HR", "coverage": "Cov", "popularity": "Pop"}
+BETTER_HIGHER = ("recall", "ndcg", "precision", "hit", "mrr", "map", "coverage")  # of the others more is not better
+COUNTS = ("popularity", "bias")  # not shares, so not in percent
+
+
+def long_name(metric: str) -> str:
+    """`recall@20` as `Recall@20`."""
+    name, at, k = metric.partition("@")
+    return LONG.get(name, name) + at + k
+
+
+def short_name(metric: str) -> str:
+    """`recall@20` as `R@20`, as the paper heads its columns."""
+    name, at, k = metric.partition("@")
+    return SHORT.get(name, LONG.get(name, name)) + at + k
+
+
+def ranked(metric: str) -> bool:
+    """Whether more of it is better, so that there is a best."""
+    return metric.partition("@")[0] in BETTER_HIGHER
+
+
+def scale(metric: str) -> float:
+    """100 for shares, which are shown in percent."""
+    return 1.0 if metric.partition("@")[0] in COUNTS else 100.0
+
+
+def number(value: float, digits: int = 2, sign: bool = False) -> str:
+    """`13.26`, with sign `+13.26`; a dash for what is not a number."""
+    if not math.isfinite(value):
+        return "–"
+    return f"{value:{'+' if sign else ''}.{digits}f}"
+
+
+def chance(p: float) -> str:
+    """A p-value with two digits that count: `0.031`, `0.00012`, `2.1e-09`."""
+    return "–" if math.isnan(p) else f"{p:.2g}"
+
+
+def listed(numbers: Sequence[int]) -> str:
+    """`2020–2024` or `1, 5, 7`."""
+    ordered = sorted(numbers)
+    if len(ordered) > 2 and ordered == list(range(ordered[0], ordered[-1] + 1)):
+        return f"{ordered[0]}–{ordered[-1]}"
+    return ", ".join(map(str, ordered))
+
+
+def joined(words: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def frozen(settings: Mapping[str, Any]) -> str:
+    """Settings as one text, equal where they are equal."""
+    return json.dumps(settings, sort_keys=True, default=str)
+
+
+def distinct(given: Iterable[tuple[str, str, Mapping[str, Any]]]) -> dict[tuple[str, str], str]:
+    """A name for each pair of label and settings, from triples of (place, label, settings).
+
+    The label alone wherever it stands for one setting at each place, which includes settings tuned for each place; else
+    with what tells them apart: `sahc (pool=20)`.
+    """
+    at: dict[tuple[str, str], set[str]] = defaultdict(set)
+    kinds: dict[str, dict[str, Mapping[str, Any]]] = defaultdict(dict)
+    for place, label, settings in given:
+        at[place, label].add(frozen(settings))
+        kinds[label][frozen(settings)] = settings
+    crowded = {label for (_, label), found in at.items() if len(found) > 1}
+    names = {}
+    for label, found in kinds.items():
+        keys = {key for one in found.values() for key in one}
+        telling = [key for key in sorted(keys) if len({str(one.get(key)) for one in found.values()}) > 1]
+        for text, one in found.items():
+            told = ", ".join(f"{key}={one[key]}" for key in telling if key in one)
+            names[label, text] = f"{label} ({told})" if label in crowded and told else label
+    return names
