@@ -72,7 +72,7 @@ class _Tally:
         self.score, self.margin = Spreading(device, scales.score), Spreading(device, scales.margin)
         self.push, self.gradient = Spreading(device, UNIT), Spreading(device, scales.gradient)
         self.above, self.loss = Sum(device), Sum(device)
-        self.gap = Spreading(device, Bins(-1.0, 0.05, 40))
+        self.gap = Spreading(device, Bins(-1.0, 0.05, 60))
         self.near, self.far = Sum(device), Sum(device)
         self.alike = Spreading(device, Bins(0.0, 0.05, 20 * math.ceil(math.sqrt(max(layers - 1, 1)))))  # σ ≤ √(T - 1)
         self.over_020, self.over_050 = Sum(device), Sum(device)

@@ -1,6 +1,6 @@
 """Figures of what was seen inside a sampler; a sampler's own name is the role of its series, so that it keeps its colour."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from sahcns.reports.parts import Figure, Series
 from sahcns.studies.diagnostics import Diagnostics, Histogram, Spread
@@ -79,7 +79,8 @@ def pool_gaps(found: Found) -> Figure:
             f"Pool of {size}: {one.pools.near:.2%} of pools under 0.10, {one.pools.far:.2%} over 0.20"
             for size, one in sorted(by_size.items())
         )
-        + ". As Fig. 1(a) of the paper.",
+        + ". As Fig. 1(a) of the paper."
+        + _outside(one.pools.gap for one in by_size.values()),
     )
 
 
@@ -106,16 +107,20 @@ def discrepancy_gaps(found: Found) -> Figure | None:
     )
 
 
-def against_dns(found: Found) -> Figure:
-    """Fig. 5(a)."""
+def against_dns(found: Found) -> Figure | None:
+    """Fig. 5(a), of samplers that do not simply choose as DNS does."""
     series = []
     for label, one in found.items():
+        if one.selection.agreement == 1:
+            continue
         changes = [
             ("discrepancy σ", one.selection.sigma_change),
             ("mean hardness μ", one.selection.mu_change),
         ]
         known = [(name, 100 * value) for name, value in changes if value is not None]
         series.append(Series(label, [name for name, _ in known], [value for _, value in known], role=one.name))
+    if not series:
+        return None
     return Figure(
         "against-dns",
         "The chosen items beside DNS's choice",
@@ -224,10 +229,13 @@ def _histograms(found: Found, of: Callable[[Diagnostics], Spread], words: tuple[
         _bars(label, of(one).histogram, one.name, f"mean {of(one).mean:.3f}, std {of(one).std:.3f}")
         for label, one in found.items()
     ]
-    beyond = max((of(one).histogram.below + of(one).histogram.above) / of(one).count for one in found.values())
-    if beyond > 0.0005:
-        caption += f" Up to {beyond:.1%} lie outside the range shown."
+    caption += _outside(of(one) for one in found.values())
     return Figure(name, title, x_label, "share, %", _trimmed(series), "bar", caption)
+
+
+def _outside(spreads: Iterable[Spread]) -> str:
+    beyond = max((one.histogram.below + one.histogram.above) / one.count for one in spreads)
+    return f" Up to {beyond:.1%} lie outside the range shown." if beyond > 0.0005 else ""
 
 
 def _bars(name: str, histogram: Histogram, role: str, hint: str = "") -> Series:

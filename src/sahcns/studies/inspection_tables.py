@@ -8,7 +8,7 @@ from sahcns.studies.diagnostics import Diagnostics, Group
 from sahcns.studies.pair_view import Candidate, Negative, PairView
 
 NONE = "–"
-TITLE = 30  # letters of a title that a table shows
+TITLE = 24  # letters of a title that a table shows
 
 
 def pool_table(view: PairView, number: int = 1) -> Table:
@@ -79,32 +79,77 @@ def _signed(value: float | None) -> str:
     return NONE if value is None else f"{100 * value + 0.0:+.2f} %".replace("-0.00", "+0.00")
 
 
+def _beside_dns(show: Callable[[Diagnostics], str]) -> Callable[[Diagnostics], str]:
+    """Nothing where the pool is one item, so that there is nothing to choose."""
+    return lambda one: show(one) if one.pools.size > 1 else NONE
+
+
 ROWS: Sequence[tuple[str, str, Callable[[Diagnostics], str]]] = (
     ("pool N", "candidates drawn for each pair", lambda d: str(d.pools.size)),
     ("score y⁻", "mean score of the negatives", lambda d: f"{d.hardness.score.mean:.3f}"),
     ("margin y⁺ - y⁻", "mean over the negatives", lambda d: f"{d.hardness.margin.mean:.3f}"),
-    ("above the positive", "negatives with y⁻ > y⁺", lambda d: _percent(d.hardness.above_positive)),
-    ("push 1 - sigmoid(y⁺ - y⁻)", "mean size of the gradient by y⁻", lambda d: f"{d.hardness.push.mean:.4f}"),
-    ("gradient of the user", "mean length by the final user vector", lambda d: f"{d.hardness.user_gradient.mean:.4f}"),
+    ("above the positive", "share of negatives with y⁻ > y⁺", lambda d: _percent(d.hardness.above_positive)),
+    (
+        "push 1 - sigmoid(y⁺ - y⁻)",
+        "mean size of the gradient by the negative's score; summed over several negatives",
+        lambda d: f"{d.hardness.push.mean:.4f}",
+    ),
+    (
+        "gradient of the user",
+        "mean length of the gradient by the final user vector",
+        lambda d: f"{d.hardness.user_gradient.mean:.4f}",
+    ),
     ("BPR loss", "mean over the pairs", lambda d: f"{d.hardness.loss:.4f}"),
-    ("pool gap", "mean of (y⁺ - max s) / |y⁺|", lambda d: f"{d.pools.gap.mean:.3f}"),
-    ("pools with a gap < 0.10", "Fig. 1(a)", lambda d: _percent(d.pools.near)),
-    ("pools with a gap > 0.20", "Fig. 1(a)", lambda d: _percent(d.pools.far)),
-    ("score-similar pairs", "of candidates in one pool, |Δs| < 0.01", lambda d: f"{d.pools.similar:,}"),
-    ("… that differ by |Δσ| > 0.20", "Fig. 1(b)", lambda d: _percent(d.pools.over_020)),
-    ("… that differ by |Δσ| > 0.50", "Fig. 1(b)", lambda d: _percent(d.pools.over_050)),
-    ("chosen as DNS", "chosen items that DNS would choose", lambda d: _percent(d.selection.agreement)),
-    ("discrepancy σ, to DNS", "Fig. 5(a): of the chosen, relative", lambda d: _signed(d.selection.sigma_change)),
-    ("mean hardness μ, to DNS", "Fig. 5(a): of the chosen, relative", lambda d: _signed(d.selection.mu_change)),
-    ("strength λ", "mean share of the positive", lambda d: f"{d.mixing.lam.mean:.3f}" if d.mixing.mixes else NONE),
-    ("easy pools, margin", "Fig. 5(b): before → after mixing", lambda d: _moved(d.mixing.easy, d.mixing.mixes)),
-    ("hard pools, margin", "Fig. 5(b): before → after mixing", lambda d: _moved(d.mixing.hard, d.mixing.mixes)),
-    ("false negatives", "chosen items that are held out of the user", lambda d: _percent(d.false_negatives.chosen)),
-    ("… of DNS's choices", "from the same pools", lambda d: _percent(d.false_negatives.dns)),
-    ("… of the pool", "candidates that are held out", lambda d: _percent(d.false_negatives.pool)),
-    ("distinct items", "chosen at least once", lambda d: f"{d.variety.distinct:,} of {d.variety.items:,}"),
+    ("pool gap", "mean of (y⁺ - the pool's highest score) / |y⁺|", lambda d: f"{d.pools.gap.mean:.3f}"),
+    ("pools with a gap < 0.10", "Fig. 1(a) of the paper", lambda d: _percent(d.pools.near)),
+    ("pools with a gap > 0.20", "Fig. 1(a) of the paper", lambda d: _percent(d.pools.far)),
+    ("score-similar pairs", "pairs of candidates of one pool with |Δs| < 0.01", lambda d: f"{d.pools.similar:,}"),
+    ("… with |Δσ| > 0.20", "Fig. 1(b) of the paper", lambda d: _percent(d.pools.over_020)),
+    ("… with |Δσ| > 0.50", "Fig. 1(b) of the paper", lambda d: _percent(d.pools.over_050)),
+    (
+        "chosen as DNS",
+        "share of chosen items that DNS would choose from the same pool",
+        _beside_dns(lambda d: _percent(d.selection.agreement)),
+    ),
+    (
+        "discrepancy σ, to DNS",
+        "Fig. 5(a) of the paper: relative change of the mean over the pairs",
+        _beside_dns(lambda d: _signed(d.selection.sigma_change)),
+    ),
+    (
+        "mean hardness μ, to DNS",
+        "Fig. 5(a) of the paper: relative change of the mean over the pairs",
+        _beside_dns(lambda d: _signed(d.selection.mu_change)),
+    ),
+    (
+        "strength λ",
+        "mean share of the positive in the negative",
+        lambda d: f"{d.mixing.lam.mean:.3f}" if d.mixing.mixes else NONE,
+    ),
+    (
+        "margin, easy pools",
+        "Fig. 5(b) of the paper: the fifth of the pools with the largest gap, before → after mixing",
+        lambda d: _moved(d.mixing.easy, d.mixing.mixes),
+    ),
+    (
+        "margin, hard pools",
+        "Fig. 5(b) of the paper: the fifth of the pools with the smallest gap, before → after mixing",
+        lambda d: _moved(d.mixing.hard, d.mixing.mixes),
+    ),
+    (
+        "false negatives",
+        "share of chosen items that are held-out items of the user",
+        lambda d: _percent(d.false_negatives.chosen),
+    ),
+    ("… of DNS's choices", "from the same pools", _beside_dns(lambda d: _percent(d.false_negatives.dns))),
+    ("… of the pool", "share of candidates", lambda d: _percent(d.false_negatives.pool)),
+    (
+        "distinct items",
+        "items chosen at least once, of all",
+        lambda d: f"{d.variety.distinct:,} of {d.variety.items:,}",
+    ),
     ("popularity", "mean training pairs of a chosen item", lambda d: f"{d.variety.popularity:.1f}"),
-    ("… of the pool", "and of a candidate", lambda d: f"{d.variety.pool_popularity:.1f}"),
+    ("… of the pool", "mean training pairs of a candidate", lambda d: f"{d.variety.pool_popularity:.1f}"),
 )
 
 
@@ -115,8 +160,8 @@ def diagnostics_table(found: Mapping[str, Diagnostics]) -> Table:
     return Table(
         "diagnostics",
         f"One epoch of {pairs} training pairs, nothing trained",
-        ["", *(f">{label}" for label in found), "what it is"],
-        [[name, *(show(one) for one in found.values()), what] for name, what, show in ROWS],
+        ["", *(f">{label}" for label in found)],
+        [[Cell(name, hint=what), *(show(one) for one in found.values())] for name, what, show in ROWS],
         " ".join(
             [
                 "The same seed gives the same pools to samplers with pools of one size. False negatives are counted for "

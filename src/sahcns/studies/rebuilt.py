@@ -39,12 +39,12 @@ class Rebuilt:
         """From a run, a recommender or a model folder; without `split`, on the pairs kept with the model."""
         recommender = _recommender(model)
         record = recommender.record
-        split = recommender.split() if split is None else split
-        if split.fingerprint != record["data"]["fingerprint"]:
+        if split is not None and split.fingerprint != record["data"]["fingerprint"]:
             raise DataError(
                 f"this is other data (fingerprint {split.fingerprint[:12]}…) than the model was trained on "
                 f"({record['data']['fingerprint'][:12]}…), so nothing could be said about it; give the run's own data"
             )
+        split = recommender.split() if split is None else split
         backbone = _described(Backbone, record, "--import FILE.py")
         graph = Graph.of(split, pick_device(device), path=kernels)
         weights = {name: value.to(graph.device) for name, value in recommender.weights.items()}
