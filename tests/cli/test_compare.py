@@ -294,7 +294,7 @@ def test_ctrl_c_keeps_what_is_finished(prepared: Path, tmp_path: Path) -> None:
     code = textwrap.dedent(
         f"""
         from sahcns.cli import main
-        main(["compare", {str(prepared)!r}, "--epochs", "200000", "--patience", "1", "--batch", "64", "--samplers", "rns,dns",
+        main(["compare", {str(prepared)!r}, "--epochs", "3", "--batch", "64", "--samplers", "rns,dns",
               "--seeds", "400", "--backbones", "mf", "--set", "backbone.dim=4", "--device", "cpu", "--out", {str(out)!r}])
         """
     )
