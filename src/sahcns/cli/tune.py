@@ -25,7 +25,7 @@ def command(
         str, typer.Option(metavar="NAMES", help="Samplers, with commas between them; see `sahcns samplers`.")
     ] = "sahc",
     backbone: Annotated[str, typer.Option(metavar="NAME", help="See `sahcns backbones`.")] = "lightgcn",
-    trials: Annotated[int, typer.Option(metavar="NUMBER", min=1, help="Trials for each sampler.")] = 20,
+    trials: Annotated[int, typer.Option(metavar="NUMBER", help="Trials for each sampler.")] = 20,
     pool: Annotated[
         str | None, typer.Option(metavar="SIZES", help="One pool for all samplers, or several to search: 5,10,20.")
     ] = None,
@@ -35,7 +35,7 @@ def command(
     ] = None,
     seed: Annotated[int, typer.Option(metavar="NUMBER", min=0, help="Of the search and of every run in it.")] = 0,
     pruning: Annotated[bool, typer.Option(help="Cut off trials that do worse than the median.")] = True,
-    workers: Annotated[int, typer.Option(metavar="NUMBER", min=1, help="Processes that share the work.")] = 1,
+    workers: Annotated[int, typer.Option(metavar="NUMBER", help="Processes that share the work.")] = 1,
     device: Annotated[str, typer.Option(metavar="NAME", help="auto, cpu, cuda or cuda:1.")] = "auto",
     kernels: Annotated[
         str, typer.Option(metavar="NAME", help="auto; reference; triton, triton-half, triton-ordered on a GPU.")
@@ -66,9 +66,8 @@ def command(
 
     optuna_module()
     import_files(imports or ())
-    plan = ComparePlan(samplers=names_in(samplers), backbones=({"name": backbone},), protocol=protocol)
-    if not plan.samplers:
-        raise SettingError("no samplers to tune: name some, such as --samplers dns,sahc")
+    parts = names_in(samplers, "--samplers")
+    plan = ComparePlan(samplers=parts, backbones=({"name": backbone},), protocol=protocol)
     rows, (model,), terms = plan.build(settings or [])
     kinds, fixed = [row.kind for row in rows], {row.kind.name: row.settings for row in rows if row.settings}
     pools = sizes_in(pool)

@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from sahcns.errors import DataError
-from sahcns.studies.claims import claim, sweep
+from sahcns.studies.claims import CLAIMS, claim, sweep
 from sahcns.studies.journal_file import open_journal, refuse_foreign, waiting_for
 from sahcns.studies.proposing import Tried, optuna_module, propose, quiet_optuna
 from sahcns.studies.search_space import Point, Space
@@ -104,9 +104,12 @@ class Journal:
         notes = {TERMS: self.terms.to_plain(), SPACE: json.loads(json.dumps(about)), CODE: code, BUDGET: budget}
         with self._alone():
             for name, other in self._all().items():
-                if any(_state(trial) in COUNTED for trial in other.get_trials(deepcopy=False)):
+                try:
                     self._refuse_other(name, other.user_attrs, notes, name == space.name)
-                elif name == space.name or other.user_attrs.get(TERMS) != notes[TERMS]:
+                except DataError:
+                    tried = any(_state(trial) in COUNTED for trial in other.get_trials(deepcopy=False))
+                    if tried or self._company():
+                        raise
                     optuna_module().delete_study(study_name=name, storage=self._storage)  # nothing came of it
             study = optuna_module().create_study(
                 study_name=space.name,
@@ -185,6 +188,11 @@ class Journal:
                 worker = trial.user_attrs.get(WORKER)
                 if worker != self.me and (worker is None or self._dead(worker)):
                     study.tell(trial.number, state=optuna_module().trial.TrialState.FAIL)
+
+    def _company(self) -> bool:
+        """Whether other processes are at work here."""
+        workers = [path.name for path in (self.folder / CLAIMS).glob("worker-*")]
+        return any(worker != self.me and not self._dead(worker) for worker in workers)
 
     def _dead(self, worker: str) -> bool:
         with claim(self.folder, worker) as free:

@@ -1,0 +1,214 @@
+"""`sahcns tune`: the table, the files, a sampler of one's own, and every mistake in one sentence."""
+
+import json
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sahcns.cli.tune import sizes_in, told
+from sahcns.data import save_split
+from sahcns.errors import SettingError
+from sahcns.samplers import DNSMN, RNS, Sampler
+from sahcns.settings import named
+from sahcns.studies.search_space import Space
+from sahcns.studies.trials import read_search
+from tests.cli.conftest import Sahcns, refused
+from tests.serving.films import films
+
+QUICK = ("--epochs", "2", "--batch", "64", "--evaluate-every", "1", "--monitor", "ndcg@10", "--device", "cpu")
+SMALL = (*QUICK, "--set", "backbone.dim=4")
+
+MINE = """
+    from dataclasses import dataclass
+    import sahcns
+
+    @dataclass(frozen=True)
+    class Mine(sahcns.Sampler):
+        name = "mine-to-tune"
+
+        share: float = sahcns.setting(0.5, "how often the hardest is taken", low=0, high=1)
+        patience: float = sahcns.setting(2.0, "does nothing", low=0)
+
+        def choose(self, match, rng):
+            hardest = match.scores.argmax(1)
+            return match.pick(hardest * (rng.uniform(len(hardest)) < self.share))
+"""
+
+
+@pytest.fixture
+def prepared(tmp_path: Path) -> Path:
+    return save_split(films(), tmp_path / "films")
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Iterator[Path]:
+    path = tmp_path / "mine_to_tune.py"
+    path.write_text(textwrap.dedent(MINE))
+    yield path
+    for kind in named(Sampler).values():
+        if kind.__module__.endswith("mine_to_tune"):
+            kind.name = ""
+
+
+def test_a_table_and_two_files_come_of_it(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    done = sahcns("tune", prepared, *SMALL, "--samplers", "rns,dns-mn,sahc", "--pool", 4, "--trials", 3, "--out", out)
+    assert done.code == 0
+    search = read_search(out)
+    assert {name: len(search.of(name)) for name in search.samplers} == {"rns": 1, "dns-mn": 3, "sahc": 3}
+    assert search.backbone == {"name": "lightgcn", "dim": 4, "depth": 3}
+    assert search.protocol["epochs"] == 2
+    lines = [line.split() for line in done.out.splitlines()]
+    assert lines[0] == ["Tuned", "on", "films,", "lightgcn"]
+    assert lines[1] == ["sampler", "chosen", "ndcg@10", "epoch", "first", "spread", "trials"]
+    best = search.best("sahc")
+    assert best is not None
+    row = next(line for line in lines if line[:1] == ["sahc"])
+    assert row[1] == f"alpha={best.point['alpha']:g},"
+    assert row[3] == f"{100 * (best.value or 0):.2f}"
+    assert row[5] == f"{100 * (search.of('sahc')[0].value or 0):.2f}"
+    assert lines[-1][-1] == str(out / "trials.json")
+    said = done.err.splitlines()
+    assert said[:4] == [
+        "rns: nothing to tune; it is trained once",
+        "rns: its pool stays 1; it draws negatives, not candidates",
+        "dns-mn: top_k {1, 2, 3, 4, 5, 10, 20}: 4 points",
+        "sahc: alpha {0, 0.1, 0.3, 0.5, 0.7, 0.9, 1}; lambda_max {0, 0.1, 0.3, 0.5, 0.7, 0.9, 1}: 49 points",
+    ]
+    assert len(said) == 4 + 7
+    assert said[4].startswith("rns 1 of 1: ndcg@10 ")
+    assert "; 1 of 7 trials, about 0:" in said[4]
+    assert said[10].startswith("sahc 3 of 3: alpha=")
+    assert said[10].endswith("; 7 of 7 trials")
+
+
+def test_json_is_what_the_file_holds(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    done = sahcns("tune", prepared, *SMALL, "--trials", 2, "--seed", 3, "--no-pruning", "--out", out, "--json")
+    assert (done.code, done.err) == (0, "")
+    content = json.loads((out / "tuned.json").read_text("utf-8"))
+    assert done.json == {"folder": str(out), **content}
+    assert (content["seed"], content["trials"]) == (3, 2)
+    assert content["samplers"].keys() == {"sahc"}
+    assert read_search(out).pruning == {"on": False}
+    again = sahcns("tune", prepared, *SMALL, "--trials", 2, "--seed", 3, "--no-pruning", "--out", out, "--json")
+    assert again.json == done.json
+
+
+def test_a_sampler_of_one_s_own_is_tuned_by_importing_its_file(
+    sahcns: Sahcns, prepared: Path, tmp_path: Path, mine: Path
+) -> None:
+    options = (*SMALL, "--import", mine, "--samplers", "mine-to-tune,dns", "--trials", 3)
+    done = sahcns("tune", prepared, *options, "--out", tmp_path / "out")
+    assert done.code == 0
+    search = read_search(tmp_path / "out")
+    shares = [trial.point["share"] for trial in search.of("mine-to-tune")]
+    assert shares[0] == 0.5
+    assert len(set(shares)) == 3
+    assert all(0 <= share <= 1 for share in shares)
+    assert {trial.settings["patience"] for trial in search.of("mine-to-tune")} == {2.0}
+    assert (
+        "mine-to-tune: patience stays 2.0, since what it may be has no end; to search it, give its setting search=(…)"
+        in (done.err)
+    )
+    assert [line.split()[0] for line in done.out.splitlines()[3:5]] == ["mine-to-tune", "dns"]
+
+
+def test_settings_can_be_held(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
+    options = (*SMALL, "--samplers", "dens,sahc", "--set", "dens.schedule=warmup", "--set", "sahc.alpha=0.7")
+    done = sahcns("tune", prepared, *options, "--trials", 1, "--out", tmp_path / "out", "--json")
+    assert done.code == 0
+    chosen = done.json["samplers"]
+    assert (chosen["dens"]["schedule"], chosen["sahc"]["alpha"]) == ("warmup", 0.7)
+    assert chosen["sahc"]["pool"] == 10
+
+
+def test_workers_share_the_work(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
+    options = (*SMALL, "--samplers", "hc-only", "--workers", 2, "--trials", 9)
+    done = sahcns("tune", prepared, *options, "--out", tmp_path / "out", "--json")
+    assert done.code == 0
+    assert done.json["tried"] == {"hc-only": 7}
+
+
+BROKEN = (
+    MINE.replace("mine-to-tune", "broken-to-tune")
+    .replace("hardest = match.scores.argmax(1)", "1 / 0")
+    .replace("class Mine", "class Broken")
+)
+
+
+def test_a_sampler_of_which_nothing_works_is_told_and_the_others_are_tuned(
+    sahcns: Sahcns, prepared: Path, tmp_path: Path, mine: Path
+) -> None:
+    mine.write_text(textwrap.dedent(BROKEN))
+    options = (*SMALL, "--import", mine, "--samplers", "broken-to-tune,dns", "--trials", 2)
+    done = sahcns("tune", prepared, *options, "--out", tmp_path / "out")
+    assert done.code == 1
+    assert "warning: no trial of broken-to-tune came to its end: ZeroDivisionError: division by zero" in done.err
+    rows = {line.split()[0]: line.split()[1:] for line in done.out.splitlines()[3:5]}
+    assert rows["broken-to-tune"] == ["none", "2,", "2", "failed"]
+    assert rows["dns"][:3] == ["nothing", "to", "tune"]
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--samplers", "shac"], "there is no sampler called 'shac'; did you mean 'sahc'?"),
+        (["--samplers", ","], "--samplers ',' names nothing; names stand with commas between, such as rns,sahc"),
+        (["--trials", "0"], "trials=0 must be 1 or more"),
+        (["--workers", "0"], "workers=0 must be 1 or more"),
+        (["--backbone", "lightgnc"], "there is no backbone called 'lightgnc'; did you mean 'lightgcn'?"),
+        (["--pool", "5;10"], "--pool '5;10' must be a size, or several with commas, such as 5,10,20"),
+        (["--pool", "0"], "sahc: nothing of its search space is allowed: SAHC: pool=0 is not allowed; it must be >= 1"),
+        (["--set", "sahc.aplha=1"], "sahc has no argument 'aplha'; did you mean 'alpha'?"),
+        (["--set", "sahc.alpha=-1"], "SAHC: alpha=-1.0 is not allowed; it must be >= 0"),
+        (["--monitor", "recall@21"], "Protocol: monitor='recall@21' is not watched"),
+        (["--device", "tpu"], "device='tpu' is not a device; use auto, cpu, cuda or cuda:1"),
+        (["--import", "nowhere.py"], "--import nowhere.py: there is no such file"),
+    ],
+)
+def test_mistakes_are_one_sentence(
+    sahcns: Sahcns, prepared: Path, tmp_path: Path, options: list[str], sentence: str
+) -> None:
+    done = sahcns("tune", prepared, *SMALL, *options, "--out", tmp_path / "out", "--json")
+    assert refused(done).startswith(sentence)
+
+
+def test_other_data_in_the_folder_is_refused(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
+    other = save_split(films(seed=1), tmp_path / "other")
+    out = tmp_path / "out"
+    assert sahcns("tune", prepared, *SMALL, "--samplers", "dns", "--out", out).code == 0
+    said = refused(sahcns("tune", other, *SMALL, "--samplers", "dns", "--out", out))
+    assert said.startswith(f"{out} holds trials on other data (fingerprint {films().fingerprint[:12]}…, not ")
+    assert said.endswith("; choose another folder")
+
+
+def test_without_optuna_there_is_a_sentence(
+    sahcns: Sahcns, prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    done = sahcns("tune", prepared, *SMALL, "--out", tmp_path / "out")
+    assert refused(done) == "tuning needs Optuna, which is not installed; pip install 'sahcns[tune]'"
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(("text", "sizes"), [(None, []), ("10", [10]), ("5, 10,20", [5, 10, 20])])
+def test_sizes_of_pools(text: str | None, sizes: list[int]) -> None:
+    assert sizes_in(text) == sizes
+
+
+@pytest.mark.parametrize("text", ["", "ten", "5,", "1.5"])
+def test_what_is_no_size_is_refused(text: str) -> None:
+    with pytest.raises(SettingError, match="must be a size, or several with commas"):
+        sizes_in(text)
+
+
+def test_what_is_said_before_it_begins() -> None:
+    space: Any = Space.of(DNSMN)
+    assert told(space, 7, False) == ["dns-mn: top_k {1, 2, 3, 4, 5, 10, 20}: 7 points, each tried once"]
+    assert told(space, 6, False) == ["dns-mn: top_k {1, 2, 3, 4, 5, 10, 20}: 7 points"]
+    assert told(Space.of(RNS), 6, False) == ["rns: nothing to tune; it is trained once"]
