@@ -25,11 +25,11 @@
 
   const placeTip = (where) => {
     anchor = where;
-    tip.hidden = false;
     const { x, y, above, below } = where();
-    const { width, height } = tip.getBoundingClientRect();
     const [wide, high] = [document.documentElement.clientWidth, window.innerHeight];
-    if (y < -40 || y > high + 40) return hideTip();
+    tip.hidden = y < -40 || y > high + 40; // until its point is scrolled back
+    if (tip.hidden) return;
+    const { width, height } = tip.getBoundingClientRect();
     let left = x + 14 + width <= wide - 8 ? x + 14 : x - 14 - width;
     let top = y - height / 2;
     if (left < 8) {

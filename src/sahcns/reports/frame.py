@@ -27,25 +27,24 @@ class Drawn:
 
 
 def drawn(figure: Figure, looks: Mapping[str, Look] | None = None) -> list[Drawn]:
-    """Each series with its look: that of its sampler; where one sampler comes twice, the second is hollow and dashed."""
+    """Each series with its look: that of its sampler. One sampler's further series differ in dashes and filling."""
     known = dict(looks or {})
     roles = [series.role for series in figure.series if series.role]
     known |= looks_of(role for role in roles if role not in known)
     free = [look for look in REST if look not in [known[role] for role in roles]] or list(REST)
     found: list[Drawn] = []
-    met: dict[str, int] = {}
+    unnamed = 0
     for series in figure.series:
-        times = met.get(series.role, 0)
-        met[series.role] = times + 1
-        dash: tuple[float, ...] = DASH if series.dashed else ()
-        if not series.role:
-            look = free[times % len(free)]
-        else:
+        if series.role:
             look = known[series.role]
-            if times % 2:
-                look = replace(look, hollow=not look.hollow)
-                dash = () if series.dashed else DASH
-        found.append(Drawn(series, look, dash))
+        else:
+            look, unnamed = free[unnamed % len(free)], unnamed + 1
+        dashes = (DASH, ()) if series.dashed else ((), DASH)
+        hollows = (look.hollow, not look.hollow)
+        ways = [(0, 0), (1, 1), (0, 1), (1, 0)] if not series.dashed else [(0, 0), (0, 1), (1, 1), (1, 0)]
+        made = [Drawn(series, replace(look, hollow=hollows[h]), dashes[d]) for d, h in ways]
+        used = {(one.look, one.dash) for one in found}
+        found.append(next((one for one in made if (one.look, one.dash) not in used), made[0]))
     return found
 
 

@@ -74,7 +74,7 @@ def _over_axes(
     height = bottom + words.height + (30 if figure.x_label else 12)
     back = Group([Shape([box(0, 0, width, height)], fill="surface", closed=True)], "back")
     data = {"plot": f"{left:.1f},{top:.1f},{right:.1f},{bottom:.1f}", "at": written(places)}
-    return Scene(width, height, [back, Group(grid(y, left, right), "grid"), *above, *marks, Group(axes, "axes")], data)
+    return Scene(width, height, [back, *above, Group(grid(y, left, right), "grid"), *marks, Group(axes, "axes")], data)
 
 
 def _y_range(figure: Figure, entries: Sequence[Drawn], count: int) -> Range:

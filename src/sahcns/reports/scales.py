@@ -89,10 +89,11 @@ def log_range(values: Iterable[float], count: int, *, tight: bool = False) -> Ra
         else:
             bottom, top = low, high
         inside = [mark for mark in marks if bottom * (1 - 1e-9) <= mark <= top * (1 + 1e-9)]
-        if len(inside) <= count + 2:
+        if len(inside) <= count:
             break
-    every = math.ceil(len(inside) / (count + 2))
-    ticks = tuple(inside[::every])
+    ticks = tuple(inside[:: math.ceil(len(inside) / count)]) if inside else ()
+    if len(ticks) < 2:  # less than one step of 1, 2, 3, 5, 7
+        ticks = tuple(tick for tick in linear_range([bottom, top], count, tight=True).ticks if tick > 0)
     return Range(bottom, top, ticks, tuple(compact(tick) for tick in ticks), log=True)
 
 

@@ -1,0 +1,376 @@
+"""The page in a real browser: drawn, quiet, alone, readable, and alive under mouse, finger and keys."""
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sahcns.reports.heat import contrast
+from sahcns.reports.page import to_html
+from tests.reports.sample import FIGURES, REPORT
+
+pytestmark = pytest.mark.browser
+FLAGS = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+)
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+if CHROMIUM is None and os.environ.get("SAHCNS_BROWSER") != "required":
+    pytest.skip("there is no Chromium here", allow_module_level=True)
+
+Open = Callable[..., Any]
+
+# What every figure must have on screen: marks that are not empty, inside the plot, and words that do not touch.
+DRAWN = """() => [...document.querySelectorAll("figure.figure")].map((figure) => {
+  const svg = [...figure.querySelectorAll("svg.drawing")].find((one) => one.getBoundingClientRect().width > 0);
+  const frame = svg.getBoundingClientRect();
+  const [left, top, right, bottom] = svg.dataset.plot.split(",").map(Number);
+  const scale = frame.width / svg.viewBox.baseVal.width;
+  const marks = [...svg.querySelectorAll(".series path, .series circle")].map((mark) => mark.getBBox());
+  const outside = marks.filter((box) => box.x < left - 8 || box.y < top - 8 || box.x + box.width > right + 8
+    || box.y + box.height > bottom + 8).length;
+  const texts = [...svg.querySelectorAll("text")].filter((text) => !text.hasAttribute("transform"))
+    .map((text) => ({ text: text.textContent, box: text.getBoundingClientRect() }));
+  const cut = texts.filter(({ box }) =>
+    box.left < frame.left - 1 || box.right > frame.right + 1 || box.bottom > frame.bottom + 1);
+  const touching = texts.flatMap((a, at) => texts.slice(at + 1)
+    .filter((b) => a.box.left < b.box.right && b.box.left < a.box.right
+      && a.box.top + 3 < b.box.bottom && b.box.top + 3 < a.box.bottom).map((b) => `${a.text} / ${b.text}`));
+  const area = marks.reduce((sum, box) => sum + (box.width + 1) * (box.height + 1), 0);
+  const turned = [...svg.querySelectorAll("text[transform]")].map((text) => text.getBoundingClientRect())
+    .filter((box) => box.left < frame.left - 1 || box.bottom > frame.bottom + 1).length;
+  return { id: figure.id, marks: marks.length, area, outside, cut: cut.map((one) => one.text), touching, turned,
+    width: frame.width, scale };
+})"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as play:
+        shell = play.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+        yield shell
+        shell.close()
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    path.write_text(to_html(REPORT), "utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def visit(browser: Any, file: Path) -> Iterator[Open]:
+    """Open the page; at the end of each test nothing may have been said on the console, or asked of a network."""
+    opened: list[Any] = []
+
+    def open_page(width: int = 1280, height: int = 800, **settings: Any) -> Any:
+        size = {"width": width, "height": height}
+        context = browser.new_context(viewport=size, reduced_motion="reduce", **settings)
+        page = context.new_page()
+        page.said, page.asked = [], []
+        page.on("console", lambda message: page.said.append(message.text))
+        page.on("pageerror", lambda error: page.said.append(str(error)))
+        page.on("request", lambda request: page.asked.append(request.url))
+        page.goto(file.as_uri())
+        opened.append(page)
+        return page
+
+    yield open_page
+    for page in opened:
+        assert page.said == []
+        assert page.asked == [file.as_uri()]
+        page.context.close()
+
+
+@pytest.fixture(scope="module")
+def desk(visit: Open) -> Any:
+    return visit(color_scheme="light")
+
+
+@pytest.fixture(scope="module")
+def phone(visit: Open) -> Any:
+    return visit(360, 740, has_touch=True, is_mobile=True, device_scale_factor=2, color_scheme="light")
+
+
+@pytest.fixture(autouse=True)
+def at_rest(desk: Any) -> None:
+    desk.mouse.move(2, 2)
+
+
+def drawing(page: Any, name: str, which: str = "wide") -> Any:
+    return page.locator(f"#{name} svg.{which}")
+
+
+def spot(page: Any, name: str, series: int, at: int, which: str = "wide") -> tuple[float, float]:
+    """Where on the screen a point is, once its figure has been brought there."""
+    here = drawing(page, name, which)
+    here.scroll_into_view_if_needed()
+    x, y = here.evaluate(
+        """(svg, [series, at]) => {
+          svg.scrollIntoView({ block: "center", behavior: "instant" });
+          const [x, y] = svg.dataset.at.split("|")[series].split(" ")[at].split(",").map(Number);
+          const place = new DOMPoint(x, y).matrixTransform(svg.getScreenCTM());
+          return [place.x, place.y];
+        }""",
+        [series, at],
+    )
+    return x, y
+
+
+def tip(page: Any) -> str:
+    shown = page.locator("#tip")
+    return re.sub(r"\s+", " ", shown.inner_text()) if shown.is_visible() else ""
+
+
+def hovered(page: Any, name: str, series: int, at: int) -> str:
+    x, y = spot(page, name, series, at)
+    page.mouse.move(x + 1, y + 1)
+    return tip(page)
+
+
+def test_no_console_no_network_no_foreign_script(desk: Any, file: Path) -> None:
+    assert desk.said == []
+    assert desk.asked == [file.as_uri()]
+    assert desk.evaluate("window.stolen") is None
+    assert desk.evaluate("document.querySelectorAll('figure.live').length") == len(FIGURES)
+
+
+@pytest.mark.parametrize("device", ["desk", "phone"])
+def test_every_figure_is_drawn(device: str, request: pytest.FixtureRequest) -> None:
+    found = request.getfixturevalue(device).evaluate(DRAWN)
+    assert len(found) == len(FIGURES)
+    for figure in found:
+        assert figure["cut"] == [], figure
+        assert figure["turned"] == 0, figure
+        assert figure["touching"] == [], figure
+        if figure["id"] != "empty":
+            assert figure["marks"] > 2, figure
+            assert figure["area"] > 300, figure
+            assert figure["outside"] == 0, figure
+        assert figure["scale"] > 0.85, figure  # letters of 11.5 pixels are not made small
+
+
+def test_a_phone_does_not_scroll_sideways(phone: Any) -> None:
+    assert phone.evaluate("[document.documentElement.scrollWidth, innerWidth]") == [360, 360]
+    box = phone.locator("#overall .scroll")
+    assert box.evaluate("one => one.scrollWidth > one.clientWidth + 100")  # the table scrolls in its own box
+    box.evaluate("one => { one.scrollLeft = 400; }")
+    first = phone.locator("#overall tbody th").first
+    left = first.bounding_box()["x"] - box.bounding_box()["x"]
+    assert left == pytest.approx(0, abs=2)  # the first column stays
+    box.evaluate("one => { one.scrollLeft = 0; }")
+
+
+def test_no_width_scrolls_sideways(visit: Open) -> None:
+    page = visit()
+    page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    for width in (320, 360, 561, 600, 900, 1000, 1440, 2000):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
+def test_hovering_a_line_tells_all_series_at_that_x(desk: Any) -> None:
+    told = hovered(desk, "curves-2", 4, 7)
+    assert told.startswith("epoch 40 SAHC 0.12400 0.12300 – 0.12600")
+    assert "MIXGCF 0.11600 0.11500 – 0.11800" in told
+    assert told.endswith("best of seed 3")
+    assert len(re.findall(r"\d – \d", told)) == 9
+    assert desk.locator("#tip .name.near").inner_text() == "MIXGCF"
+    assert drawing(desk, "curves-2").locator(".focus circle").count() == 9
+    desk.mouse.move(2, 2)
+    assert tip(desk) == ""
+    assert drawing(desk, "curves-2").locator(".focus circle").count() == 0
+
+
+def test_hovering_where_series_have_their_own_x(desk: Any) -> None:
+    told = hovered(desk, "clock", 0, 1)
+    assert told.startswith("seconds 2 DNS 0.08")
+    assert "SAHC" not in told
+
+
+@pytest.mark.parametrize(
+    ("name", "series", "at", "told"),
+    [
+        (
+            "metrics",
+            1,
+            0,
+            "Recall@20 sahc 12.000 11.500 – 13.000 mixgcf 11.000 10.500 – 12.000 dns 10.000 9.5000 – 11.000",
+        ),
+        ("changes", 0, 1, "rns change -2.0000"),
+        ("gaps", 0, 2, "gap 0.2 pools 0.30000"),
+        ("hardness", 1, 2, "score 0.3 dns 0.70000 rns 0.00000"),
+        ("strength", 2, 1, "layer 2, large mean λ 0.30000"),
+        ("deltas", 0, 0, "dns, toys value -0.40000"),
+        ("trials", 0, 1, "alpha 0.5 mine 0.13000 trial 1"),
+    ],
+)
+def test_hovering_other_kinds(desk: Any, name: str, series: int, at: int, told: str) -> None:
+    shown = hovered(desk, name, series, at)
+    assert re.sub(r"(\.\d*?)0+\b", r"\1", shown) == re.sub(r"(\.\d*?)0+\b", r"\1", told)
+
+
+def test_a_tip_stays_inside_the_window(desk: Any) -> None:
+    for series, at in ((0, 0), (8, 19)):
+        assert hovered(desk, "curves-2", series, at)
+        box = desk.locator("#tip").bounding_box()
+        assert box["x"] >= 0
+        assert box["y"] >= 0
+        assert box["x"] + box["width"] <= 1280
+        assert box["y"] + box["height"] <= 800
+
+
+def test_the_legend_hides_and_shows(desk: Any) -> None:
+    figure = desk.locator("#metrics")
+    key = drawing(desk, "metrics").locator('.key[data-series="1"]')
+    bars = drawing(desk, "metrics").locator('.series[data-series="1"] .bar')
+    assert [bar.is_visible() for bar in bars.all()] == [True, True]
+    key.click()
+    assert [bar.is_visible() for bar in bars.all()] == [False, False]
+    assert key.get_attribute("aria-pressed") == "false"
+    assert figure.locator("svg.narrow .key.off").count() == 1  # the other drawing follows
+    assert "mixgcf" not in hovered(desk, "metrics", 0, 0)
+    key.press("Enter")
+    assert [bar.is_visible() for bar in bars.all()] == [True, True]
+    key.dblclick()
+    assert drawing(desk, "metrics").locator(".series:not(.off)").count() == 2
+    key.dblclick()
+    assert drawing(desk, "metrics").locator(".series.off").count() == 0
+
+
+def test_keys_walk_through_the_points(desk: Any) -> None:
+    here = drawing(desk, "clock")
+    desk.evaluate("document.activeElement.blur()")
+    desk.locator("#curves-2 button.save").focus()
+    desk.keyboard.press("Tab")
+    assert here.evaluate("one => one === document.activeElement")
+    assert tip(desk).startswith("seconds 0.5 DNS")
+    desk.keyboard.press("ArrowRight")
+    assert tip(desk).startswith("seconds 2 DNS")
+    desk.keyboard.press("ArrowRight")  # the third is missing
+    assert tip(desk).startswith("seconds 90 DNS")
+    desk.keyboard.press("ArrowDown")
+    assert tip(desk).startswith("seconds 100 SAHC-NS 0.13")
+    assert desk.locator("#spoken").inner_text() == "seconds 100, SAHC-NS, 0.13000"
+    desk.keyboard.press("Home")
+    assert tip(desk).startswith("seconds 0.7")
+    desk.keyboard.press("Escape")
+    assert tip(desk) == ""
+
+
+def test_a_hint_of_a_table_is_shown_on_hover_and_on_focus(desk: Any) -> None:
+    cell = desk.locator("#overall td.hinted").first
+    cell.hover()
+    assert tip(desk) == "p = 0.01, d = 1.2"
+    desk.mouse.move(2, 2)
+    assert tip(desk) == ""
+    cell.focus()
+    assert tip(desk) == "p = 0.01, d = 1.2"
+    cell.blur()
+    assert tip(desk) == ""
+
+
+def test_a_finger_shows_values(phone: Any) -> None:
+    x, y = spot(phone, "curves-2", 0, 7, "narrow")
+    phone.touchscreen.tap(x, y)
+    told = tip(phone)
+    assert told.startswith("epoch 40 SAHC 0.124")
+    assert "RNS 0.10800 0.10700 – 0.11000" in told
+    box = phone.locator("#tip").bounding_box()
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= 360
+
+
+def test_saving_gives_the_drawing_as_a_file(desk: Any) -> None:
+    import xml.etree.ElementTree as ElementTree
+
+    button = desk.locator("#trials button.save")
+    button.scroll_into_view_if_needed()
+    with desk.expect_download() as waiting:
+        button.click()
+    assert waiting.value.suggested_filename == "trials.svg"
+    text = Path(waiting.value.path()).read_text("utf-8")
+    root = ElementTree.fromstring(text)
+    texts = ["".join(one.itertext()) for one in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert texts[0] == "Trials"
+    assert "mine" in texts
+    assert "var(" not in text
+    assert root.get("width") == "760"
+
+
+def colour(text: str) -> str:
+    red, green, blue = (int(float(part)) for part in re.findall(r"[\d.]+", text)[:3])
+    return f"#{red:02x}{green:02x}{blue:02x}"
+
+
+SEEN = """() => [["h1", "color"], ["p", "color"], [".caption", "color"], ["thead th", "color"], ["a", "color"],
+  ["#theme", "color"], ["dt", "color"], ["pre", "color"], ["#curves-2 svg.wide .axes text", "fill"],
+  ["#curves-2 svg.wide .key text", "fill"], ["#curves-2 svg.wide .line", "stroke"],
+  ["#metrics svg.wide .bar", "fill"]].map(([where, what]) => [where, getComputedStyle(document.querySelector(where))[what]])"""
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_both_themes_can_be_read(visit: Open, theme: str) -> None:
+    page = visit(color_scheme=theme)
+    card = colour(page.evaluate("getComputedStyle(document.querySelector('.card')).backgroundColor"))
+    ground = colour(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+    assert (contrast(card, "#ffffff") < 1.2) == (theme == "light")
+    for where, found in page.evaluate(SEEN):
+        mark = where.endswith((".line", ".bar"))
+        for behind in (card,) if mark else (card, ground):
+            assert contrast(colour(found), behind) >= (3 if mark else 4.5), (where, found)
+    numbers = """() => [...document.querySelectorAll('#strength svg.wide .series')].map((cell) =>
+        [cell.querySelector('text'), cell.querySelector('path')].map((one) => getComputedStyle(one).fill))"""
+    for text, cell in page.evaluate(numbers):
+        assert contrast(colour(text), colour(cell)) >= 4.5
+
+
+def test_the_reader_may_choose_the_theme(visit: Open) -> None:
+    page = visit(color_scheme="dark")
+    ground = "getComputedStyle(document.body).backgroundColor"
+    dark = page.evaluate(ground)
+    line = "getComputedStyle(document.querySelector('#curves-2 svg.wide .line')).stroke"
+    dark_line = page.evaluate(line)
+    button = page.locator("#theme")
+    assert button.inner_text() == "Light"
+    button.click()
+    assert button.inner_text() == "Dark"
+    assert page.evaluate(ground) != dark
+    assert page.evaluate(line) != dark_line
+    button.click()
+    assert page.evaluate(ground) == dark
+
+
+def test_print_shows_everything_on_white(visit: Open) -> None:
+    page = visit(color_scheme="dark")
+    page.evaluate("document.documentElement.dataset.theme = 'dark'")
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": 688, "height": 1000})  # A4 less its margins
+    assert page.evaluate("document.documentElement.scrollWidth") <= 688
+    assert contrast(colour(page.evaluate("getComputedStyle(document.querySelector('h1')).color")), "#ffffff") > 10
+    for figure in page.evaluate(DRAWN):
+        assert figure["cut"] == []
+        assert 500 < figure["width"] <= 688
+    tables = """() => [...document.querySelectorAll('.block table')].map((table) =>
+        [table, ...table.querySelectorAll('td')].map((one) => one.getBoundingClientRect().right))"""
+    for right in page.evaluate(tables):
+        assert max(right) <= 689
+    assert not page.locator("#theme").is_visible()
+    assert page.locator("button:visible").count() == 0
+    assert page.locator("pre").is_visible()
+    assert page.pdf(format="A4").startswith(b"%PDF")
+
+
+def test_without_scripts_everything_is_there(visit: Open) -> None:
+    page = visit(java_script_enabled=False)
+    assert page.locator("figure svg.wide:visible").count() == len(FIGURES)
+    assert page.locator("button:visible").count() == 0
+    assert page.locator("td.hinted").first.get_attribute("title") == "p = 0.01, d = 1.2"
+    assert page.locator("#tip").is_hidden()
