@@ -11,7 +11,7 @@ import pytest
 from sahcns.errors import SettingError
 from sahcns.reports.layout import NARROW, WIDE, lay_out
 from sahcns.reports.palette import LOOKS, REST
-from sahcns.reports.parts import Figure, Series, Table
+from sahcns.reports.parts import Figure, Kind, Series, Table
 from sahcns.reports.scene import Dot, Group, Label, Scene, Shape, shortened, text_width, wrapped
 from sahcns.reports.svg import outline, to_svg
 from tests.reports.sample import BARS, CHANGES, CLOCK, CURVES, DELTAS, EMPTY, EVIL, FIGURES, HEAT, HISTOGRAM, HISTOGRAMS
@@ -184,6 +184,20 @@ def test_one_sampler_twice_is_told_apart() -> None:
     assert [bool(line.dash) for line in shapes(lay_out(twice), "line")] == [False, False, True]
     dots = [item for group in groups(lay_out(twice), "key") for item in group.items if isinstance(item, Dot)]
     assert [dot.hollow for dot in dots] == [False, False, True]
+
+
+@pytest.mark.parametrize("kind", ["line", "scatter", "bar"])
+@pytest.mark.parametrize("role", ["sahc", "rns", "mine", ""])
+def test_many_series_of_one_sampler_are_told_apart(kind: Kind, role: str) -> None:
+    series = [Series(f"setting {at}", ["a", "b"], [1, at], role=role) for at in range(7)]
+    scene = lay_out(Figure("f", "F", "x", "y", series, kind=kind))
+    signs = set()
+    for key in groups(scene, "key"):
+        dash = [item.dash for item in key.items if isinstance(item, Shape)]
+        (dot,) = (item for item in key.items if isinstance(item, Dot))
+        signs.add((key.hue, str(dash), dot.marker, dot.hollow))
+    assert len(signs) == 7
+    assert len({key.hue for key in groups(scene, "key")}) == (1 if role else 7)
 
 
 def test_a_key_names_each_series_and_one_alone_needs_none() -> None:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from sahcns.errors import SahcnsError, SettingError
 from sahcns.files import write_whole
 from sahcns.reports.layout import WIDE, lay_out
-from sahcns.reports.palette import Look
+from sahcns.reports.palette import OPEN, Look
 from sahcns.reports.parts import Figure
 from sahcns.reports.scene import Dot, Group, Item, Label, Paint, Scene, Shape, colour_of
-from sahcns.reports.svg import OPEN, marker_paint, outline, to_svg
+from sahcns.reports.svg import marker_paint, outline, to_svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,11 +1,11 @@
 """What stands around the marks of a figure: heading, legend, axes with their labels."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from sahcns.reports.palette import REST, Look, fixed_look, looks_of
+from sahcns.reports.palette import LOOKS, OPEN, REST, Look, fixed_look, looks_of
 from sahcns.reports.parts import Figure, Series
 from sahcns.reports.scales import Axis, Slots
 from sahcns.reports.scene import Dot, Group, Item, Label, Shape, shortened, text_width, wrapped
@@ -39,13 +39,25 @@ def drawn(figure: Figure, looks: Mapping[str, Look] | None = None) -> list[Drawn
             look = known[series.role]
         else:
             look, unnamed = free[unnamed % len(free)], unnamed + 1
-        dashes = (DASH, ()) if series.dashed else ((), DASH)
-        hollows = (look.hollow, not look.hollow)
-        ways = [(0, 0), (1, 1), (0, 1), (1, 0)] if not series.dashed else [(0, 0), (0, 1), (1, 1), (1, 0)]
-        made = [Drawn(series, replace(look, hollow=hollows[h]), dashes[d]) for d, h in ways]
-        used = {(one.look, one.dash) for one in found}
-        found.append(next((one for one in made if (one.look, one.dash) not in used), made[0]))
+        used = {_sign(one, figure) for one in found}
+        ways = _ways(series, look)
+        found.append(next((one for one in ways if _sign(one, figure) not in used), Drawn(series, look)))
     return found
+
+
+def _sign(one: Drawn, figure: Figure) -> tuple[Look, tuple[float, ...]]:
+    """What tells a series from others: points and bars have no dashes."""
+    return one.look, one.dash if figure.kind == "line" else ()
+
+
+def _ways(series: Series, look: Look) -> Iterator[Drawn]:
+    """Ever further from the look: other dashes and filling first, then other markers. The colour stays."""
+    dashes: tuple[tuple[float, ...], ...] = (DASH, ()) if series.dashed else ((), DASH)
+    order = ((0, 0), (0, 1), (1, 1), (1, 0)) if series.dashed else ((0, 0), (1, 1), (0, 1), (1, 0))
+    for marker in (look.marker, *(one.marker for one in LOOKS.values() if one.marker != look.marker)):
+        for dash, turned in order:
+            hollow = look.hollow != bool(turned) and marker not in OPEN
+            yield Drawn(series, replace(look, marker=marker, hollow=hollow), dashes[dash])
 
 
 def heading(title: str, width: float) -> tuple[list[Item], float]:

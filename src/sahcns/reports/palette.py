@@ -12,6 +12,7 @@ from typing import Literal
 
 Theme = Literal["light", "dark"]
 Marker = Literal["circle", "square", "diamond", "up", "down", "right", "star", "cross", "plus"]
+OPEN = ("cross", "plus")  # markers that are strokes and enclose nothing
 
 # surface is what figures stand on, ink is text, muted is lesser text, grid is the faint lines
 THEMES: Mapping[Theme, Mapping[str, str]] = {

@@ -9,12 +9,11 @@ from collections.abc import Mapping
 from html import escape
 
 from sahcns.reports.layout import WIDE, lay_out
-from sahcns.reports.palette import Look, Marker
+from sahcns.reports.palette import OPEN, Look, Marker
 from sahcns.reports.parts import Figure
 from sahcns.reports.scene import Dot, Group, Item, Label, Paint, Point, Scene, Shape, colour_of
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 'Liberation Sans', sans-serif"
-OPEN = ("cross", "plus")  # markers that are strokes and enclose nothing
 
 
 def to_svg(figure: Figure, width: float = WIDE, *, looks: Mapping[str, Look] | None = None) -> str:
