@@ -1,5 +1,7 @@
 """A report's table in the terminal."""
 
+import dataclasses
+
 import pytest
 
 from sahcns.cli.tables import rich_table, show_tables
@@ -29,3 +31,13 @@ def test_tables_stand_one_below_the_other(capsys: pytest.CaptureFixture[str], mo
     lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
     once = ["Recall", "sampler    R@20", "───────────────", "rns        1.00", "dns        2.00", "[sahc]    3.00*"]
     assert [line for line in lines if line] == [*once, "In percent.", *once, "In percent."]
+
+
+def test_a_long_caption_is_broken_between_words(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    show_tables([dataclasses.replace(TABLE, caption="means over several seeds, " * 6)])
+    caption = capsys.readouterr().out.splitlines()[7:]
+    assert len(caption) == 4
+    assert all(line.rstrip().endswith(("means", "over", "several", "seeds,")) for line in caption)

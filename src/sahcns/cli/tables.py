@@ -24,12 +24,14 @@ def rich_table(given: "Table") -> "RichTable":
 
 def show_tables(tables: "Iterable[Table]") -> None:
     """Print tables one below the other, each with its caption."""
+    from rich.text import Text
+
     for at, given in enumerate(tables):
         if at:
             show("")
         show(rich_table(given))
         if given.caption:
-            show("", given.caption)
+            show("", Text(given.caption, style="dim"))  # a text is broken between words, a bare string is not
 
 
 def _text(cell: "Cell | str") -> "Text":
