@@ -90,5 +90,5 @@ def _sections(run: Run) -> dict[str, Mapping[str, Any]]:
         | {"stopped": run["stopped"]},
         "data": {name: value for name, value in run["data"].items() if name not in ("folder", "name")},
         "sources": {name: machine.pop(name, run.get(name)) for name in SOURCES},
-        "machine": {**machine, "seconds": run["seconds"].get("total")},
+        "machine": {**machine, "seconds": round(run["seconds"].get("total", 0.0), 1)},
     }
