@@ -1,0 +1,81 @@
+"""Tables in LaTeX."""
+
+import re
+
+import pytest
+
+from sahcns.reports.as_latex import escaped, to_latex
+from sahcns.reports.parts import Cell, Table
+
+
+def test_a_whole_table() -> None:
+    rows: list[list[Cell | str]] = [
+        ["rns", "11.22 ± 0.18", "-0.30"],
+        ["sahc", Cell("13.26 ± 0.07", "best", "*"), Cell("7.63", "second", "a")],
+    ]
+    made = to_latex(Table("Toys 1", "Toys", ["Method", ">R@20", ">Gain"], rows, "In %."))
+    assert made == "\n".join(
+        [
+            r"\begin{table}[t]",
+            r"\centering",
+            r"\caption{Toys. In \%.}",
+            r"\label{tab:toys-1}",
+            r"\begin{tabular}{lrr}",
+            r"\toprule",
+            r"Method & R@20 & Gain \\",
+            r"\midrule",
+            r"rns & 11.22{\scriptsize$\pm$0.18} & $-$0.30 \\",
+            r"sahc & \textbf{13.26{\scriptsize$\pm$0.07}}$^{*}$ & \underline{7.63}\textsuperscript{a} \\",
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\end{table}",
+            "",
+        ]
+    )
+    assert to_latex(Table("t", "Toys", ["Method"], [["rns"]]), floating=False).startswith(r"\begin{tabular}{l}")
+
+
+def test_sets_head_their_columns_and_backbones_are_said_once() -> None:
+    columns = ["Backbone", "Method", ">toys · R@10", ">toys · R@20", ">yelp_1 · R@10"]
+    rows = [[backbone, method, "1", "2", "3"] for backbone in ("ngcf", "simgcl") for method in ("rns", "dns")]
+    lines = to_latex(Table("t", "", columns, rows), floating=False).splitlines()
+    assert lines[2:6] == [
+        r" &  & \multicolumn{2}{c}{toys} & \multicolumn{1}{c}{yelp\_1} \\",
+        r"\cmidrule(lr){3-4} \cmidrule(lr){5-5}",
+        r"Backbone & Method & R@10 & R@20 & R@10 \\",
+        r"\midrule",
+    ]
+    assert lines[6:11] == [
+        r"ngcf & rns & 1 & 2 & 3 \\",
+        r" & dns & 1 & 2 & 3 \\",
+        r"\midrule",
+        r"simgcl & rns & 1 & 2 & 3 \\",
+        r" & dns & 1 & 2 & 3 \\",
+    ]
+
+
+def test_rows_that_do_not_repeat_have_no_rules_between() -> None:
+    made = to_latex(Table("t", "", ["Method", ">R"], [["a", "1"], ["b", "2"], ["c", "3"]]), floating=False)
+    assert made.count(r"\midrule") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "latex"),
+    [
+        ("a_b & c%", r"a\_b \& c\%"),
+        ("$5 #1 {x}", r"\$5 \#1 \{x\}"),
+        ("~/x^2\\y", r"\textasciitilde{}/x\textasciicircum{}2\textbackslash{}y"),
+        ('a|b "c"', "a$|$b ''c''"),
+        ("p < 0.05 – α ≥ -1", r"p $<$ 0.05 -- $\alpha$ $\geq$ $-$1"),
+        ("dns-50, 8-1", "dns-50, 8-1"),
+        ("two\nlines", "two lines"),
+    ],
+)
+def test_special_signs_are_printed_as_they_are(text: str, latex: str) -> None:
+    assert escaped(text) == latex
+
+
+def test_no_special_sign_is_left_bare() -> None:
+    nasty = "".join(map(chr, range(32, 127)))
+    bare = re.sub(r"\\[a-z]+\{\}|\\[&%$#_{}]|\$[<>|]\$", "", escaped(nasty))
+    assert not set(bare) & set('\\&%$#_{}~^"<>|')
