@@ -66,7 +66,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows under columns; a column named `>R@20` is set to the right."""
+    """Rows under columns; a column named `>R@20` is set to the right, and `toys · R@20` may stand below a common `toys`."""
 
     name: str  # short, unique within a report, fit for a file name
     title: str
