@@ -3,6 +3,7 @@
 m ← β₁ m + (1 - β₁) g,   v ← β₂ v + (1 - β₂) g²,   x ← x - lr · (m / (1 - β₁^t)) / (√(v / (1 - β₂^t)) + ε)
 """
 
+import math
 from collections.abc import Iterable
 
 import torch
@@ -15,17 +16,19 @@ SMALL = 1 << 16  # fewer numbers than this do not fill a launch of their own
 
 
 @triton.jit
-def _adam(x, g, m, v, step, size, lr, B1, B2, EPS, BLOCK: tl.constexpr):
+def _adam(
+    x, g, m, v, step, size, lr, B1, B2, EPS, LOG_B1: tl.constexpr, LOG_B2: tl.constexpr, BLOCK: tl.constexpr
+):  # fmt: skip
     k = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = k < size
-    t = (tl.load(step) + 1).to(tl.float32)
+    t = (tl.load(step) + 1).to(tl.float64)  # 1 - β₂^t is near 0 at first: in 32 bits it would have four right digits
     grad = tl.load(g + k, mask=inside, other=0.0)
     first = tl.load(m + k, mask=inside, other=0.0) * B1 + (1.0 - B1) * grad
     second = tl.load(v + k, mask=inside, other=0.0) * B2 + (1.0 - B2) * grad * grad
     tl.store(m + k, first, mask=inside)
     tl.store(v + k, second, mask=inside)
-    scale = tl.sqrt(1.0 - tl.exp(t * tl.log(B2)))  # β^t as exp(t log β)
-    rate = lr / (1.0 - tl.exp(t * tl.log(B1)))
+    scale = tl.sqrt((1.0 - tl.exp(t * LOG_B2)).to(tl.float32))  # β^t as exp(t log β)
+    rate = lr / (1.0 - tl.exp(t * LOG_B1)).to(tl.float32)
     value = tl.load(x + k, mask=inside, other=0.0)
     tl.store(x + k, value - rate * first / (tl.sqrt(second) / scale + EPS), mask=inside)
 
@@ -56,7 +59,7 @@ class Adam:
             size = table.numel()
             _adam[(triton.cdiv(size, 1024),)](
                 table, table.grad.contiguous(), first, second, self.count, size, self.lr, BETA_1, BETA_2, EPSILON,
-                BLOCK=1024, num_warps=4,
+                LOG_B1=math.log(BETA_1), LOG_B2=math.log(BETA_2), BLOCK=1024, num_warps=4,
             )  # fmt: skip
         if self.rest is not None:
             self.rest.step()
