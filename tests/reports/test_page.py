@@ -131,18 +131,29 @@ def test_tables_mark_note_and_hint(page: str) -> None:
     assert '<th scope="col" class="number">R@10 Toys</th>' in table
     assert ">DNS</th>" in table
     assert "Bold is the best, underlined the second best." in page
-    plain = to_html(Report("r", [], [Section("s", [Table("t", "T", ["a"], [["x"]])])]))
-    assert "Bold is the best" not in plain
+    for said in (replace(TABLE, caption="Best in bold."), Table("t", "T", ["a"], [[Cell("x", "best")]])):
+        assert "Bold is the best" not in to_html(Report("r", [], [Section("s", [said])]))
 
 
 def test_a_sampler_in_a_table_has_the_colour_of_its_curve() -> None:
     series = replace(CURVES.series[0], name="My SAHC", role="sahc")
-    table = Table("t", "T", ["sampler"], [["My SAHC"], ["dns"], ["other"]])
+    table = Table("t", "T", ["sampler", ">My SAHC"], [["My SAHC", "1"], ["dns", "2"], ["other", "3"]])
     page = to_html(Report("r", [], [Section("s", [table, replace(CURVES, series=[series])])]))
     rows = re.findall(r'<th scope="row">(.*?)</th>', page)[:3]
     assert LOOKS["sahc"].hue.light in rows[0]
     assert LOOKS["dns"].hue.light in rows[1]
     assert rows[2] == "other"
+    head = page[page.index("<thead>") : page.index("</thead>")]
+    assert LOOKS["sahc"].hue.light in head
+    # a row of something else may be called like a sampler
+    other = to_html(Report("r", [], [Section("s", [Table("t", "T", ["what"], [["popularity"]])])]))
+    assert '<th scope="row">popularity</th>' in other
+
+
+def test_a_table_may_have_no_title_and_its_first_column_stands_left() -> None:
+    page = to_html(Report("r", [], [Section("s", [Table("t", "", [">trial", ">value"], [["0", "1"]])])]))
+    assert "<h3>" not in page
+    assert '<th scope="col">trial</th><th scope="col" class="number">value</th>' in page
 
 
 def test_a_strange_sampler_looks_alike_in_all_figures(page: str) -> None:

@@ -87,7 +87,13 @@ def heat_scene(figure: Figure, width: float, top: float, edge: float, items: Seq
         "cell": f"{slots.room:.1f},{row:.1f}",
         "at": written(places),
     }
-    return Scene(width, height, [back, Group(items, "heading"), *key, *cells, Group(around, "axes")], data)
+    ground = Shape([box(left, top, right - left, bottom - top)], fill="grid", opacity=0.4, closed=True)
+    return Scene(
+        width,
+        height,
+        [back, Group(items, "heading"), *key, Group([ground], "ground"), *cells, Group(around, "axes")],
+        data,
+    )
 
 
 def written(places: Sequence[Sequence[Point | None]]) -> str:

@@ -99,7 +99,7 @@ def _x_axis(
         places = [slots.place(word) for word in slots.words]
         return slots, places, fitted(slots.words, slots.room, left + slots.room / 2)
     numbers = [float(value) for value in given if math.isfinite(float(value))]
-    inset = 10.0 if figure.kind == "line" else 0.0  # markers at the ends stay inside
+    inset = 0.0 if figure.kind == "bar" else 10.0  # markers at the ends stay inside
     if figure.kind == "bar":
         numbers.append(max(numbers, default=0.0) + bin_width(entries))
     count = 8 if width > 500 else 5

@@ -32,7 +32,7 @@ def lines(entries: Sequence[Drawn], x: Axis | Slots, y: Axis) -> tuple[list[Grou
         at = spots(entry.series, x, y)
         places.append(at)
         if len(entry.series.low):
-            band = Shape(_bands(entry.series, at, y), fill="hue", opacity=0.14, closed=True, name="band")
+            band = Shape(_bands(entry.series, at, y), fill="hue", opacity=0.12, closed=True, name="band")
             bands.append(_group([band], entry, number))
         items: list[Item] = [Shape(_runs(at), "hue", width=2.0, dash=entry.dash, name="line")]
         items += [_dot(entry, spot) for spot in _apart(at, number)]
@@ -205,4 +205,7 @@ def _whiskers(series: Series, at: Spots, y: Axis, cap: float, paint: Paint) -> l
         runs.append([(x, down), (x, up)])
         if cap:
             runs += [[(x - cap, up), (x + cap, up)], [(x - cap, down), (x + cap, down)]]
-    return [Shape(runs, paint, width=1.3, name="whisker")] if runs else []
+    if not runs:
+        return []
+    halo = [Shape(runs, "surface", width=3.4)] if paint == "ink" else []  # or it would not be seen on a dark bar
+    return [*halo, Shape(runs, paint, width=1.3, name="whisker")]

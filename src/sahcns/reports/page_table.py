@@ -10,36 +10,37 @@ from sahcns.reports.scene import Dot, Group, Scene, Shape, text_width
 from sahcns.reports.svg import scene_to_svg
 
 MARKS = {"": "{}", "best": "<strong>{}</strong>", "second": "<u>{}</u>"}
-SAID = {"best": "bold is the best", "second": "underlined the second best"}
-
-COLUMN = 56.0  # letters that the page's column has room for
+BOTH = "Bold is the best, underlined the second best."
+SAMPLERS = ("sampler", "method")  # how the first column is called where each row is one of them
+COLUMN = 58.0  # letters that the page's column has room for
+PADDING = 1.6  # letters that the sides of a cell take
 
 
 def table_html(table: Table, named: Mapping[str, Look], identity: str, prose: str) -> str:
     """A table in a box of its own, in which a wide one scrolls; `named` are the looks of what may stand in its rows."""
-    numeric = [column.startswith(">") for column in table.columns]
+    numeric = [at > 0 and column.startswith(">") for at, column in enumerate(table.columns)]
+    titles = [column.removeprefix(">") for column in table.columns]
     head = "".join(
-        f'<th scope="col"{_column(table, at, right)}>{escape(table.columns[at].removeprefix(">"))}</th>'
+        f'<th scope="col"{_column(table, at, right)}>{swatch(named.get(titles[at]))}{escape(titles[at])}</th>'
         for at, right in enumerate(numeric)
     )
+    of_samplers = bool(titles) and titles[0].lower() in SAMPLERS
     rows = []
     for row in table.rows:
         first, *rest = (cell if isinstance(cell, Cell) else Cell(cell) for cell in row)
-        label = f'<th scope="row"{_row_head(first)}>{swatch(first.text, named)}{_inner(first)}</th>'
+        look = named.get(first.text) or (fixed_look(first.text) if of_samplers else None)
+        label = f'<th scope="row"{_row_head(first)}>{swatch(look)}{_inner(first)}</th>'
         rows.append(label + "".join(_cell(cell, right) for cell, right in zip(rest, numeric[1:], strict=True)))
     body = "".join(f"<tr>{row}</tr>" for row in rows)
-    marks = {cell.mark for row in table.rows for cell in row if isinstance(cell, Cell)}
-    said = [words for mark, words in SAID.items() if mark in marks]
-    key = f"{', '.join(said).capitalize()}." if said else ""
-    below = " ".join(filter(None, (prose, key)))
+    below = " ".join(filter(None, (prose, _key(table))))
     caption = f'<p class="caption">{below}</p>' if below else ""
-    box = f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(table.title)}">'
+    box = f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(table.title or table.name)}">'
+    title = f"<h3>{escape(table.title)}</h3>" if table.title else ""
     ems = _ems(table)
     broad = " broad" if ems > COLUMN else ""
     return (
-        f'<div class="card block{broad}" id="{identity}" style="--em:{ems:.1f}"><h3>{escape(table.title)}</h3>{box}'
-        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
-        f"{caption}</div>"
+        f'<div class="card block{broad}" id="{identity}" style="--em:{ems:.1f}">{title}{box}'
+        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>{caption}</div>"
     )
 
 
@@ -90,15 +91,20 @@ def value_told(series: Series, at: int, write: Callable[[float], str]) -> str:
     return f"{write(series.y[at])}{f' ({band})' if band else ''}{f'; {hint}' if hint else ''}"
 
 
-def swatch(text: str, named: Mapping[str, Look]) -> str:
-    """The marker of a sampler before its name."""
-    look = named.get(text) or fixed_look(text)
+def swatch(look: Look | None) -> str:
+    """The marker of a sampler, before its name."""
     if look is None:
         return ""
     group = Group(
         [Shape([[(1, 7), (23, 7)]], "hue", width=2), Dot((12, 7), look.marker, 4.4, look.hollow)], hue=look.hue
     )
     return scene_to_svg(Scene(24, 14, [group]), attributes={"class": "swatch", "aria-hidden": "true"})
+
+
+def _key(table: Table) -> str:
+    """What bold and underlined mean, unless the caption says it."""
+    marks = {cell.mark for row in table.rows for cell in row if isinstance(cell, Cell)}
+    return BOTH if {"best", "second"} <= marks and "bold" not in table.caption.lower() else ""
 
 
 def _cell(cell: Cell, right: bool) -> str:
@@ -147,5 +153,5 @@ def _ems(table: Table) -> float:
     for at, column in enumerate(columns):
         right = column.startswith(">")
         widest = max((needed(_text(row[at]), right) for row in table.rows), default=0.0)
-        total += max(widest, needed(column.removeprefix(">"), False)) + 1.0
-    return max(total + 2.5, 1.0)
+        total += max(widest, needed(column.removeprefix(">"), False)) + PADDING
+    return max(total + 2.0, 1.0)
