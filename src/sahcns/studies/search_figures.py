@@ -44,7 +44,7 @@ def _course(search: Search, name: str) -> Figure:
     values = [PERCENT * (trial.value or 0.0) for trial in trials]
     series = [
         Series("best so far", at, _so_far(trials), role=name),
-        Series("trial", at, values, role=name, dashed=True, hints=hints),
+        Series("each trial", at, values, role=name, dashed=True, hints=hints),
     ]
     return Figure(
         f"search-{name}-of-trials", f"{name}: trial by trial", "trial", f"{search.monitor} on validation, %", series
@@ -78,18 +78,15 @@ def _heat(search: Search, name: str) -> Iterator[Figure]:
     if len(space) != 2 or any(isinstance(values, Mapping) for values in space.values()):
         return
     (first, columns), (second, rows) = space.items()
-    values: dict[tuple[Any, Any], float] = {}
+    tried: dict[tuple[Any, Any], tuple[float, str]] = {}
     for trial in _valued(search, name):
         if first in trial.point and second in trial.point:
-            values[trial.point[first], trial.point[second]] = PERCENT * (trial.value or 0.0)
-    series = [
-        Series(
-            f"{second} {short(row)}",
-            [short(column) for column in columns],
-            [values.get((column, row), math.nan) for column in columns],
-        )
-        for row in rows
-    ]
+            tried[trial.point[first], trial.point[second]] = PERCENT * (trial.value or 0.0), trial.state
+    series = []
+    for row in rows:
+        cells = [tried.get((column, row), (math.nan, "")) for column in columns]
+        values, states = [value for value, _ in cells], [state for _, state in cells]
+        series.append(Series(short(row), [short(column) for column in columns], values, hints=states))
     yield Figure(
         f"search-{name}-of-both",
         f"{name}: {search.monitor} over {first} and {second}",

@@ -23,8 +23,8 @@ def search_report(folder: str | os.PathLike[str]) -> Report:
 
 def _summary(search: Search) -> Iterator[str]:
     for name in search.samplers:
-        best, wanted = search.best(name), search.wanted(name)
-        state = "" if search.finished(name) else f" so far, after {len(search.of(name))} of {wanted} trials"
+        best, ended = search.best(name), sum(trial.ended for trial in search.of(name))
+        state = "" if search.finished(name) else f" so far, after {ended} of {search.wanted(name)} trials"
         if best is not None and best.value is not None:
             chosen = said_of(best) if search.spaces[name] else "nothing to tune"
             yield f"{name}: {chosen}, {search.monitor} {percent(best.value)} % on validation{state}."

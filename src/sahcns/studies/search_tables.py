@@ -1,6 +1,5 @@
 """A search as tables: what was chosen for each sampler, and every trial."""
 
-import statistics
 from collections.abc import Sequence
 from typing import Any
 
@@ -38,10 +37,10 @@ def search_tables(search: Search) -> list[Table]:
     monitor = search.monitor
     caption = (
         f"In percent, on the validation part, seed {search.seed}; first: the first trial, which is the sampler's defaults "
-        "where they belong to its search space; the spread is that of complete trials, lowest, median, highest."
+        "where they belong to its search space; spread: the lowest and the highest of the complete trials."
     )
     columns = ["sampler", "chosen", f">{monitor}", ">epoch", ">first", ">spread", ">trials"]
-    return [Table("search", f"Tuned on {search.data['name']}, {search.backbone['name']}", columns, rows, caption)]
+    return [Table("tuned", f"Tuned on {search.data['name']}, {search.backbone['name']}", columns, rows, caption)]
 
 
 def trial_table(search: Search, sampler: str) -> Table:
@@ -68,9 +67,7 @@ def said_of(trial: Trial) -> str:
 
 
 def _spread(values: Sequence[float]) -> str:
-    if len(values) < 2:
-        return ""
-    return " – ".join(percent(value) for value in (min(values), statistics.median(values), max(values)))
+    return f"{percent(min(values))} – {percent(max(values))}" if len(values) > 1 else ""
 
 
 def percent(value: float) -> str:
