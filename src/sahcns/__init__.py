@@ -45,9 +45,11 @@ if TYPE_CHECKING:
     from sahcns.samplers import Popularity as Popularity
     from sahcns.samplers import Sampler as Sampler
     from sahcns.serving import Recommender as Recommender
+    from sahcns.settings import Between as Between
     from sahcns.settings import setting as setting
     from sahcns.studies.compare import compare as compare
     from sahcns.studies.result import Result as Result
+    from sahcns.studies.tuning import tune as tune
     from sahcns.training import Protocol as Protocol
     from sahcns.training import Run as Run
     from sahcns.training import fit as fit
@@ -62,12 +64,13 @@ _HOMES = {
         *("Matching", "Mixture", "Sampler"),  # to write one's own
     ),
     "sahcns.rng": ("Rng",),
-    "sahcns.settings": ("setting",),
+    "sahcns.settings": ("Between", "setting"),
     "sahcns.training": ("Protocol", "Run", "fit"),
     "sahcns.ranking": ("Truth", "evaluate"),
     "sahcns.serving": ("Recommender",),
     "sahcns.studies.compare": ("compare",),
     "sahcns.studies.result": ("Result",),
+    "sahcns.studies.tuning": ("tune",),
     "sahcns.errors": ("SahcnsError",),
 }
 
