@@ -218,6 +218,32 @@ def test_a_page_is_the_same_each_time(page: str) -> None:
     assert to_html(REPORT) == page
 
 
+def test_rows_of_one_kind_and_columns_of_one_set_have_a_common_head() -> None:
+    table = Table(
+        "t",
+        "T",
+        ["backbone", "sampler", ">toys · R@10", ">toys · R@20", ">yelp · R@20", "remark"],
+        [
+            ["lightgcn", "dns", "1", "2", "3", ""],
+            ["lightgcn", "sahc", "4", "5", "6", ""],
+            ["simgcl", "dns", "7", "8", "9", "late"],
+        ],
+    )
+    page = to_html(Report("r", [], [Section("s", [table])]))
+    table_of_page = page[page.index("<table>") : page.index("</table>")]
+    assert re.findall(r'<th scope="colgroup" colspan="(\d)" class="over">(\w+)</th>', table_of_page) == [
+        *(("2", "toys"), ("1", "yelp"))
+    ]
+    heads = re.findall(r'<th scope="col"[^>]*>([^<]*)</th>', table_of_page)
+    assert heads == ["sampler", "R@10", "R@20", "R@20", "remark"]
+    assert re.findall(r'<th scope="rowgroup" colspan="5"><span>(\w+)</span></th>', table_of_page) == [
+        "lightgcn",
+        "simgcl",
+    ]
+    assert [row.count("<td") for row in table_of_page.split("<tr>")[2:]] == [4, 4, 4]
+    assert LOOKS["sahc"].hue.light in table_of_page
+
+
 def test_words_may_be_cells_without_more() -> None:
     table = Table("t", "T", ["a", "b"], [[Cell("x", hint="why"), "y"]])
     page = to_html(Report("r", [], [Section("s", [table, HEAT, CLOUD])]))

@@ -18,6 +18,7 @@ COMMANDS = (
     Entry("compare", "sahcns.cli.compare", "Train samplers over seeds and put them into a table."),
     Entry("diff", "sahcns.cli.diff", "How two runs differ, and what came out of both."),
     Entry("inspect", "sahcns.cli.inspect", "Look inside a sampler at work on a trained model."),
+    Entry("report", "sahcns.cli.report", "One page of tables and figures from a folder of results."),
     Entry("samplers", "sahcns.cli.samplers", "The samplers there are, with their arguments."),
     Entry("backbones", "sahcns.cli.backbones", "The backbones there are, with their arguments."),
     Entry("reproduce", "sahcns.cli.reproduce", "Run the paper's tables and figures."),

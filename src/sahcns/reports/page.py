@@ -128,10 +128,11 @@ def _facts(report: Report, anchor: str) -> str:
 
 
 def _fact(value: str) -> str:
-    """A command, or anything in lines, keeps them and is set like in a terminal, its words unbroken."""
+    """A command, or anything in lines, keeps them and is set like in a terminal, no option broken at its dashes."""
     if "\n" in value or re.match(r"(\$ )?sahcns [a-z]", value):
-        words = re.sub(r"\S{1,36}(?!\S)", lambda word: f'<span class="word">{escape(word[0])}</span>', value)
-        return f"<pre>{words}</pre>"
+        words = re.split(r"(\s+)", value)
+        kept = (f'<span class="word">{escape(w)}</span>' if "-" in w and len(w) < 36 else escape(w) for w in words)
+        return f"<pre>{''.join(kept)}</pre>"
     return _prose(value)
 
 

@@ -6,7 +6,7 @@ from html import escape
 
 from sahcns.reports.frame import HEADING
 from sahcns.reports.layout import NARROW, WIDE, lay_out
-from sahcns.reports.page_table import band_told, data_html, numbers_of, x_told
+from sahcns.reports.page_data import band_told, data_html, numbers_of, x_told
 from sahcns.reports.palette import Look
 from sahcns.reports.parts import Figure
 from sahcns.reports.scene import wrapped

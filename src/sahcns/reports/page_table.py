@@ -1,94 +1,75 @@
-"""Tables of the page: the report's own, and the data below each figure."""
+"""Tables of the page."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
+from itertools import groupby, pairwise
 
 from sahcns.reports.palette import Look, fixed_look
-from sahcns.reports.parts import Cell, Figure, Series, Table
-from sahcns.reports.scales import told, told_alike
+from sahcns.reports.parts import Cell, Table
 from sahcns.reports.scene import Dot, Group, Scene, Shape, text_width
 from sahcns.reports.svg import scene_to_svg
 
 MARKS = {"": "{}", "best": "<strong>{}</strong>", "second": "<u>{}</u>"}
 BOTH = "Bold is the best, underlined the second best."
 SAMPLERS = ("sampler", "method")  # how the first column is called where each row is one of them
+UNDER = " · "  # `toys · R@20` stands under toys
 COLUMN = 58.0  # letters that the page's column has room for
 PADDING = 1.6  # letters that the sides of a cell take
 
+Rows = Sequence[Sequence[Cell]]
+
 
 def table_html(table: Table, named: Mapping[str, Look], identity: str, prose: str) -> str:
-    """A table in a box of its own, in which a wide one scrolls; `named` are the looks of what may stand in its rows."""
-    numeric = [at > 0 and column.startswith(">") for at, column in enumerate(table.columns)]
-    titles = [column.removeprefix(">") for column in table.columns]
-    head = "".join(
-        f'<th scope="col"{_column(table, at, right)}>{swatch(named.get(titles[at]))}{escape(titles[at])}</th>'
-        for at, right in enumerate(numeric)
-    )
-    of_samplers = bool(titles) and titles[0].lower() in SAMPLERS
-    rows = []
-    for row in table.rows:
-        first, *rest = (cell if isinstance(cell, Cell) else Cell(cell) for cell in row)
+    """A table in a box of its own, in which a wide one scrolls; `named` are the looks of what may stand in its rows.
+
+    Where the first column repeats itself from row to row, as a backbone does, it becomes a heading over its rows.
+    Neighbouring columns whose names begin alike, as `toys · R@10` and `toys · R@20`, get a common head.
+    """
+    whole = [[cell if isinstance(cell, Cell) else Cell(cell) for cell in row] for row in table.rows]
+    grouped = len(table.columns) > 2 and any(one[0].text == other[0].text for one, other in pairwise(whole))
+    columns = table.columns[1:] if grouped else table.columns
+    rows = [row[1:] for row in whole] if grouped else whole
+    of_samplers = bool(columns) and columns[0].removeprefix(">").lower() in SAMPLERS
+    numeric = [at > 0 and column.startswith(">") for at, column in enumerate(columns)]
+    body = []
+    for at, (first, *rest) in enumerate(rows):
+        if grouped and (at == 0 or whole[at][0].text != whole[at - 1][0].text):
+            body.append(f'<tr class="group"><th scope="rowgroup" colspan="{len(columns)}"><span>{_inner(whole[at][0])}')
+            body.append("</span></th></tr>")
         look = named.get(first.text) or (fixed_look(first.text) if of_samplers else None)
-        label = f'<th scope="row"{_row_head(first)}>{swatch(look)}{_inner(first)}</th>'
-        rows.append(label + "".join(_cell(cell, right) for cell, right in zip(rest, numeric[1:], strict=True)))
-    body = "".join(f"<tr>{row}</tr>" for row in rows)
+        cells = "".join(_cell(cell, right) for cell, right in zip(rest, numeric[1:], strict=True))
+        body.append(f'<tr><th scope="row"{_row_head(first)}>{swatch(look)}{_inner(first)}</th>{cells}</tr>')
     below = " ".join(filter(None, (prose, _key(table))))
     caption = f'<p class="caption">{below}</p>' if below else ""
     box = f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(table.title or table.name)}">'
     title = f"<h3>{escape(table.title)}</h3>" if table.title else ""
-    ems = _ems(table)
+    ems = _ems(columns, rows)
     broad = " broad" if ems > COLUMN else ""
     return (
         f'<div class="card block{broad}" id="{identity}" style="--em:{ems:.1f}">{title}{box}'
-        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>{caption}</div>"
+        f"<table><thead>{_heads(columns, rows, named)}</thead><tbody>{''.join(body)}</tbody></table></div>{caption}</div>"
     )
 
 
-def data_html(figure: Figure) -> str:
-    """The values of a figure: one column a series where all have the same x, else one row a point."""
-    write = numbers_of(figure)
-    shared = len({tuple(series.x) for series in figure.series}) == 1
-    first = figure.x_label or "x"
-    if shared:
-        head = [first, *(series.name for series in figure.series)]
-        rows = [
-            [x_told(x), *(value_told(series, at, write) for series in figure.series)]
-            for at, x in enumerate(figure.series[0].x)
-        ]
-    else:
-        head = ["series", first, figure.y_label or "value"]
-        rows = [
-            [series.name, x_told(x), value_told(series, at, write)]
-            for series in figure.series
-            for at, x in enumerate(series.x)
-        ]
-    heading = "".join(f'<th scope="col">{escape(column)}</th>' for column in head)
-    body = "".join(
-        f'<tr><th scope="row">{escape(row[0])}</th>{"".join(f"<td>{escape(cell)}</td>" for cell in row[1:])}</tr>'
-        for row in rows
+def _heads(columns: Sequence[str], rows: Rows, named: Mapping[str, Look]) -> str:
+    names = [column.removeprefix(">") for column in columns]
+    above = [name.partition(UNDER)[0] if UNDER in name else "" for name in names]
+    below = [name.partition(UNDER)[2] if UNDER in name else name for name in names]
+    heads = "".join(
+        f'<th scope="col"{_column(columns, rows, at)}>{swatch(named.get(name))}{escape(name)}</th>'
+        for at, name in enumerate(below)
     )
-    return f"<table><thead><tr>{heading}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def x_told(x: float | str) -> str:
-    return x if isinstance(x, str) else told(float(x))
-
-
-def numbers_of(figure: Figure) -> Callable[[float], str]:
-    """How the values of a figure are written, alike for all of them."""
-    return told_alike(value for one in figure.series for part in (one.y, one.low, one.high) for value in part)
-
-
-def band_told(series: Series, at: int, write: Callable[[float], str]) -> str:
-    """The lower and upper end of a point's band, or nothing."""
-    return f"{write(series.low[at])} – {write(series.high[at])}" if len(series.low) else ""
-
-
-def value_told(series: Series, at: int, write: Callable[[float], str]) -> str:
-    """A value with its band and its hint."""
-    band = band_told(series, at, write)
-    hint = series.hints[at] if len(series.hints) else ""
-    return f"{write(series.y[at])}{f' ({band})' if band else ''}{f'; {hint}' if hint else ''}"
+    if not any(above):
+        return f"<tr>{heads}</tr>"
+    common = ""
+    for group, members in groupby(above):
+        width = len(list(members))
+        common += (
+            f'<th scope="colgroup" colspan="{width}" class="over">{escape(group)}</th>'
+            if group
+            else "<th></th>" * width
+        )
+    return f'<tr class="overs">{common}</tr><tr>{heads}</tr>'
 
 
 def swatch(look: Look | None) -> str:
@@ -124,23 +105,20 @@ def _row_head(cell: Cell) -> str:
     return _class(classes, bool(classes)) + (f' title="{escape(cell.hint)}"' if cell.hint else "")
 
 
-def _column(table: Table, at: int, right: bool) -> str:
+def _column(columns: Sequence[str], rows: Rows, at: int) -> str:
     """A column of words has room for most of them before they are broken into lines."""
-    longest = max((text_width(_text(row[at]), 1.0) for row in table.rows), default=0.0)
+    right = at > 0 and columns[at].startswith(">")
+    longest = max((text_width(row[at].text, 1.0) for row in rows), default=0.0)
     if right or at == 0 or longest < 4:
         return _class("number", right)
     return f' style="min-width:{min(longest, 16.0) + 1:.1f}em"'
-
-
-def _text(cell: Cell | str) -> str:
-    return f"{cell.text}{cell.note}" if isinstance(cell, Cell) else cell
 
 
 def _class(name: str, there: bool) -> str:
     return f' class="{name}"' if there else ""
 
 
-def _ems(table: Table) -> float:
+def _ems(columns: Sequence[str], rows: Rows) -> float:
     """About how many letters wide the table is when no number is broken; words may be, down to a dozen letters."""
 
     def needed(text: str, right: bool) -> float:
@@ -149,9 +127,9 @@ def _ems(table: Table) -> float:
         return whole if right else max(longest, min(whole, 12.0))
 
     total = 0.0
-    columns: Sequence[str] = table.columns
     for at, column in enumerate(columns):
         right = column.startswith(">")
-        widest = max((needed(_text(row[at]), right) for row in table.rows), default=0.0)
-        total += max(widest, needed(column.removeprefix(">"), False)) + PADDING
-    return max(total + 2.0, 1.0)
+        widest = max((needed(row[at].text + row[at].note, right) for row in rows), default=0.0)
+        head = column.removeprefix(">").rpartition(UNDER)[2]
+        total += max(widest, needed(head, False)) + PADDING
+    return total + 2.0

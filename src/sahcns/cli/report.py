@@ -1,0 +1,172 @@
+"""`sahcns report`."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sahcns.cli.console import Json, show, show_json, tell
+from sahcns.errors import DataError, SettingError
+
+if TYPE_CHECKING:
+    from sahcns.reports.parts import Report, Section
+
+OTHERS = {
+    "manifest.json": "a prepared set; `sahcns data stats` tells about it",
+    "run.json": "one trained model; `sahcns inspect` and `sahcns evaluate` look at it",
+}
+
+
+def command(
+    folder: Annotated[
+        Path,
+        typer.Argument(metavar="FOLDER", help="From `sahcns compare` or `sahcns tune`; or a file of `inspect --json`."),
+    ],
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Where the page goes (report.html in the folder).")
+    ] = None,
+    figures: Annotated[
+        Path | None, typer.Option("--figures", metavar="DIR", help="Write each figure too, as SVG and PNG.")
+    ] = None,
+    tables: Annotated[
+        Path | None, typer.Option("--tables", metavar="DIR", help="Write each table too, as Markdown, LaTeX and CSV.")
+    ] = None,
+    title: Annotated[str | None, typer.Option(metavar="TEXT", help="The heading of the page.")] = None,
+    baseline: Annotated[
+        str | None, typer.Option(metavar="NAME", help="In a comparison, what the others are tested against.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Make one HTML page of results: tables, figures that answer to the mouse, protocol, versions, commands.
+
+    Everything comes from the small files in the folder; nothing is trained. The page needs no network and no other
+    file, follows the system's light or dark, fits a phone, and prints.
+
+    Examples: sahcns report study
+              sahcns report study --out page.html --title "Nine samplers on films"
+              sahcns report study --figures figures --tables tables
+    """
+    from sahcns.files import write_whole
+    from sahcns.reports.page import to_html
+
+    kind, made = report_of(folder, baseline)
+    if title is not None:
+        made = replace(made, title=title)
+    page = out or (folder / "report.html" if folder.is_dir() else folder.with_suffix(".html"))
+    if page.is_dir():
+        raise SettingError(f"--out {page} is a folder; give the page a name, such as {page / 'report.html'}")
+    written: dict[str, Any] = {"page": write_whole(page, to_html(made), "page")}
+    if figures is not None:
+        written["figures"] = list(_figures(made, figures))
+    if tables is not None:
+        written["tables"] = list(_tables(made, tables))
+    if json:
+        show_json({"source": folder, "kind": kind, "title": made.title, **written})
+        return
+    show(f"page in {written['page']}")
+    for name, where in (("figures", figures), ("tables", tables)):
+        if where is not None:
+            show(f"{len(written[name])} files of {name} in {where}")
+
+
+def report_of(folder: Path, baseline: str | None = None) -> "tuple[str, Report]":
+    """What a folder or file holds, in a word, and the report of it; a folder with several things gets one of all."""
+    if folder.is_file():
+        return "inspection", _inspection(folder)
+    if not folder.exists():
+        raise DataError(f"there is no folder {folder}; `sahcns compare` and `sahcns tune` make one")
+    found: dict[str, Report] = {}
+    if (folder / "runs").is_dir():
+        found["comparison"] = _comparison(folder, baseline)
+    if (folder / "trials.json").exists():
+        from sahcns.studies.search_report import search_report
+
+        found["search"] = search_report(folder)
+    if not found:
+        for name, what in OTHERS.items():
+            if (folder / name).exists():
+                raise DataError(f"{folder} is {what}")
+        raise DataError(
+            f"{folder} holds nothing to report on: neither runs (`sahcns compare`) nor trials.json (`sahcns tune`)"
+        )
+    if baseline is not None and "comparison" not in found:
+        raise SettingError(f"--baseline {baseline} is for a comparison, and {folder} holds a {' and '.join(found)}")
+    first, *rest = found.values()
+    for other in rest:
+        first = replace(
+            first,
+            summary=[*first.summary, *other.summary],
+            sections=[*first.sections, *other.sections],
+            facts=[*first.facts, *other.facts],
+        )
+    return " and ".join(found), first
+
+
+def _comparison(folder: Path, baseline: str | None) -> "Report":
+    from sahcns.studies.comparison import comparison_report
+    from sahcns.studies.result import results_in
+
+    results = results_in(folder)
+    if not results:
+        raise DataError(f"no run in {folder} is finished yet; `sahcns compare` goes on with them")
+    made = comparison_report(results, baseline=baseline)
+    return replace(made, sections=[*made.sections, *_failed(folder, {result.key for result in results})])
+
+
+def _failed(folder: Path, finished: set[str]) -> "Iterator[Section]":
+    """Runs that should be in the tables and are not."""
+    from sahcns.reports.parts import Section, Table
+    from sahcns.studies.claims import FAILED
+
+    keys = sorted(path.stem for path in (folder / FAILED).glob("*.json") if path.stem not in finished)
+    if keys:
+        from sahcns.studies.failure import Failure  # knows jobs, which know torch
+
+        failures = [failure for key in keys if (failure := Failure.load(folder, key))]
+        rows = [[one.label, one.key, one.error] for one in failures]
+        table = Table(
+            "failed", "Runs that failed", ["row", "run", "why"], rows, "The next `sahcns compare` tries them."
+        )
+        yield Section("Missing", [table])
+
+
+def _inspection(file: Path) -> "Report":
+    import json
+
+    from sahcns.studies.inspection import Inspection, inspection_report
+
+    try:
+        values = json.loads(file.read_text("utf-8"))
+    except ValueError as error:
+        raise DataError(f"{file} is not readable JSON ({error}); `sahcns inspect --json` writes such a file") from error
+    if not isinstance(values, dict) or not {"model", "pairs", "diagnostics"} <= values.keys():
+        raise DataError(f"{file} is not what `sahcns inspect --json` writes, and not a folder either")
+    return inspection_report(Inspection.from_dict(values))
+
+
+def _figures(made: "Report", folder: Path) -> Iterator[Path]:
+    from sahcns.reports.drawing import can_paint, save
+    from sahcns.reports.page import figures_of, looks_in, unique_names
+
+    looks, drawn = looks_in(made), figures_of(made)
+    endings = (".svg", ".png") if can_paint() else (".svg",)
+    if len(endings) == 1:
+        tell("no PNG, because matplotlib is not installed; pip install 'sahcns[plot]'")
+    for figure, name in zip(drawn, unique_names(figure.name for figure in drawn), strict=True):
+        for ending in endings:
+            yield save(figure, folder / f"{name}{ending}", looks=looks)
+
+
+def _tables(made: "Report", folder: Path) -> Iterator[Path]:
+    from sahcns.files import write_whole
+    from sahcns.reports.as_csv import to_csv
+    from sahcns.reports.as_latex import to_latex
+    from sahcns.reports.as_markdown import to_markdown
+    from sahcns.reports.page import tables_of, unique_names
+
+    found = tables_of(made)
+    for table, name in zip(found, unique_names(table.name for table in found), strict=True):
+        for ending, written in (("md", to_markdown(table)), ("tex", to_latex(table)), ("csv", to_csv(table))):
+            yield write_whole(folder / f"{name}.{ending}", written, "table")

@@ -1,0 +1,178 @@
+"""`sahcns report`: a page from the files in a folder alone, its figures and tables as files, every mistake in one sentence."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sahcns.data import save_split
+from sahcns.studies.failure import Failure
+from sahcns.studies.grid import run_grid
+from sahcns.studies.result import results_in
+from tests.cli.conftest import Sahcns, refused
+from tests.serving.films import films
+from tests.studies.jobs import prepared, several
+
+QUICK = ("--epochs", "2", "--batch", "64", "--evaluate-every", "1", "--device", "cpu")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Six runs; the data they were made from is gone."""
+    home = tmp_path_factory.mktemp("study")
+    data = prepared(home)
+    run_grid(several(data), home / "study", device="cpu")
+    shutil.rmtree(data)
+    return home / "study"
+
+
+@pytest.fixture
+def study(made: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(made, tmp_path / "study"))
+
+
+@pytest.fixture
+def tuned(sahcns: Sahcns, tmp_path: Path) -> Path:
+    data = save_split(films(), tmp_path / "films")
+    asked = ("--samplers", "dns,sahc", "--trials", "2", "--set", "backbone.dim=4", "--out", tmp_path / "tuned")
+    assert sahcns("tune", data, *QUICK, *asked).code == 0
+    return tmp_path / "tuned"
+
+
+def test_a_page_comes_of_a_comparison(sahcns: Sahcns, study: Path) -> None:
+    done = sahcns("report", study)
+    assert (done.code, done.err) == (0, "")
+    assert done.out == f"page in {study / 'report.html'}\n"
+    page = (study / "report.html").read_text("utf-8")
+    for result in results_in(study):
+        assert result.label in page
+        assert result.data["fingerprint"][:12] in page
+    assert page.count('<figure class="card figure"') >= 3
+    assert "sahcns compare" in page
+    assert [path.name for path in study.iterdir() if path.name.startswith(".")] == []
+
+
+def test_nothing_is_trained_and_nothing_else_is_needed(study: Path) -> None:
+    """Not even torch is imported, and the prepared set is gone."""
+    code = (
+        "import sys\n"
+        "from sahcns.cli import COMMANDS, HELP\n"
+        "from sahcns.cli.group import run\n"
+        "code = run(COMMANDS, HELP, ['report', sys.argv[1]])\n"
+        "assert 'torch' not in sys.modules and 'matplotlib' not in sys.modules\n"
+        "sys.exit(code)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, study], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (study / "report.html").exists()
+
+
+def test_made_again_it_is_the_same_page(sahcns: Sahcns, study: Path, tmp_path: Path) -> None:
+    pages = [tmp_path / f"{at}.html" for at in (1, 2)]
+    for page in pages:
+        assert sahcns("report", study, "--out", page).code == 0
+    assert pages[0].read_bytes() == pages[1].read_bytes()
+
+
+def test_figures_and_tables_become_files(sahcns: Sahcns, study: Path, tmp_path: Path) -> None:
+    asked = ("--figures", tmp_path / "f", "--tables", tmp_path / "t", "--out", tmp_path / "new" / "page.html")
+    done = sahcns("report", study, *asked, "--title", "Two <samplers>", "--json")
+    assert done.code == 0
+    assert (done.json["kind"], done.json["title"]) == ("comparison", "Two <samplers>")
+    assert "<title>Two &lt;samplers&gt;</title>" in Path(done.json["page"]).read_text("utf-8")
+    for folder, endings in (("f", {".svg", ".png"}), ("t", {".md", ".tex", ".csv"})):
+        written = {Path(path) for path in done.json[{"f": "figures", "t": "tables"}[folder]]}
+        assert written == set((tmp_path / folder).iterdir())
+        assert {path.suffix for path in written} == endings
+        assert len(written) == len(endings) * len({path.stem for path in written})
+        assert all(path.stat().st_size > 50 for path in written)
+    told = sahcns("report", study, *asked).out
+    assert f"files of figures in {tmp_path / 'f'}\n" in told
+    assert f"files of tables in {tmp_path / 't'}\n" in told
+
+
+def test_without_matplotlib_there_are_svgs_and_a_word_about_it(
+    sahcns: Sahcns, study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    done = sahcns("report", study, "--figures", tmp_path / "f")
+    assert done.code == 0
+    assert done.err == "no PNG, because matplotlib is not installed; pip install 'sahcns[plot]'\n"
+    assert {path.suffix for path in (tmp_path / "f").iterdir()} == {".svg"}
+
+
+def test_the_baseline_is_the_reader_s_choice(sahcns: Sahcns, study: Path) -> None:
+    assert sahcns("report", study, "--baseline", "rns").code == 0
+    assert "nobody" in refused(sahcns("report", study, "--baseline", "nobody"))
+
+
+def test_runs_that_failed_are_named(sahcns: Sahcns, study: Path) -> None:
+    Failure("mf-dns-s2029-0123456789", "dns", "the loss is not a number").save(study)
+    done_already = results_in(study)[0]
+    Failure(done_already.key, done_already.label, "an error of yesterday").save(study)
+    assert sahcns("report", study).code == 0
+    page = (study / "report.html").read_text("utf-8")
+    assert "the loss is not a number" in page
+    assert "mf-dns-s2029-0123456789" in page
+    assert "an error of yesterday" not in page
+
+
+def test_a_page_comes_of_a_search(sahcns: Sahcns, tuned: Path) -> None:
+    done = sahcns("report", tuned, "--json")
+    assert done.json["kind"] == "search"
+    page = (tuned / "report.html").read_text("utf-8")
+    assert "lambda_max" in page
+    assert "<figure" in page
+    assert "--baseline dns is for a comparison" in refused(sahcns("report", tuned, "--baseline", "dns"))
+
+
+def test_a_folder_with_both_gives_one_page(sahcns: Sahcns, study: Path, tuned: Path) -> None:
+    shutil.copy(tuned / "trials.json", study)
+    done = sahcns("report", study, "--json")
+    assert done.json["kind"] == "comparison and search"
+    page = (study / "report.html").read_text("utf-8")
+    assert "lambda_max" in page
+    assert "<h2>Results</h2>" in page
+
+
+def test_a_page_comes_of_an_inspection(sahcns: Sahcns, tmp_path: Path) -> None:
+    data = save_split(films(), tmp_path / "films")
+    assert (
+        sahcns("train", data, *QUICK, "--sampler", "sahc", "--set", "backbone.dim=4", "--out", tmp_path / "run").code
+        == 0
+    )
+    seen = sahcns("inspect", tmp_path / "run", "--epoch", "--pairs", "1", "--device", "cpu", "--json")
+    file = tmp_path / "inside.json"
+    file.write_text(seen.out, "utf-8")
+    done = sahcns("report", file, "--json")
+    assert (done.code, done.json["kind"]) == (0, "inspection")
+    assert "<figure" in (tmp_path / "inside.html").read_text("utf-8")
+    assert "one trained model; `sahcns inspect`" in refused(sahcns("report", tmp_path / "run"))
+    assert "a prepared set" in refused(sahcns("report", data))
+
+
+def test_mistakes_are_one_sentence(sahcns: Sahcns, study: Path, tmp_path: Path) -> None:
+    assert f"there is no folder {tmp_path / 'none'}" in refused(sahcns("report", tmp_path / "none"))
+    (tmp_path / "empty").mkdir()
+    assert "holds nothing to report on" in refused(sahcns("report", tmp_path / "empty"))
+    (tmp_path / "begun" / "runs").mkdir(parents=True)
+    assert "is finished yet" in refused(sahcns("report", tmp_path / "begun"))
+    assert "is a folder; give the page a name" in refused(sahcns("report", study, "--out", tmp_path))
+    (tmp_path / "x.json").write_text("{")
+    assert "x.json is not readable JSON" in refused(sahcns("report", tmp_path / "x.json"))
+    (tmp_path / "y.json").write_text(json.dumps({"model": 1}))
+    assert "is not what `sahcns inspect --json` writes" in refused(sahcns("report", tmp_path / "y.json"))
+    broken = next((study / "runs").iterdir())
+    broken.write_text("{")
+    assert f"{broken} is not readable JSON" in refused(sahcns("report", study))
+    assert not (study / "report.html").exists()
+
+
+def test_a_file_that_cannot_be_written_leaves_the_former_page(sahcns: Sahcns, study: Path) -> None:
+    (study / "report.html").write_text("former")
+    (study / "page").write_text("a file where a folder should be")
+    assert "cannot write the page" in refused(sahcns("report", study, "--out", study / "page" / "report.html"))
+    assert (study / "report.html").read_text() == "former"
