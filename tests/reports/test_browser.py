@@ -302,7 +302,8 @@ def test_saving_gives_the_drawing_as_a_file(desk: Any) -> None:
     assert texts[0] == "Trials"
     assert "mine" in texts
     assert "var(" not in text
-    assert root.get("width") == "760"
+    assert root.get("width") == "776"  # with a margin
+    assert (root.get("viewBox") or "").startswith("-8 -34 776 ")
 
 
 def colour(text: str) -> str:

@@ -300,14 +300,15 @@
       for (const part of copy.querySelectorAll("[style], [tabindex], [role]"))
         for (const name of ["style", "tabindex", "role", "aria-pressed", "aria-label"]) part.removeAttribute(name);
       const { width, height } = source.viewBox.baseVal;
-      const above = 14 + 20 * this.data.heading.length;
-      const size = { viewBox: `0 ${-above} ${width} ${height + above}`, width, height: height + above, xmlns: SVG };
+      const [above, beside] = [14 + 20 * this.data.heading.length, 8];
+      const frame = { x: -beside, y: -above, width: width + 2 * beside, height: height + above };
+      const size = { viewBox: Object.values(frame).join(" "), width: frame.width, height: frame.height, xmlns: SVG };
       for (const [name, value] of Object.entries(size)) copy.setAttribute(name, value);
       for (const name of ["tabindex", "role", "aria-label", "class", "data-at", "data-plot", "data-cell"])
         copy.removeAttribute(name);
-      const back = svg("rect", { x: 0, y: -above, width, height: height + above, fill: "#ffffff" });
+      const back = svg("rect", { ...frame, fill: "#ffffff" });
       const title = this.data.heading.map((line, at) => {
-        const text = svg("text", { x: 8, y: 22 + 20 * at - above, "font-size": 15, "font-weight": 600, fill: "#1c2027" });
+        const text = svg("text", { x: 0, y: 22 + 20 * at - above, "font-size": 15, "font-weight": 600, fill: "#1c2027" });
         text.textContent = line;
         return text;
       });
