@@ -4,6 +4,8 @@ import math
 from dataclasses import dataclass, replace
 from functools import cache
 
+import numpy as np
+
 from sahcns.backbones import MF, NGCF, Backbone, LightGCN, SimGCL
 from sahcns.data import Split
 from sahcns.samplers import DNS, Sampler
@@ -26,7 +28,10 @@ EPSILON = 1e-8
 
 @cache
 def small() -> Split:
-    return random_split(13, 17, 5)  # 65 training pairs
+    """65 training pairs over 17 items, and one more item that nobody has."""
+    found = random_split(13, 17, 5)
+    parts = [np.stack([part.users, part.items], 1) for part in found.parts().values()]
+    return Split.from_pairs(*parts, n_users=13, n_items=18)
 
 
 @cache

@@ -187,8 +187,12 @@ def test_false_negatives_and_variety(case: Case) -> None:
     popularity = {(user, item): float(counts[item]) for user, item in every}
     assert found.variety.popularity == pytest.approx(over_chosen(chosen, popularity))
     assert found.variety.pool_popularity == pytest.approx(mean([float(counts[j]) for pair in pairs for j in pair.pool]))
+    cold = {(user, item): float(counts[item] == 0) for user, item in every}
+    assert found.variety.cold == pytest.approx(over_chosen(chosen, cold), abs=1e-12)
+    assert found.variety.pool_cold == pytest.approx(share([counts[j] == 0 for pair in pairs for j in pair.pool]))
+    assert found.variety.pool_cold > 0
     used = {item for several in chosen for one in several for layer in one.shares() for item in layer}
-    assert (found.variety.distinct, found.variety.items) == (len(used), 17)
+    assert (found.variety.distinct, found.variety.items) == (len(used), 18)
 
 
 @pytest.mark.parametrize("name", ["lightgcn", "ngcf"])
@@ -275,6 +279,14 @@ def test_a_run_and_its_folder_and_a_split_do_as_well(tmp_path: object) -> None:
     run = fit(small(), BACKBONES["lightgcn"], DNS(), protocol=Protocol(epochs=1, batch=16), device="cpu")
     folder = run.recommender.save(f"{tmp_path}/run")
     assert diagnose(run, small(), SAHC(), 5) == diagnose(folder, sampler=SAHC(), seed=5)
+
+
+def test_the_bins_hold_nearly_all_of_random_and_of_hard_negatives() -> None:
+    for sampler in (RNS(), DNS()):
+        found = diagnose(trained("lightgcn"), sampler=sampler, device="cpu").hardness
+        for spread in (found.score, found.margin, found.user_gradient):
+            assert spread.histogram.below + spread.histogram.above <= 1  # of 65
+            assert sum(count > 0 for count in spread.histogram.counts) > 10
 
 
 def test_batches_are_told() -> None:

@@ -88,7 +88,7 @@ def brute_force(keys: list[float], rows: list[list[float]], first: float, last: 
 @pytest.mark.parametrize(("first", "last"), [(0.0, 0.2), (0.8, 1.0), (0.3, 0.4), (0.0, 1.0)])
 def test_groups_by_rank(scale: float, first: float, last: float) -> None:
     """Keys far enough apart for their cells, of both signs and with zero, in any order and any batches."""
-    size = np.concatenate([-(1.05 ** np.arange(49, -1, -1)), [0.0], 1.05 ** np.arange(49)]) * scale
+    size = np.concatenate([-(1.003 ** np.arange(49, -1, -1)), [0.0], 1.003 ** np.arange(49)]) * scale
     rng = np.random.default_rng(1)
     keys = rng.permutation(size)
     rows = rng.normal(size=(100, 3))

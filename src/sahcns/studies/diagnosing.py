@@ -81,7 +81,7 @@ class _Tally:
         self.lam, self.layers = Spreading(device, UNIT), Sum(device, 2 * layers)
         self.ranked = Ranked(device, 3 + layers)
         self.false = Sum(device, 3)  # chosen, pool, DNS's
-        self.popularity = Sum(device, 2)  # chosen, pool
+        self.popularity = Sum(device, 4)  # of the chosen and of the pool, then the shares that have none
         self.used = torch.zeros(graph.n_items, dtype=torch.bool, device=device)
 
     def add(self, negatives: Negatives) -> None:
@@ -138,7 +138,9 @@ class _Tally:
         items = negatives.items
         self.agreement.add(share(items == hardest[:, None, None, None]))
         popularity = match.popularity.to(shares.dtype)
-        self.popularity.add(torch.stack([share(popularity[items]), popularity[match.candidates].mean(1)], 1))
+        chosen, pool = popularity[items], popularity[match.candidates]
+        cold = [share(chosen == 0), (pool == 0).to(pool.dtype).mean(1)]
+        self.popularity.add(torch.stack([share(chosen), pool.mean(1), *cold], 1))
         self.used[items[shares > 0]] = True
         if self.held:
             held = self.held.has(match.users, match.candidates).to(shares.dtype).mean(1)

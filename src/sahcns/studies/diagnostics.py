@@ -137,6 +137,8 @@ class Variety(Plain):
     items: int  # of so many
     popularity: float  # mean training pairs of a chosen item
     pool_popularity: float  # and of a candidate
+    cold: float  # share of chosen items without any training pair
+    pool_cold: float  # and of candidates
 
 
 @dataclass(frozen=True)

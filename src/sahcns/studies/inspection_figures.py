@@ -32,14 +32,17 @@ def hardness(found: Found) -> Figure:
     return _histograms(
         found,
         lambda one: one.hardness.margin,
-        ("hardness", "Hardness of the negatives", "y⁺ - y⁻"),
+        ("hardness", "Hardness of the negatives", "score of the positive - score of the negative"),
         "Left of 0 the negative is scored above the positive.",
     )
 
 
 def scores(found: Found) -> Figure:
     return _histograms(
-        found, lambda one: one.hardness.score, ("scores", "Scores of the negatives", "y⁻"), "As the model scores them."
+        found,
+        lambda one: one.hardness.score,
+        ("scores", "Scores of the negatives", "score"),
+        "As the model scores them.",
     )
 
 
@@ -47,8 +50,8 @@ def push(found: Found) -> Figure:
     return _histograms(
         found,
         lambda one: one.hardness.push,
-        ("push", "How hard a negative pushes", "|∂ loss / ∂ y⁻|"),
-        "For one negative a pair it is 1 - sigmoid(y⁺ - y⁻).",
+        ("push", "How hard a negative pushes", "size of the gradient by its score"),
+        "For one negative a pair it is 1 - sigmoid(score of the positive - score of the negative).",
     )
 
 
@@ -56,7 +59,7 @@ def user_gradient(found: Found) -> Figure:
     return _histograms(
         found,
         lambda one: one.hardness.user_gradient,
-        ("user-gradient", "Gradient of the user", "‖∂ loss / ∂ user vector‖"),
+        ("user-gradient", "Gradient of the user", "length of the gradient"),
         "Of each pair's own loss, by the final user vector.",
     )
 
@@ -71,7 +74,7 @@ def pool_gaps(found: Found) -> Figure:
     return Figure(
         "pool-gaps",
         "How far pools stay behind the positive",
-        "(y⁺ - hardest candidate's score) / |y⁺|",
+        "(positive - hardest candidate) / |positive|, by score",
         "share of pools, %",
         _trimmed(series),
         "bar",
@@ -179,7 +182,7 @@ def easy_and_hard(found: Found) -> Figure | None:
         "easy-and-hard",
         "What mixing does in easy and in hard pools",
         "the fifth of the pools with the largest and with the smallest gap",
-        "mean y⁺ - y⁻",
+        "mean score of the positive - of the negative",
         series,
         "bar",
         "Before and after the positive is mixed in. As Fig. 5(b) of the paper.",

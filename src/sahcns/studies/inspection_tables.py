@@ -150,6 +150,12 @@ ROWS: Sequence[tuple[str, str, Callable[[Diagnostics], str]]] = (
     ),
     ("popularity", "mean training pairs of a chosen item", lambda d: f"{d.variety.popularity:.1f}"),
     ("… of the pool", "mean training pairs of a candidate", lambda d: f"{d.variety.pool_popularity:.1f}"),
+    (
+        "without training pairs",
+        "share of chosen items that nothing was learnt about",
+        lambda d: _percent(d.variety.cold),
+    ),
+    ("… of the pool", "share of candidates", lambda d: _percent(d.variety.pool_cold)),
 )
 
 

@@ -8,6 +8,8 @@ from torch import Tensor
 
 from sahcns.studies.diagnostics import Histogram, Spread
 
+BITS = 18  # of a key that `Ranked` keeps
+
 
 @dataclass(frozen=True)
 class Bins:
@@ -91,20 +93,20 @@ class Spreading:
 class Ranked:
     """Sums of several columns by the rank of a key, so that the lowest fifth can be asked for after the last batch.
 
-    The key of a row is kept to 16 bits of its float32, sign, exponent and 7 digits of the fraction, in a table of 65 536
-    cells: keys that differ by more than one part in 128 keep their order. A cut through a cell takes its rows evenly.
+    The key of a row is kept to 18 bits of its float32, sign, exponent and 9 digits of the fraction, in a table of 2^18
+    cells: keys that differ by more than one part in 512 keep their order. A cut through a cell takes its rows evenly.
     """
 
     def __init__(self, device: torch.device, columns: int) -> None:
-        self.counts = torch.zeros(1 << 16, dtype=torch.int64, device=device)
-        self.sums = torch.zeros(1 << 16, columns, dtype=torch.float64, device=device)
+        self.counts = torch.zeros(1 << BITS, dtype=torch.int64, device=device)
+        self.sums = torch.zeros(1 << BITS, columns, dtype=torch.float64, device=device)
 
     def add(self, keys: Tensor, rows: Tensor) -> None:
         """keys [n], rows [n, columns]."""
         bits = (keys.float() + 0.0).view(torch.int32)  # + 0.0 turns -0.0 into 0.0
         ordered = bits ^ ((bits >> 31) & 0x7FFFFFFF)  # as whole numbers they now compare as the floats do
-        cell = (ordered >> 16).long() + (1 << 15)
-        self.counts += torch.bincount(cell, minlength=len(self.counts))
+        cell = (ordered >> (32 - BITS)).long() + (1 << (BITS - 1))
+        self.counts.index_add_(0, cell, torch.ones_like(cell))
         self.sums.index_add_(0, cell, rows.double())
 
     def means(self, first: float, last: float) -> tuple[float, ...]:
