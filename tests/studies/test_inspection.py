@@ -178,7 +178,7 @@ def test_the_report_has_everything_and_says_how_it_was_made() -> None:
     made = report()
     assert made.title.startswith("Inside rns, dns, sahc, mixgcf: a look at a lightgcn trained with dns")
     assert [section.title for section in made.sections][:2] == ["Over an epoch", "What it costs"]
-    assert len(made.sections) == 4
+    assert len(made.sections) == 4  # two pairs
     facts = dict(made.facts)
     assert facts["command"] == "sahcns inspect runs/dns"
     assert films().fingerprint in facts["data"]
@@ -220,6 +220,16 @@ def test_costs_are_told_beside_the_first() -> None:
     assert ">beyond dns ms" in made.columns
     assert [text(cell) for cell in made.rows[1]] == ["sahc", "10.0", "21.0", "20.0", "1,000.0", "+20.0", "2.00 %"]
     assert COSTS[1].forward == pytest.approx(0.051)
+
+
+def test_a_pair_under_several_samplers_is_one_section() -> None:
+    views = [inspect_pairs(trained("lightgcn"), sampler=one, count=2, device="cpu") for one in (DNS(), SAHC())]
+    each = tuple(view for of_pair in zip(*views, strict=True) for view in of_pair)
+    made = inspection_report(Inspection(seen().model, 0, each))
+    assert [section.title.partition(":")[0] for section in made.sections] == ["Pair 1", "Pair 2"]
+    names = [[block.name for block in section.blocks if isinstance(block, Table)] for section in made.sections]
+    assert names == [["pool-1", "layers-1", "pool-2", "layers-2"], ["pool-3", "layers-3", "pool-4", "layers-4"]]
+    assert "the pool under sahc" in [block.title for block in made.sections[1].blocks if isinstance(block, Table)][2]
 
 
 def test_one_view_or_one_sampler_is_enough() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 
 from sahcns.reports.parts import Figure, Report, Section, Table
@@ -61,9 +62,15 @@ def _sections(seen: Inspection) -> list[Section]:
         made.append(Section("Over an epoch", [*tables, *diagnostics_figures(seen.diagnostics)]))
     if seen.costs:
         made.append(Section("What it costs", [cost_table(seen.costs)]))
-    for number, view in enumerate(seen.pairs, 1):
-        title = f"Pair {number}: user {view.user}, {view.title or view.item}"
-        made.append(Section(title, [pool_table(view, number), layer_table(view, number), profiles(view, number)]))
+    shown = 0
+    for number, ((user, item), views) in enumerate(groupby(seen.pairs, lambda one: (one.user, one.item)), 1):
+        blocks: list[Table | Figure] = []
+        title = ""
+        for view in views:  # under each sampler
+            shown += 1
+            blocks += [pool_table(view, shown), layer_table(view, shown), profiles(view, shown)]
+            title = f"Pair {number}: user {user}, {view.title or item}"
+        made.append(Section(title, blocks))
     return made
 
 
@@ -86,7 +93,7 @@ def _summary(seen: Inspection) -> list[str]:
         if one.mixing.mixes:
             easy, hard = one.mixing.easy, one.mixing.hard
             words.append(
-                f"mixing moves the margin by {easy.reduction:.2f} in easy pools and by {hard.reduction:.2f} in hard ones"
+                f"mixing narrows the margin by {easy.reduction:.2f} in easy pools and by {hard.reduction:.2f} in hard ones"
             )
         said.append("; ".join(words) + ".")
     return said
