@@ -288,6 +288,13 @@ def test_a_folder_with_something_else_in_it_is_left_alone(tmp_path: Path) -> Non
     assert [path.name for path in (tmp_path / "taken").iterdir()] == ["thesis.tex"]
 
 
+def test_a_search_may_stand_beside_a_comparison(tmp_path: Path) -> None:
+    (tmp_path / "out" / "runs").mkdir(parents=True)
+    (tmp_path / "out" / "report.html").write_text("…")
+    with process(tmp_path / "out") as journal:
+        finish(journal.take("dns-mn"))
+
+
 @pytest.mark.parametrize("content", ["not json\nat all\n", '{"op_code": 5}\n{"op_code": 5}\n'])
 def test_a_journal_that_cannot_be_read_is_told_so(tmp_path: Path, content: str) -> None:
     (tmp_path / "out").mkdir()

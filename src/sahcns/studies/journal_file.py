@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from sahcns.errors import DataError
 from sahcns.studies.claims import CLAIMS, claim
 from sahcns.studies.proposing import optuna_module, quiet_optuna
+from sahcns.studies.result import RUNS
 
 if TYPE_CHECKING:
     from optuna.storages import JournalStorage
@@ -30,12 +31,12 @@ def open_journal(folder: Path) -> "JournalStorage":
 
 
 def refuse_foreign(folder: Path) -> None:
-    """An error if something else than a search stands at `folder`."""
+    """An error if something else stands at `folder` than a search, or a comparison, which it may be put beside."""
     if folder.exists() and not folder.is_dir():
         raise DataError(f"{folder} is a file, not a folder; choose another place for the search")
     names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
     foreign = [name for name in names if name != CLAIMS and not name.startswith(".")]
-    if foreign and JOURNAL not in names:
+    if foreign and not {JOURNAL, RUNS} & set(names):
         raise DataError(f"{folder} holds {foreign[0]!r} and no search; choose another folder")
 
 
