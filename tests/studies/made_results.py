@@ -70,11 +70,13 @@ def alike(
     shared: float = 0.0,
     own: float = 0.1,
     metrics: Sequence[str] = METRICS,
+    keep: bool = True,
 ) -> list[Result]:
     """Methods that are all the same method under other names: whatever differs between them is luck.
 
     A user's metric is the user's own level, plus what the training did for all users (std `shared`), plus what it did for
     this user alone (std `own`). The metrics of one run go together, as they do: they share most of that luck.
+    Without `keep` no user's values are kept with a result.
     """
     level = rng.beta(1, 4, users)
     made = []
@@ -86,5 +88,5 @@ def alike(
                 mine = rng.normal(0, 0.3 * own, users)
                 kept[metric] = ((1 - 0.1 * at) * (level + common + single) + mine).astype(np.float32)
             means = {metric: float(kept[metric].astype(np.float64).mean()) for metric in metrics}
-            made.append(result(method, seed, means, users=kept))
+            made.append(result(method, seed, means, users=kept if keep else None))
     return made

@@ -19,12 +19,12 @@ def effect_interval(effect: float, n: int, level: float = 0.95) -> tuple[float, 
 
 def _noncentrality(t: float, df: int, p: float) -> float:
     """The noncentrality under which a noncentral t stays below `t` with probability p; it falls as p rises."""
-    from scipy import optimize, stats
+    from scipy import optimize, special
 
     if t < 0:
         return -_noncentrality(-t, df, 1 - p)
     # With T = (Z + nc) / S and t >= 0, P(T <= t) is at least P(Z <= -nc), and at most P(S > s) + P(Z <= t·s - nc) for
     # any s, here the one that gives each term half of p.
-    s = math.sqrt(stats.chi2.isf(p / 2, df) / df)
-    low, high = -stats.norm.ppf(p) - 0.1, t * s + stats.norm.isf(p / 2) + 0.1
+    s = math.sqrt(special.chdtri(df, p / 2) / df)
+    low, high = -special.ndtri(p) - 0.1, t * s - special.ndtri(p / 2) + 0.1
     return float(optimize.brentq(lambda nc: noncentral_t_cdf(t, df, nc) - p, low, high, xtol=1e-9))

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -22,13 +23,25 @@ class Paired:
     high: float = math.nan
     t: float = math.nan
     p: float = math.nan  # two-sided
-    effect: float = math.nan  # Cohen's d_z = difference / std
-    effect_low: float = math.nan
-    effect_high: float = math.nan
-    seeds: int | None = (
-        None  # needed to find an effect of this size with power 0.8 at level 0.05; None: more than 100,000
-    )
     why: str = ""
+    level: float = 0.95
+
+    @property
+    def effect(self) -> float:
+        """Cohen's d_z: the difference divided by its standard deviation; NaN where that is unknown or zero."""
+        if self.difference == 0 == self.std:
+            return 0.0
+        return self.difference / self.std if self.std > 0 else math.nan
+
+    @cached_property
+    def effect_interval(self) -> tuple[float, float]:
+        """Of d_z, at the same level as that of the difference."""
+        return effect_interval(self.effect, self.n, self.level) if self.std > 0 else (math.nan, math.nan)
+
+    @cached_property
+    def seeds(self) -> int | None:
+        """Needed to find an effect of this size with power 0.8 at level 0.05; None for more than 100,000, or unknown."""
+        return seeds_needed(self.effect)
 
 
 def paired_t(first: Sequence[float], second: Sequence[float], level: float = 0.95) -> Paired:
@@ -50,26 +63,13 @@ def paired_t(first: Sequence[float], second: Sequence[float], level: float = 0.9
     if n == 1:
         return Paired(1, mean, why="one seed: nothing is known about its luck")
     if not d.any():
-        return Paired(n, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, why="identical in every seed")
+        return Paired(n, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, why="identical in every seed")
     std = float(d.std(ddof=1))
     if std <= 1e-12 * max(np.abs(a).max(), np.abs(b).max()):  # what rounding leaves of equal differences
         return Paired(n, mean, 0.0, mean, mean, why="the same difference in every seed: t is not defined")
-    from scipy import stats
+    from scipy import special
 
     error = std / math.sqrt(n)
-    half = float(stats.t.isf((1 - level) / 2, n - 1)) * error
-    effect = mean / std
-    low, high = effect_interval(effect, n, level)
-    return Paired(
-        n=n,
-        difference=mean,
-        std=std,
-        low=mean - half,
-        high=mean + half,
-        t=mean / error,
-        p=float(2 * stats.t.sf(abs(mean / error), n - 1)),
-        effect=effect,
-        effect_low=low,
-        effect_high=high,
-        seeds=seeds_needed(effect),
-    )
+    half = float(special.stdtrit(n - 1, (1 + level) / 2)) * error
+    p = float(2 * special.stdtr(n - 1, -abs(mean / error)))
+    return Paired(n, mean, std, mean - half, mean + half, mean / error, p, level=level)

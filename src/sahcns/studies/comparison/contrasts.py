@@ -90,8 +90,10 @@ def adjusted(contrasts: Iterable[Contrast], test: str = "t") -> list[float]:
     return holm([one.p(test) for one in contrasts])
 
 
-def with_users(board: Board, contrasts: Sequence[Contrast], resamples: int = 10_000) -> list[Contrast]:
-    """The same, with Wilcoxon and the bootstrap over users wherever both methods' seeds kept each user's values.
+def with_users(
+    board: Board, contrasts: Sequence[Contrast], tests: Sequence[str] = TESTS[1:], resamples: int = 10_000
+) -> list[Contrast]:
+    """The same, with tests over users wherever both methods' seeds kept each user's values.
 
     A user's value is the mean over the shared seeds; the values belong to the best epoch's test ranking.
     """
@@ -102,9 +104,10 @@ def with_users(board: Board, contrasts: Sequence[Contrast], resamples: int = 10_
             kept.means(board.seeds(one.data, row), one.seeds, one.metric) for row in (one.first, one.second)
         )
         if first is not None and second is not None:
-            found[at] = replace(one, signed_rank=wilcoxon_users(first, second))
+            if "wilcoxon" in tests:
+                found[at] = replace(one, signed_rank=wilcoxon_users(first, second))
             columns.setdefault(one.data, []).append((at, differences(first, second)))
-    for own in columns.values():  # of one set, so over the same users
+    for own in columns.values() if "bootstrap" in tests else ():  # of one set, so over the same users
         drawn = bootstrap_columns(np.stack([d for _, d in own], 1), resamples=resamples)
         for (at, _), one_drawn in zip(own, drawn, strict=True):
             found[at] = replace(found[at], bootstrap=one_drawn)

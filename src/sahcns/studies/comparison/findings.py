@@ -72,14 +72,15 @@ def _needed(one: Contrast) -> str:
 
 
 def _others(own: dict[str, tuple[Contrast, float]], headline: str) -> str:
-    rest = [(one, p) for metric, (one, p) in own.items() if metric != headline]
-    if not rest:
-        return ""
-    told = [
-        f"{one.first.method} in {long_name(one.metric)} ({'' if _resolved(one, p) else 'not '}resolved)"
-        for one, p in rest
-    ]
-    return f" First elsewhere: {joined(told)}."
+    """` In Recall@10 and NDCG@20 mixgcf is first (not resolved).`: the other metrics, those that say the same together."""
+    groups: dict[tuple[str, bool], list[str]] = {}
+    for metric, (one, p) in own.items():
+        if metric != headline:
+            groups.setdefault((one.first.method, _resolved(one, p)), []).append(long_name(metric))
+    return "".join(
+        f" In {joined(metrics)} {method} is first ({'' if resolved else 'not '}resolved)."
+        for (method, resolved), metrics in groups.items()
+    )
 
 
 def _against(

@@ -75,7 +75,7 @@ def seed_cells(one: Contrast, holm: float) -> list[Cell | str]:
     paired, factor = one.paired, scale(one.metric)
     seeds = f"{paired.n} seeds: {listed(one.seeds)}" if one.seeds else ""
     told = "; ".join(filter(None, [seeds, paired.why]))
-    spread = f"95 % from {number(paired.effect_low)} to {number(paired.effect_high)}"
+    spread = "95 % from {} to {}".format(*(number(end, sign=True) for end in paired.effect_interval))
     known = paired.effect == paired.effect
     needed = "> 100000" if paired.seeds is None else str(paired.seeds)
     return [
@@ -106,7 +106,7 @@ def _range(one: Contrast) -> str:
     """Seeds needed at both ends of what the effect may be: an effect seen in five seeds is hardly known."""
     from sahcns.ranking.significance import seeds_needed
 
-    ends = (one.paired.effect_low, one.paired.effect_high)
+    ends = one.paired.effect_interval
     if one.paired.why:
         return one.paired.why
     if ends[0] <= 0 <= ends[1]:

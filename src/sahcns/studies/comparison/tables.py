@@ -1,5 +1,6 @@
 """A comparison as tables: every method with its spread, and each against a reference with what the seeds can tell."""
 
+import math
 from collections.abc import Sequence
 
 from sahcns.errors import SettingError
@@ -71,8 +72,8 @@ def main_table(
 ) -> Table:
     """Rows are backbone × method; columns the metrics of each set; best bold, second underlined, * for a tested lead."""
     gains = leads(board, metrics, baseline, reading, part)
-    if test != "t":
-        gains = with_users(board, gains) if (reading, part) == ("best", "test") else gains
+    if test != "t" and (reading, part) == ("best", "test"):
+        gains = with_users(board, gains, [test])
     stars = dict(zip(((one.data, one.first, one.metric) for one in gains), gains, strict=True))
     ps = dict(zip(stars, adjusted(gains, test), strict=True))
     places = {
@@ -110,6 +111,9 @@ def heads(board: Board, data: str, column: str) -> str:
 def _cell(one: Summary, order: Sequence[Row], gain: Contrast | None, p: float | None, test: str) -> Cell:
     if not one.n:
         return Cell("–", hint="not run")
+    broken = [seed for seed, value in zip(one.seeds, one.values, strict=True) if not math.isfinite(value)]
+    if broken:
+        return Cell("–", hint=f"not a number with seed {listed(broken)}")
     factor = scale(one.metric)
     text = number(factor * one.mean) + (f" ± {number(factor * one.std)}" if one.n > 1 else "")
     mark: Mark = ""
