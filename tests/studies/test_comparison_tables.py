@@ -183,6 +183,15 @@ def test_settings_tell_rows_of_one_label_apart() -> None:
     assert list(main(table)) == ["dns (pool=5)", "dns (pool=50)", "dns-99"]
 
 
+def test_a_user_s_own_code_that_changed_is_another_row() -> None:
+    results = [
+        *chosen({"mine": [0.1, 0.11]}, ONE, code="aaaabbbbcccc"),
+        *chosen({"mine": [0.2, 0.21]}, ONE, code="ddddeeeeffff"),
+    ]
+    [table] = comparison_tables(results, metrics=ONE, pairwise=False)
+    assert list(main(table)) == ["mine (code=aaaabbbb)", "mine (code=ddddeeee)"]
+
+
 def test_settings_tuned_for_each_set_stay_one_row() -> None:
     toys = chosen({"dns": [0.1, 0.11]}, ONE, settings={"pool": 5})
     yelp = chosen({"dns": [0.2, 0.21]}, ONE, settings={"pool": 50}, data="yelp")

@@ -15,7 +15,8 @@ HOW = {
 }
 GIVEN = (
     "A test over users takes these very trainings as given: it says whether they serve the users differently, not whether "
-    "another training would, and between identical methods it finds differences far more often than 5 % of the time."
+    "other trainings would. Whatever luck of a training all users share it takes for a difference of the methods, the more "
+    "surely the more users there are."
 )
 
 

@@ -160,8 +160,8 @@ def differences(contrasts: Sequence[Contrast], adjusted: Sequence[float], where:
         "percentage points",
         series,
         kind="bar",
-        caption="Whiskers are 95 % intervals of the paired difference over seeds, each for itself: of twenty that hold the "
-        "truth's place one is expected to miss it. The table of pairs corrects for their number.",
+        caption="Whiskers are 95 % intervals of the paired difference over seeds, each for itself: one in twenty misses the "
+        "true difference. The table of pairs corrects for their number.",
     )
 
 

@@ -46,10 +46,11 @@ def scale(metric: str) -> float:
 
 
 def number(value: float, digits: int = 2, sign: bool = False) -> str:
-    """`13.26`, with sign `+13.26`; a dash for what is not a number."""
+    """`13.26`, with sign `+13.26`, zero always without; a dash for what is not a number."""
     if not math.isfinite(value):
         return "–"
-    return f"{value:{'+' if sign else ''}.{digits}f}"
+    text = f"{value:{'+' if sign else ''}.{digits}f}"
+    return text if float(text) else text.lstrip("+-")  # no -0.00
 
 
 def chance(p: float) -> str:
