@@ -56,12 +56,14 @@ def run_grid(
     workers: int = 1,
     device: str = "auto",
     on_event: OnEvent | None = None,
+    until: float | None = None,
 ) -> Outcome:
     """Run what is missing of `jobs` in `folder`; return when each has its result or its failure.
 
     One worker runs in this process, where compiled kernels are used again from job to job: the fastest way on a GPU.
     More are processes of their own, which share the cores, or one GPU. Any number of calls, in any number of processes,
     may work on one folder at the same time. A job that fails does not stop the rest. Ctrl-C leaves the folder in order.
+    After `until`, in seconds as `time.time()` counts them, no job is begun, and the rest are left for another call.
     """
     from sahcns.kernels.verbs import verbs_for
     from sahcns.training.fit import pick_device
@@ -84,11 +86,11 @@ def run_grid(
             tell(Event("skipped", job, result))
     try:
         if workers == 1 or len(missing) < 2:
-            work_off(missing, home, device, tell, call)
+            work_off(missing, home, device, tell, call, until)
         else:
             from sahcns.studies.processes import spread
 
-            spread(missing, home, min(workers, len(missing)), device, tell, call)
+            spread(missing, home, min(workers, len(missing)), device, tell, call, until)
     finally:
         sweep(home)
     results = [found for job in wanted if (found := finished(job, home)) is not None]
@@ -97,16 +99,27 @@ def run_grid(
     return Outcome(home, results, [failure for failure in failures if failure is not None])
 
 
-def work_off(jobs: Sequence[Job], folder: Path, device: str, tell: OnEvent, call: str) -> None:
-    """Take one job after the other; those that others are at are looked at again, until all are done."""
+def work_off(
+    jobs: Sequence[Job], folder: Path, device: str, tell: OnEvent, call: str, until: float | None = None
+) -> None:
+    """Take one job after the other; those that others are at are looked at again, until all are done or time is up."""
     splits: dict[str, Split] = {}
     told: set[str] = set()  # of jobs that are elsewhere
     waiting = list(jobs)
     while waiting:
-        left = [job for job in waiting if not _settled(job, folder, device, tell, call, splits, told)]
+        left = []
+        for job in waiting:
+            if late(until):
+                return
+            if not _settled(job, folder, device, tell, call, splits, told):
+                left.append(job)
         if len(left) == len(waiting):
             time.sleep(PATIENCE)
         waiting = left
+
+
+def late(until: float | None) -> bool:
+    return until is not None and time.time() >= until
 
 
 def finished(job: Job, folder: Path) -> Result | None:

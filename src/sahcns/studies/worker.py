@@ -24,7 +24,8 @@ def main() -> None:
 
     torch.set_num_threads(order["threads"])
     jobs = [Job(**values) for values in order["jobs"]]
-    work_off(jobs, Path(order["folder"]), order["device"], lambda event: _tell(events, event), order["call"])
+    folder, device, call, until = Path(order["folder"]), order["device"], order["call"], order["until"]
+    work_off(jobs, folder, device, lambda event: _tell(events, event), call, until)
 
 
 def _tell(events: IO[str], event: Event) -> None:
