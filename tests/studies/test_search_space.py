@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -86,6 +87,15 @@ def test_the_spaces_are_those_of_the_papers() -> None:
         assert plain["dens"]["gamma"]["low"] <= value <= plain["dens"]["gamma"]["high"]
     assert plain["bns"]["lam"]["low"] < 5.0 < plain["bns"]["lam"]["high"]
     assert 0.75 in plain["popularity"]["power"]
+
+
+def test_the_page_names_what_is_searched_of_each() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "tune.md").read_text("utf-8")
+    table = [line for line in page.splitlines() if line.startswith("| `")]
+    for kind in BUILT_IN:
+        (row,) = [line for line in table if f"`{kind.name}`" in line]
+        for dimension in Space.of(kind).dimensions:
+            assert f"`{dimension.name}`" in row, f"{kind.name}: {dimension.name}"
 
 
 def test_points_of_a_grid_are_all_there_once() -> None:
