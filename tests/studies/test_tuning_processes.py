@@ -11,8 +11,15 @@ from sahcns.data import save_split
 from sahcns.samplers import SAHC
 from sahcns.settings import Between
 from sahcns.studies.trials import read_search, read_tuned
+from sahcns.studies.tuning import Standing
 from tests.serving.films import films
 from tests.studies.tuning_process import QUICK, dying_searcher, essence, quick, searcher
+
+
+def takers(out: Path) -> set[str]:
+    """Processes that have taken trials, by what they wrote."""
+    lines = (out / "journal.log").read_bytes().split(b"\n")[:-1]
+    return {line["worker_id"] for line in map(json.loads, lines) if line["op_code"] == 5}
 
 
 def test_killed_wherever_it_writes_it_comes_to_the_same(tmp_path: Path) -> None:
@@ -23,9 +30,9 @@ def test_killed_wherever_it_writes_it_comes_to_the_same(tmp_path: Path) -> None:
         process = dying_searcher(out, at, trials=3)
         process.join(60)
         killed += process.exitcode == -signal.SIGKILL
-        if (out / "trials.json").exists():
-            read_search(out)  # never torn
-            read_tuned(out)
+        for name, read in (("trials.json", read_search), ("tuned.json", read_tuned)):
+            if (out / name).exists():
+                read(out)  # never torn
     assert killed >= 6
     last = searcher(out, trials=3)
     last.join(60)
@@ -66,8 +73,7 @@ def test_two_processes_share_one_budget(tmp_path: Path) -> None:
         points = [tuple(trial.point.values()) for trial in search.of(name)]
         assert len(set(points)) == len(points)
         assert {trial.state for trial in search.of(name)} == {"complete"}
-    journal = [json.loads(line) for line in (out / "journal.log").read_text().splitlines()]
-    assert len({line["worker_id"] for line in journal if line["op_code"] == 5}) == 2  # both took trials
+    assert len(takers(out)) == 2
     assert read_tuned(out)["samplers"] == search.chosen
     alone = {trial.point["top_k"]: trial.value for trial in quick(tmp_path / "alone", trials=8).of("dns-mn")}
     assert {trial.point["top_k"]: trial.value for trial in search.of("dns-mn")} == alone
@@ -76,18 +82,26 @@ def test_two_processes_share_one_budget(tmp_path: Path) -> None:
 def test_workers_are_processes_that_share_the_folder(tmp_path: Path) -> None:
     """Also a file of one's own, values held and values told reach them."""
     (tmp_path / "own.py").write_text(
-        "from dataclasses import dataclass\nimport time\nimport sahcns\n\n\n@dataclass(frozen=True)\n"
-        "class Slow(sahcns.Sampler):\n    name = 'slow-of-my-own'\n"
+        "from dataclasses import dataclass\nimport sahcns\n\n\n@dataclass(frozen=True)\n"
+        "class OfMyOwn(sahcns.Sampler):\n    name = 'of-my-own'\n"
         "    a: float = sahcns.setting(0.5, 'anything', low=0)\n    b: int = sahcns.setting(1, 'anything', low=0)\n"
         "    c: int = sahcns.setting(1, 'anything', low=0)\n\n    def choose(self, match, rng):\n"
-        "        time.sleep(0.1)\n        return match.pick(match.scores.argmax(1))\n"
+        "        return match.pick(match.scores.argmax(1))\n"
     )
     from sahcns.importing import import_files
     from sahcns.samplers import Sampler
     from sahcns.settings import class_named
 
     import_files([tmp_path / "own.py"])
-    kind = class_named(Sampler, "slow-of-my-own")
+    kind = class_named(Sampler, "of-my-own")
+
+    def wait(standing: Standing) -> None:
+        """Until the other has taken a trial too."""
+        patience = time.monotonic() + 120
+        while standing.entry is not None and len(takers(tmp_path / "out")) < 2:
+            assert time.monotonic() < patience
+            time.sleep(0.05)
+
     try:
         search = quick(
             tmp_path / "out",
@@ -98,12 +112,12 @@ def test_workers_are_processes_that_share_the_folder(tmp_path: Path) -> None:
             imports=[tmp_path / "own.py"],
             fixed={kind.name: {"c": 3}},
             search={kind.name: {"a": Between(1, 2), "b": (4,)}},
+            watch=wait,
         )
     finally:
         kind.name = ""
-    assert len(search.of("slow-of-my-own")) == 5
-    journal = [json.loads(line) for line in (tmp_path / "out" / "journal.log").read_text().splitlines()]
-    assert len({line["worker_id"] for line in journal if line["op_code"] == 5}) == 2
+    assert len(search.of("of-my-own")) == 5
+    assert len(takers(tmp_path / "out")) == 2
     for trial in search.trials:
         assert 1 <= trial.settings["a"] <= 2
         assert (trial.settings["b"], trial.settings["c"]) == (4, 3)
