@@ -14,6 +14,7 @@ from sahcns.data import save_split
 from sahcns.errors import SettingError
 from sahcns.samplers import DNSMN, RNS, Sampler
 from sahcns.settings import named
+from sahcns.studies.result import results_in
 from sahcns.studies.search_space import Space
 from sahcns.studies.trials import read_search
 from tests.cli.conftest import Sahcns, refused
@@ -125,6 +126,22 @@ def test_settings_can_be_held(sahcns: Sahcns, prepared: Path, tmp_path: Path) ->
     chosen = done.json["samplers"]
     assert (chosen["dens"]["schedule"], chosen["sahc"]["alpha"]) == ("warmup", 0.7)
     assert chosen["sahc"]["pool"] == 10
+
+
+def test_what_was_chosen_is_compared_and_reported(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
+    tuned, study = tmp_path / "tuned", tmp_path / "study"
+    options = (*SMALL, "--samplers", "dns,sahc")
+    told = ("--set", "sahc.lambda_max=0.9", "--pool", "5", "--trials", "3")
+    chosen = sahcns("tune", prepared, *options, *told, "--out", tuned, "--json").json["samplers"]
+    assert chosen["sahc"].keys() == {"alpha", "lambda_max", "pool"}
+    compared = sahcns("compare", prepared, *options, "--tuned", tuned / "tuned.json", "--seeds", "1", "--out", study)
+    assert compared.code == 0
+    runs = {result.sampler["name"]: result.sampler for result in results_in(study)}
+    assert runs == {name: {"name": name, **settings} for name, settings in chosen.items()}
+    assert sahcns("report", tuned).code == 0
+    page = (tuned / "report.html").read_text("utf-8")
+    assert "Tuning on films" in page
+    assert "sahc: ndcg@10 against alpha" in page
 
 
 def test_workers_share_the_work(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
