@@ -22,7 +22,9 @@ OTHERS = {
 def command(
     folder: Annotated[
         Path,
-        typer.Argument(metavar="FOLDER", help="From `sahcns compare` or `sahcns tune`; or a file of `inspect --json`."),
+        typer.Argument(
+            metavar="FOLDER", help="From `sahcns compare`, `tune` or `reproduce`; or a file of `inspect --json`."
+        ),
     ],
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="Where the page goes (report.html in the folder).")
@@ -78,7 +80,9 @@ def report_of(folder: Path, baseline: str | None = None) -> "tuple[str, Report]"
     if not folder.exists():
         raise DataError(f"there is no folder {folder}; `sahcns compare` and `sahcns tune` make one")
     found: dict[str, Report] = {}
-    if (folder / "runs").is_dir():
+    if (folder / "study.json").exists():
+        found["study"] = _study(folder)
+    elif (folder / "runs").is_dir():
         found["comparison"] = _comparison(folder, baseline)
     if (folder / "trials.json").exists():
         from sahcns.studies.search_report import search_report
@@ -102,6 +106,13 @@ def report_of(folder: Path, baseline: str | None = None) -> "tuple[str, Report]"
             facts=[*first.facts, *other.facts],
         )
     return " and ".join(found), first
+
+
+def _study(folder: Path) -> "Report":
+    from sahcns.studies.paper.report import paper_report
+
+    made, finished = paper_report(folder), {path.stem for path in (folder / "runs").glob("*.json")}
+    return replace(made, sections=[*made.sections, *_failed(folder, finished)])
 
 
 def _comparison(folder: Path, baseline: str | None) -> "Report":
