@@ -1,70 +1,190 @@
 """`sahcns reproduce`."""
 
+import os
+import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sahcns.cli.console import Json, show, show_json, tell
-from sahcns.errors import DataError
+from sahcns.cli.console import Json, show, show_json, table, tell, warn
+from sahcns.errors import SettingError
 
 if TYPE_CHECKING:
-    from sahcns.studies.grid import Event
+    from sahcns.studies.failure import Failure
+    from sahcns.studies.paper.study import Study
 
 
 def command(
     prepared: Annotated[
-        Path, typer.Argument(metavar="DIR", help="A folder that holds prepared sets: amazon-toys, yelp-like, ml-1m.")
-    ],
-    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where results are kept.")] = Path("results"),
+        Path | None,
+        typer.Argument(metavar="[DIR]", help="A folder that holds the prepared sets amazon-toys, yelp-like and ml-1m."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FOLDER", help="Where results are kept (results; of --quick, quick)."),
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A miniature of all of it on the set that ships inside, on a CPU.")
+    ] = False,
     only: Annotated[
-        str | None, typer.Option(metavar="PARTS", help="Some parts of the study, such as table2,figure4 (all).")
+        str | None, typer.Option(metavar="PARTS", help="Some parts, such as table2,figure4; see below (all).")
     ] = None,
     seeds: Annotated[
         int | None, typer.Option(metavar="NUMBER", min=1, help="At most so many seeds for each row.")
     ] = None,
+    minutes: Annotated[
+        float | None, typer.Option(metavar="NUMBER", min=0, help="Begin no run after so many minutes.")
+    ] = None,
+    page: Annotated[
+        Path | None, typer.Option(metavar="FILE", help='Write the page "Does it hold?" too, as Markdown.')
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(metavar="NUMBER", min=1, help="Processes that share the work (1; of --quick, 2).")
+    ] = None,
     device: Annotated[str, typer.Option(metavar="NAME", help="auto, cpu, cuda or cuda:1.")] = "auto",
     json: Json = False,
 ) -> None:
-    """Run the paper's tables and figures: what is missing of them, one small file for each run.
+    """Run the paper's whole study, as far as it is missing, and report ours beside the paper's numbers.
 
-    Stopped at any moment, it goes on where it was. Sets that are not in DIR are left out and named.
+    Parts: tuning, table2, table3, figure4, table4, equal, pools, choices, splits, power, mechanisms, efficiency. Tables
+    and figures share runs, and what tuning chooses feeds the others. Each run is one small file; stopped at any moment,
+    the same command goes on where it was. Sets that are not in DIR are left out and named. At the end the report is
+    written to FOLDER/report.html. Without DIR nothing is run, and the report is made from what is there.
 
-    Examples: sahcns reproduce prepared --out results
-              sahcns reproduce prepared --only table2 --seeds 3
+    Examples: sahcns reproduce --quick
+              sahcns reproduce prepared --out results
+              sahcns reproduce prepared --only table2 --seeds 3 --minutes 20
+              sahcns reproduce --out results --page docs/does-it-hold.md
     """
-    from sahcns.studies.grid import run_grid
-    from sahcns.studies.paper.experiments import EXPERIMENTS, experiment, jobs
-    from sahcns.studies.paper.methods import SETS
+    from sahcns.studies.paper.design import PAPER, QUICK
 
-    folders = {name: prepared / name for name in SETS if (prepared / name).is_dir()}
-    if not folders:
-        raise DataError(
-            f"{prepared} holds none of the prepared sets {', '.join(SETS)}; see `sahcns data prepare --help`"
-        )
-    for name in SETS:
-        if name not in folders:
-            tell(f"{prepared / name} is not there: what needs it is left out")
-    parts = [experiment(name.strip()) for name in only.split(",")] if only else list(EXPERIMENTS)
-    told: dict[str, dict[str, int]] = {}
-    for part in parts:
-        wanted = jobs(part, folders, seeds=part.seeds[:seeds])
-        done = run_grid(wanted, out, device=device, on_event=_line)
-        told[part.name] = {"runs": len(wanted), "finished": len(done.results), "failed": len(done.failures)}
+    home = out or Path("quick" if quick else "results")
+    failures: Sequence[Failure] = ()
+    if quick and prepared is not None:
+        raise SettingError(f"--quick is on the set that ships inside; leave out {prepared}, or leave out --quick")
+    if quick or prepared is not None:
+        from sahcns.studies.paper.study import Study
+
+        until = None if minutes is None else time.time() + 60 * minutes
+        design, folder = (QUICK, _embedded(home)) if quick else (PAPER, prepared or Path())
+        parts = [name.strip() for name in only.split(",") if name.strip()] if only else []
+        several = workers or (min(2, os.cpu_count() or 1) if quick else 1)
+        study = Study.of(design, folder, home, parts, seeds=seeds, workers=several, device=device, until=until)
+        failures = run_study(study, quiet=json)
+    standings, written = _report(home, page)
     if json:
-        show_json({"folder": out, "parts": told})
+        parts_told = {name: {"there": one.found, "of": one.wanted, "what": one.what} for name, one in standings.items()}
+        show_json({"folder": home, "parts": parts_told, "failures": failures, **written})
+    else:
+        _show(standings, written)
+    for failure in failures:
+        warn(f"{failure.key} failed: {failure.error}")
+    if failures:
+        raise typer.Exit(1)
+
+
+def run_study(study: "Study", quiet: bool = False) -> "Sequence[Failure]":
+    """Stage after stage, each with its progress; what failed is returned."""
+    from sahcns.cli.grid_progress import grid_progress
+    from sahcns.cli.train_progress import clock
+    from sahcns.studies.grid import run_grid
+    from sahcns.studies.result import result_path
+
+    def say(message: str) -> None:
+        if not quiet:
+            tell(message)
+
+    began = time.monotonic()
+
+    def stage(title: str) -> None:
+        say(f"{title} (after {clock(time.monotonic() - began)})")
+
+    for name in study.absent:
+        say(f"{name} is not there: what needs it is left out")
+    study.design.save(study.out)
+    study.split_anew()
+    if "tuning" in study.parts:
+        stage(f"1 of 4: tuning on {', '.join(one.name for one in study.sets)}")
+        _tune(study, quiet)
+    jobs = study.jobs
+    there = sum(result_path(study.out, job.key).exists() for job in jobs)
+    stage(f"2 of 4: {len(jobs)} runs for {', '.join(study.grids) or 'no table'}, {there} of them there")
+    try:
+        with grid_progress(jobs, study.workers, quiet=quiet) as told:
+            outcome = run_grid(
+                jobs, study.out, workers=study.workers, device=study.device, on_event=told, until=study.until
+            )
+    except KeyboardInterrupt:
+        say(f"what is finished is kept in {study.out}; the same command goes on from there")
+        raise
+    if "mechanisms" in study.parts:
+        stage("3 of 4: looking into models")
+        study.look(say)
+    if "efficiency" in study.parts:
+        stage("4 of 4: timing samplers")
+        study.clock(say)
+    stage("done")
+    return outcome.failures
+
+
+def _tune(study: "Study", quiet: bool) -> None:
+    """Set by set; where Optuna is missing, tuning is left out unless it is all that was asked for."""
+    from sahcns.cli.tune_progress import tune_progress
+    from sahcns.errors import SahcnsError
+    from sahcns.studies.paper.study import OutOfTime
+    from sahcns.studies.proposing import optuna_module
+
+    try:
+        optuna_module()
+    except SahcnsError as error:
+        if list(study.parts) == ["tuning"]:
+            raise
+        warn(f"{error}; SAHC-NS goes on with the values that there are")
         return
-    for name, counts in told.items():
-        show(f"{name}: {counts['finished']} of {counts['runs']} runs, {counts['failed']} failed")
+    for one in study.sets:
+        with tune_progress([one.name], quiet=quiet) as watch:
+            try:
+                study.tune(one.folder, watch)
+            except OutOfTime:
+                return
 
 
-def _line(event: "Event") -> None:
-    """One line for each run that came to its end."""
-    if event.kind == "failed":
-        tell(f"{event.job.key} failed: {event.error}")
-    elif event.kind == "finished" and event.result is not None:
-        found = event.result
-        tell(
-            f"{found.data['name']} {found.backbone['name']} {found.label} seed {found.seed}: Recall@20 "
-            f"{100 * found.metric('recall@20'):.2f}, best epoch {found.best_epoch}, {found.seconds['total']:.1f} s"
-        )
+def _embedded(out: Path) -> Path:
+    """A folder with the embedded set, prepared; its random splits go beside it."""
+    from dataclasses import replace
+
+    from sahcns.data import save_split
+    from sahcns.data.catalogue import named_set
+    from sahcns.data.named import prepare_named
+    from sahcns.studies.paper.design import EMBEDDED, EMBEDDED_CORE
+
+    home, recipe = out / "data", replace(named_set(EMBEDDED).recipe, core=EMBEDDED_CORE)
+    if not (home / EMBEDDED / "manifest.json").exists():
+        save_split(prepare_named(EMBEDDED, recipe=recipe), home / EMBEDDED)
+    return home
+
+
+def _report(home: Path, page: Path | None) -> tuple[dict[str, Any], dict[str, Path]]:
+    from sahcns.files import write_whole
+    from sahcns.reports.page import to_html
+    from sahcns.studies.paper.evidence import Evidence
+    from sahcns.studies.paper.page import does_it_hold
+    from sahcns.studies.paper.report import paper_report
+    from sahcns.studies.paper.sections.standing import TITLES
+
+    standings = Evidence.of(home)
+    written = {"report": write_whole(home / "report.html", to_html(paper_report(home)), "page")}
+    if page is not None:
+        written["page"] = write_whole(page, does_it_hold(home), "page")
+    return {name: standings.standing(name) for name in TITLES}, written
+
+
+def _show(standings: dict[str, Any], written: dict[str, Path]) -> None:
+    from sahcns.studies.paper.sections.standing import TITLES
+
+    made = table("part", "", ">there", ">of", "")
+    for name, one in standings.items():
+        made.add_row(name, TITLES[name], str(one.found), str(one.wanted), one.what)
+    show(made, "", *(f"{what} in {path}" for what, path in written.items()))

@@ -1,127 +1,189 @@
 """Which runs stand behind each table and figure. Runs that two of them share are made once: a run is known by its key."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from sahcns.backbones import NGCF, Backbone, LightGCN, SimGCL
+from sahcns.data.prepared import read_manifest
 from sahcns.errors import SettingError, nearest
-from sahcns.samplers import DNS, DNSMN, MixGCF, SAHCFixed, Sampler
 from sahcns.studies.job import Job
-from sahcns.studies.paper.methods import METHOD, ML1M, SETS, TOYS, YELP, nine, own_settings, variants
-from sahcns.training import Protocol
+from sahcns.studies.paper.design import Design
+from sahcns.studies.paper.methods import METHOD, UNTUNED, Settings, equal, nine, sampler, variants
 
-SEEDS = (2020, 2021, 2022, 2023, 2024)
-MANY_SEEDS = tuple(range(2020, 2050))
-GRID = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)  # of α and of λmax
-POOLS = (5, 10, 20, 30, 50)
-WIDE_POOLS = (5, 10, 20, 50, 100, 200)
+Chosen = Mapping[str, Mapping[str, Settings]]
+"""What tuning chose: folder of the set → sampler → its settings."""
 
-Tuned = Mapping[str, Mapping[str, Any]]
+HARD = ("DNS", "DNS(M,N)", "MixGCF", METHOD)  # whose pool is varied
+FOUR = ("RNS", "DNS", "MixGCF", METHOD)  # that protocols and splits are tried with
+CHOICES: Mapping[str, Settings] = {
+    "as the paper's lineage has it": {},
+    "validation items masked too": {"mask": "train+valid"},
+    "L2 on the real item's layer 0": {"l2_on": "real"},
+    "last batch kept": {"drop_last": False},
+}
 
 
 @dataclass(frozen=True)
 class Row:
-    """One line of a table, to be run with several seeds."""
+    """One line of a table, to be run with several seeds; without a sampler it waits for tuning."""
 
-    data: str
+    data: str  # folder of the set
     label: str
-    sampler: Sampler
-    backbone: Backbone = LightGCN()
-    protocol: Protocol = Protocol()
+    sampler: Settings | None
+    backbone: Settings
+    protocol: Settings
+    group: str = field(default="", compare=False)  # what tells it from others of its label
 
 
 @dataclass(frozen=True)
-class Experiment:
-    """A table or figure: its rows, and the seeds they are run with."""
+class Part:
+    """A table or figure: its rows, and how many seeds they are run with."""
 
     name: str
     title: str
-    rows: Callable[[Tuned], Iterator[Row]]
-    seeds: tuple[int, ...] = SEEDS
+    rows: Callable[[Design, Chosen], Iterator[Row]]
+    seeds: Callable[[Design], int] = lambda design: design.seeds
 
 
-def _table_2(tuned: Tuned) -> Iterator[Row]:
-    for data in SETS:
-        for label, sampler in nine(data, own_settings(tuned, data)).items():
-            yield Row(data, label, sampler)
+def own_settings(chosen: Chosen, data: str) -> Settings:
+    """SAHC-NS with what tuning chose for a set, or untuned."""
+    return sampler("sahc", **{**chosen.get(data, {}).get("sahc", {}), "pool": 10})
 
 
-def _table_3(tuned: Tuned) -> Iterator[Row]:
-    for data in (TOYS, YELP):
-        own = own_settings(tuned, data)
-        for label, sampler in variants(own).items():
-            yield Row(data, label, sampler)
-        yield Row(data, "SAHC-Fixed, U(0, 1)", SAHCFixed(alpha=own.alpha, high=1.0))
+def _row(
+    design: Design,
+    data: str,
+    label: str,
+    described: Settings | None,
+    *,
+    backbone: str = "lightgcn",
+    protocol: Settings | None = None,
+    group: str = "",
+) -> Row:
+    changed = {**design.protocol, **(protocol or {})}
+    return Row(data, label, described, design.backbone(backbone), changed, group)
 
 
-def _table_4(tuned: Tuned) -> Iterator[Row]:
-    for backbone in (NGCF(), SimGCL()):
-        for data in (TOYS, YELP):
-            for label, sampler in nine(data, own_settings(tuned, data)).items():
-                yield Row(data, label, sampler, backbone)
+def _table_2(design: Design, chosen: Chosen) -> Iterator[Row]:
+    for one in design.sets:
+        own = own_settings(chosen, one.folder)
+        for label, described in nine(one.like, own).items():
+            yield _row(design, one.folder, label, described)
+        if own != sampler("sahc"):
+            yield _row(design, one.folder, UNTUNED, sampler("sahc"))
 
 
-def _figure_4(tuned: Tuned) -> Iterator[Row]:
-    for data in (TOYS, YELP):
-        own = own_settings(tuned, data)
-        yield from (Row(data, METHOD, replace(own, alpha=value)) for value in GRID)
-        yield from (Row(data, METHOD, replace(own, lambda_max=value)) for value in GRID)
-        yield from (Row(data, METHOD, replace(own, pool=pool)) for pool in POOLS)
+def _equal(design: Design, chosen: Chosen) -> Iterator[Row]:
+    for one in design.sets:
+        for label, described in equal(chosen.get(one.folder, {}), design.pool).items():
+            yield _row(design, one.folder, label, described)
 
 
-def _power(tuned: Tuned) -> Iterator[Row]:
-    for data in (TOYS, ML1M):
-        own, pool = own_settings(tuned, data), nine(data)
-        yield from (Row(data, label, pool[label]) for label in ("DNS(M,N)", "MixGCF"))
-        yield from (Row(data, label, sampler) for label, sampler in variants(own).items())
+def _table_3(design: Design, chosen: Chosen) -> Iterator[Row]:
+    for data in design.pair:
+        own = own_settings(chosen, data)
+        for label, described in variants(own).items():
+            yield _row(design, data, label, described)
+        yield _row(design, data, "SAHC-Fixed, U(0, 1)", sampler("sahc-fixed", alpha=own["alpha"], high=1.0))
 
 
-def _pools(tuned: Tuned) -> Iterator[Row]:
-    own = own_settings(tuned, TOYS)
-    for pool in WIDE_POOLS:
-        yield Row(TOYS, "DNS", DNS(pool=pool))
-        yield Row(TOYS, "DNS(M,N)", DNSMN(pool=pool, top_k=min(5, pool)))
-        yield Row(TOYS, "MixGCF", MixGCF(pool=pool))
-        yield Row(TOYS, METHOD, replace(own, pool=pool))
+def _table_4(design: Design, chosen: Chosen) -> Iterator[Row]:
+    for name in ("ngcf", "simgcl"):
+        for data in design.pair:
+            for label, described in nine(design.data(data).like, own_settings(chosen, data)).items():
+                yield _row(design, data, label, described, backbone=name)
 
 
-def _choices(tuned: Tuned) -> Iterator[Row]:
-    own = own_settings(tuned, TOYS)
-    methods = nine(TOYS, own)
-    for protocol in (Protocol(), Protocol(mask="train+valid"), Protocol(l2_on="real"), Protocol(drop_last=False)):
-        for label in ("RNS", "DNS", "MixGCF", METHOD):
-            yield Row(TOYS, label, methods[label], protocol=protocol)
+def _figure_4(design: Design, chosen: Chosen) -> Iterator[Row]:
+    for data in design.pair:
+        own = own_settings(chosen, data)
+        values: dict[str, Sequence[float]] = {"alpha": design.grid, "lambda_max": design.grid, "pool": design.pools}
+        for argument, tried in values.items():
+            for value in tried:
+                yield _row(design, data, METHOD, {**own, argument: value}, group=argument)
 
 
-EXPERIMENTS: Sequence[Experiment] = (
-    Experiment("table2", "Table II: nine methods on three sets", _table_2),
-    Experiment("table3", "Table III: the parts of SAHC-NS", _table_3),
-    Experiment("figure4", "Fig. 4: α, λmax and the size of the pool", _figure_4, SEEDS[:3]),
-    Experiment("table4", "Table IV: other backbones", _table_4, SEEDS[:3]),
-    Experiment("pools", "Pool size for each hard sampler", _pools, SEEDS[:3]),
-    Experiment("choices", "Choices of the protocol", _choices, SEEDS[:3]),
-    Experiment("power", "High power: thirty seeds", _power, MANY_SEEDS),
+def _power(design: Design, chosen: Chosen) -> Iterator[Row]:
+    for data in design.powered:
+        own = own_settings(chosen, data)
+        baselines = nine(design.data(data).like, own)
+        for label in ("DNS(M,N)", "MixGCF"):
+            yield _row(design, data, label, baselines[label])
+        for label, described in variants(own).items():
+            yield _row(design, data, label, described)
+
+
+def _pools(design: Design, chosen: Chosen) -> Iterator[Row]:
+    own = own_settings(chosen, design.single)
+    for pool in design.wide_pools:
+        sized = {
+            "DNS": sampler("dns", pool=pool),
+            "DNS(M,N)": sampler("dns-mn", pool=pool, top_k=min(5, pool)),
+            "MixGCF": sampler("mixgcf", pool=pool),
+            METHOD: {**own, "pool": pool},
+        }
+        for label in HARD:
+            yield _row(design, design.single, label, sized[label], group=str(pool))
+
+
+def _choices(design: Design, chosen: Chosen) -> Iterator[Row]:
+    methods = nine(design.data(design.single).like, own_settings(chosen, design.single))
+    for words, changed in CHOICES.items():
+        for label in FOUR:
+            yield _row(design, design.single, label, methods[label], protocol=changed, group=words)
+
+
+def _splits(design: Design, chosen: Chosen) -> Iterator[Row]:
+    methods = nine(design.data(design.single).like, own_settings(chosen, design.single))
+    for one in (design.data(design.single), *design.resplits):
+        for label in FOUR:
+            yield _row(design, one.folder, label, methods[label])
+
+
+GRIDS: Sequence[Part] = (
+    Part("table2", "Table II: nine methods", _table_2),
+    Part("table3", "Table III: the parts of SAHC-NS", _table_3),
+    Part("figure4", "Fig. 4: α, λmax and the size of the pool", _figure_4, lambda design: design.few),
+    Part("table4", "Table IV: other backbones", _table_4, lambda design: design.few),
+    Part("equal", "Equal tuning and equal pools", _equal),
+    Part("pools", "Pool size for each hard sampler", _pools, lambda design: design.few),
+    Part("choices", "Choices of the protocol", _choices, lambda design: design.few),
+    Part("splits", "Other splits of the same pairs", _splits, lambda design: design.few),
+    Part("power", "High power: many seeds", _power, lambda design: design.many),
 )
+OTHERS = {
+    "tuning": "Tuning on validation",
+    "mechanisms": "Figs 1 and 5: what the samplers do inside",
+    "efficiency": "What SA and HC cost",
+}
+"""What is no grid of runs."""
 
 
-def experiment(name: str) -> Experiment:
-    """By its name; a misspelt one gets the nearest right one."""
-    for one in EXPERIMENTS:
+def part_named(name: str) -> Part:
+    """A grid by its name; a misspelt one gets the nearest right one."""
+    for one in GRIDS:
         if one.name == name:
             return one
-    raise SettingError(f"the study has no part {name!r}; {nearest(name, [one.name for one in EXPERIMENTS])}")
+    raise SettingError(f"the study has no part {name!r}; {nearest(name, [*OTHERS, *(one.name for one in GRIDS)])}")
+
+
+def job(design: Design, row: Row, folder: str | Path, fingerprint: str, seed: int) -> Job:
+    """A run of a row on its set, which lies in `folder`."""
+    assert row.sampler is not None
+    name = design.data(row.data).name
+    return Job(str(folder), fingerprint, name, row.backbone, row.sampler, row.protocol, seed, label=row.label)
 
 
 def jobs(
-    one: Experiment, folders: Mapping[str, Path], tuned: Tuned | None = None, seeds: Sequence[int] = ()
+    part: Part, design: Design, folders: Mapping[str, Path], chosen: Chosen, seeds: int | None = None
 ) -> list[Job]:
-    """The runs of an experiment on the sets that there are; seed by seed, so that what is cut short is still even."""
-    rows = [row for row in one.rows(tuned or {}) if row.data in folders]
+    """The runs of a part on the sets that there are; seed by seed, so that what is cut short is still even."""
+    rows = [row for row in part.rows(design, chosen) if row.data in folders and row.sampler is not None]
+    prints = {data: read_manifest(folders[data])["fingerprint"] for data in {row.data for row in rows}}
+    most = min(part.seeds(design), seeds or part.seeds(design))
     made: dict[str, Job] = {}
-    for seed in seeds or one.seeds:
+    for seed in design.first(most):
         for row in rows:
-            job = Job.of(folders[row.data], row.backbone, row.sampler, row.protocol, seed, label=row.label)
-            made.setdefault(job.key, replace(job, data_name=SETS[row.data]))
+            one = job(design, row, folders[row.data], prints[row.data], seed)
+            made.setdefault(one.key, one)
     return list(made.values())

@@ -1,72 +1,120 @@
-"""The paper's nine methods with its settings for each data set, and the variants of its ablation."""
+"""The paper's nine methods with its settings for each data set, and the variants of its ablation, as plain data.
+
+Every description is complete, as a run writes it down, so that runs are found by it without torch.
+"""
 
 from collections.abc import Mapping
 from typing import Any
 
-from sahcns.samplers import (
-    AHNS,
-    BNS,
-    DENS,
-    DNS,
-    DNSMN,
-    RNS,
-    SAHC,
-    DivNS,
-    HCOnly,
-    MixGCF,
-    SAHCFixed,
-    SAHCGlobal,
-    Sampler,
-    SAOnly,
-    WithoutDiscrepancy,
-    WithoutMean,
-)
+Settings = dict[str, Any]
+"""`{"name": "dns", "pool": 10}`: a sampler, a backbone or a protocol with all of its arguments."""
 
 TOYS, YELP, ML1M = "amazon-toys", "yelp-like", "ml-1m"
-SETS = {TOYS: "Amazon-toys", YELP: "Yelp-like", ML1M: "ML-1m"}  # a folder's name, and the one in tables
+METHOD, UNTUNED = "SAHC-NS", "SAHC-NS, untuned"
 
-METHOD = "SAHC-NS"
-UNTUNED = SAHC(alpha=0.3, lambda_max=0.5)  # the paper does not print its α and λmax
+SAMPLERS: Mapping[str, Settings] = {
+    "rns": {"pool": 1},
+    "dns": {"pool": 10},
+    "dns-mn": {"pool": 100, "top_k": 5, "pick": "uniform"},
+    "mixgcf": {"pool": 10, "beta_low": 0.0, "beta_high": 1.0},
+    "dens": {"pool": 10, "alpha": 1.0, "gamma": 0.3, "schedule": "fixed", "warmup": 100},
+    "bns": {"pool": 10, "lam": 5.0, "ranks_among": "all"},
+    "ahns": {"pool": 10, "alpha": 1.0, "beta": 0.1, "p": -2},
+    "divns": {"pool": 10, "ratio": 4, "lam": 0.8, "selector": "kdpp", "cap": 512},
+    "sahc": {"pool": 10, "alpha": 0.3, "lambda_max": 0.5},  # the paper does not print its α and λmax
+    "sa-only": {"pool": 10, "alpha": 0.3},
+    "hc-only": {"pool": 10, "lambda_max": 0.5},
+    "sahc-no-mean": {"pool": 10, "lambda_max": 0.5},
+    "sahc-fixed": {"pool": 10, "alpha": 0.3, "high": 0.5},
+    "sahc-global": {"pool": 10, "alpha": 0.3, "lambda_max": 0.5},
+}
+BACKBONES: Mapping[str, Settings] = {
+    "lightgcn": {"dim": 64, "depth": 3},
+    "ngcf": {"dim": 64, "depth": 3, "pool": "concat", "variant": "mixgcf", "dropout": 0.0},
+    "simgcl": {
+        "dim": 64,
+        "depth": 3,
+        "cl_weight": 0.1,
+        "noise": 0.1,
+        "temperature": 0.2,
+        "include_layer0": False,
+    },
+}
+PROTOCOL: Settings = {
+    "batch": 2048,
+    "learning_rate": 0.001,
+    "l2": 0.0001,
+    "l2_on": "mixed",
+    "epochs": 1000,
+    "evaluate_every": 5,
+    "patience": 10,
+    "monitor": "recall@20",
+    "select_on": "valid",
+    "mask": "train",
+    "drop_last": True,
+}
+
+NINE = {
+    "RNS": "rns",
+    "DNS": "dns",
+    "DNS(M,N)": "dns-mn",
+    "MixGCF": "mixgcf",
+    "DENS": "dens",
+    "BNS": "bns",
+    "AHNS": "ahns",
+    "DivNS": "divns",
+    METHOD: "sahc",
+}
+"""Table II's rows, top to bottom."""
+TUNABLE = ("sahc", "dns-mn", "mixgcf", "dens", "bns", "ahns", "divns")  # RNS and DNS have nothing to tune
 
 # What the paper names for each set (§ Baselines); where it names none, the default of the method's own paper holds.
-_DNS_MN = {TOYS: (100, 5), YELP: (100, 5), ML1M: (50, 10)}
-_DENS = {TOYS: (1.0, 0.3), YELP: (0.0, 0.05), ML1M: (0.0, 0.01)}
-_DIVNS = {TOYS: (4, 0.8), YELP: (0, 1.0), ML1M: (4, 0.8)}
+_OF_SET: Mapping[str, Mapping[str, Settings]] = {
+    TOYS: {},
+    YELP: {"dens": {"alpha": 0.0, "gamma": 0.05}, "divns": {"ratio": 0, "lam": 1.0}},
+    ML1M: {"dns-mn": {"pool": 50, "top_k": 10}, "dens": {"alpha": 0.0, "gamma": 0.01}},
+}
 
 
-def nine(data: str, own: SAHC = UNTUNED) -> dict[str, Sampler]:
-    """Table II's rows, top to bottom. On Yelp the paper's DivNS (0, 1.0) is DNS."""
-    pool, top_k = _DNS_MN[data]
-    alpha, gamma = _DENS[data]
-    ratio, lam = _DIVNS[data]
+def sampler(name: str, **changed: Any) -> Settings:
+    """A sampler with its defaults, and what is told otherwise."""
+    return {"name": name, **SAMPLERS[name], **changed}
+
+
+def nine(like: str, own: Settings) -> dict[str, Settings]:
+    """Table II's methods with the paper's settings for a set. On Yelp its DivNS (0, 1.0) is DNS."""
     return {
-        "RNS": RNS(),
-        "DNS": DNS(),
-        "DNS(M,N)": DNSMN(pool=pool, top_k=top_k),
-        "MixGCF": MixGCF(),
-        "DENS": DENS(alpha=alpha, gamma=gamma),
-        "BNS": BNS(lam=5.0),
-        "AHNS": AHNS(alpha=1.0, beta=0.1, p=-2),
-        "DivNS": DivNS(ratio=ratio, lam=lam),
+        label: own if label == METHOD else sampler(name, **_OF_SET[like].get(name, {})) for label, name in NINE.items()
+    }
+
+
+def variants(own: Settings) -> dict[str, Settings]:
+    """Table III's methods: parts of SAHC-NS taken away, or replaced by a simpler one.
+
+    Without the discrepancy it selects by the mean over the layers, which on LightGCN is the score itself: HC-only, which
+    is run once for both.
+    """
+    alpha, most = own["alpha"], own["lambda_max"]
+    calibrated = sampler("hc-only", lambda_max=most)
+    return {
+        "DNS": sampler("dns"),
+        "SA-only": sampler("sa-only", alpha=alpha),
+        "HC-only": calibrated,
+        "SAHC w/o Discrepancy": calibrated,
+        "SAHC w/o Mean": sampler("sahc-no-mean", lambda_max=most),
+        "SAHC-Fixed": sampler("sahc-fixed", alpha=alpha, high=most),
+        "SAHC-Global": sampler("sahc-global", alpha=alpha, lambda_max=most),
         METHOD: own,
     }
 
 
-def variants(own: SAHC = UNTUNED) -> dict[str, Sampler]:
-    """Table III's rows: parts taken away, or replaced by a simpler one."""
-    alpha, most = own.alpha, own.lambda_max
-    return {
-        "DNS": DNS(),
-        "SA-only": SAOnly(alpha=alpha),
-        "HC-only": HCOnly(lambda_max=most),
-        "SAHC w/o Discrepancy": WithoutDiscrepancy(lambda_max=most),
-        "SAHC w/o Mean": WithoutMean(lambda_max=most),
-        "SAHC-Fixed": SAHCFixed(alpha=alpha, high=most),
-        "SAHC-Global": SAHCGlobal(alpha=alpha, lambda_max=most),
-        METHOD: own,
-    }
-
-
-def own_settings(tuned: Mapping[str, Mapping[str, Any]], data: str) -> SAHC:
-    """SAHC-NS with what tuning chose for a set, or untuned."""
-    return SAHC(**tuned[data]) if data in tuned else UNTUNED
+def equal(chosen: Mapping[str, Settings], pool: int) -> dict[str, Settings | None]:
+    """The nine with one pool and what tuning chose for each; None for those whose tuning is not finished."""
+    found: dict[str, Settings | None] = {}
+    for label, name in NINE.items():
+        if name in TUNABLE:
+            tuned = chosen.get(name)
+            found[label] = None if tuned is None else sampler(name, **{**tuned, "pool": pool})
+        else:
+            found[label] = sampler(name) if name == "rns" else sampler(name, pool=pool)
+    return found

@@ -1,4 +1,6 @@
-"""What the paper prints, in percent. Table II: mean and standard deviation over five seeds."""
+"""What the paper prints, in percent unless told. Table II: mean and standard deviation over five seeds."""
+
+from dataclasses import dataclass
 
 from sahcns.studies.paper.methods import METHOD, ML1M, TOYS, YELP
 
@@ -29,6 +31,9 @@ def _table_2() -> dict[str, dict[str, dict[str, tuple[float, float]]]]:
             table[data][label] = dict(zip(COLUMNS, pairs[4 * at : 4 * at + 4], strict=True))
     return table
 
+
+PrintedNumbers = dict[tuple[str, str], tuple[float, float | None]]
+"""(method, metric) → mean, and standard deviation where there is one."""
 
 TABLE_2 = _table_2()  # set → method → metric → (mean, std)
 
@@ -81,3 +86,60 @@ TABLE_4 = {
         METHOD: (13.53, 7.82, 15.45, 8.07),
     },
 }
+
+# set → shares of pools with a normalised gap under 0.10 and over 0.20
+FIGURE_1A = {TOYS: (33.18, 44.47), YELP: (31.69, 46.72)}
+# of pairs with similar scores, on both sets: "over 60 %" differ by more than 0.20, "about one quarter" by more than 0.50
+FIGURE_1B = (60.0, 25.0)
+# set → by how much SA raises the discrepancy; mean hardness varies "by no more than 1.9 %" on both
+FIGURE_5A = {TOYS: 15.18, YELP: 22.68}
+MEAN_HARDNESS = 1.9
+
+
+@dataclass(frozen=True)
+class Times:
+    """The efficiency paragraph: seconds an epoch of the sampler's forward pass, and of the whole epoch."""
+
+    dns: float
+    sa: float
+    sahc: float
+    epoch: float
+    share: float  # of the epoch, in percent, that SA and HC add
+
+    @property
+    def extra(self) -> float:
+        return self.sahc - self.dns
+
+
+EFFICIENCY = {
+    TOYS: Times(0.071, 0.136, 0.204, 6.26, 2.12),
+    YELP: Times(0.079, 0.138, 0.240, 11.89, 1.35),
+    ML1M: Times(0.137, 0.235, 0.400, 38.75, 0.68),
+}
+
+
+def printed_2(like: str) -> PrintedNumbers:
+    return {(method, metric): cell for method, own in TABLE_2[like].items() for metric, cell in own.items()}
+
+
+def printed_3(like: str) -> PrintedNumbers:
+    """Empty for a set that the table does not have."""
+    return {
+        (method, metric): (value, None)
+        for method, cells in TABLE_3.get(like, {}).items()
+        for metric, value in zip(COLUMNS[2:], cells, strict=True)
+    }
+
+
+def printed_4(backbone: str, like: str) -> PrintedNumbers:
+    """Empty for a set that the table does not have."""
+    first = {TOYS: 0, YELP: 2}.get(like)
+    return (
+        {}
+        if first is None
+        else {
+            (method, metric): (value, None)
+            for method, cells in TABLE_4[backbone].items()
+            for metric, value in zip(COLUMNS[2:], cells[first : first + 2], strict=True)
+        }
+    )

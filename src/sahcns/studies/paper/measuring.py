@@ -1,0 +1,97 @@
+"""What is measured beside the runs: models looked into, and samplers timed; each into a small file of its own."""
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sahcns.data.prepared import load_split
+from sahcns.studies.commit import source_commit
+from sahcns.studies.paper.design import Design
+from sahcns.studies.paper.experiments import Chosen
+from sahcns.studies.paper.looks import POOL_SEED, Look, timed
+from sahcns.studies.paper.methods import Settings
+
+if TYPE_CHECKING:
+    from sahcns.backbones import Backbone
+    from sahcns.samplers import Sampler
+
+FORMATS = {"diagnostics": "sahcns-diagnostics", "efficiency": "sahcns-efficiency"}
+FORMAT_VERSION = 1
+
+
+def look_into(look: Look, folder: Path, name: str, device: str = "auto") -> dict[str, Any]:
+    """Train the model and put each sampler to work on it over all training pairs."""
+    from sahcns.studies.diagnosing import diagnose
+    from sahcns.studies.inspection import Inspection
+    from sahcns.studies.rebuilt import Rebuilt
+    from sahcns.training import Protocol, fit
+
+    began, split = time.perf_counter(), load_split(folder)
+    protocol = Protocol.from_dict(look.protocol)
+    run = fit(split, backbone(look.backbone), sampler(look.trained), protocol=protocol, seed=look.seed, device=device)
+    if run.record.stopped == "interrupted":  # half a run is no model
+        raise KeyboardInterrupt
+    model = Rebuilt.of(run, split, device=device)
+    found = {label: diagnose(model, sampler=sampler(one), seed=POOL_SEED) for label, one in look.samplers.items()}
+    return {
+        **_head("diagnostics", look.key(split.fingerprint), began),
+        "seed": look.seed,
+        "data": {"name": name, **run.record.data},
+        "protocol": look.protocol,
+        "machine": run.record.machine,
+        "test": run.record.test,
+        **Inspection(model.about, POOL_SEED, diagnostics=found).to_dict(),
+    }
+
+
+def time_samplers(
+    design: Design, chosen: Chosen, data: str, key: str, folder: Path, device: str = "auto"
+) -> dict[str, Any]:
+    """DNS, SA-only and SAHC-NS: their forward pass and a whole epoch."""
+    from sahcns.studies.sampler_cost import sampler_cost
+    from sahcns.training import Protocol
+    from sahcns.training.fit import pick_device
+    from sahcns.training.record import Record
+
+    began, split = time.perf_counter(), load_split(folder)
+    model, protocol = backbone(design.backbone()), Protocol.from_dict(design.protocol)
+    samplers = [sampler(one) for one in timed(chosen, data)]
+    costs = sampler_cost(split, samplers, model, protocol=protocol, device=device)
+    record = Record.of(split, model, samplers[-1], protocol, 0, pick_device(device), costs[0].kernels)
+    return {
+        **_head("efficiency", key, began),
+        "data": {"name": design.data(data).name, **record.data},
+        "backbone": record.backbone,
+        "protocol": record.protocol,
+        "machine": record.machine,
+        "costs": [one.to_dict() for one in costs],
+    }
+
+
+def sampler(described: Settings) -> "Sampler":
+    from sahcns.samplers import Sampler
+    from sahcns.settings import by_name
+
+    return by_name(Sampler, described["name"], _arguments(described))
+
+
+def backbone(described: Settings) -> "Backbone":
+    from sahcns.backbones import Backbone
+    from sahcns.settings import by_name
+
+    return by_name(Backbone, described["name"], _arguments(described))
+
+
+def _head(kind: str, key: str, began: float) -> dict[str, Any]:
+    return {
+        "format": FORMATS[kind],
+        "format_version": FORMAT_VERSION,
+        "key": key,
+        "commit": source_commit(),
+        "seconds": round(time.perf_counter() - began, 3),
+    }
+
+
+def _arguments(described: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in described.items() if name != "name"}

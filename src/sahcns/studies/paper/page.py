@@ -1,0 +1,93 @@
+"""The page "Does it hold?": claim by claim, made from the results."""
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from sahcns.reports.as_markdown import to_markdown
+from sahcns.reports.parts import Table
+from sahcns.studies.paper.claims import BEYOND, Judged, judge
+from sahcns.studies.paper.evidence import Evidence
+from sahcns.studies.paper.report import standing_in_words
+from sahcns.studies.paper.sections.standing import standing_section
+from sahcns.studies.paper.sections.table_2 import readings_in_words, table_2_board
+from sahcns.studies.paper.sections.tuning import settings_in_words
+from sahcns.studies.paper.verdicts import VERDICTS
+
+INTRODUCTION = """The paper's claims one by one: what it prints, what came out here, and a verdict. All of it is made from
+the runs in `results/` by `sahcns reproduce --page`, verdicts included; a test holds this page against them. The tables and
+figures behind it are in the report, which `sahcns report results` makes; how to run it all again stands in
+[reproducing the study](reproduce.md)."""
+
+RULES = """A difference **holds** or **does not hold** where a paired t-test over the same seeds resolves it, p < 0.05 after
+Holm's correction over the cells of the claim; otherwise it is **not resolved**. A claim with several cells fails where it
+fails in one, and holds where it holds in all. A measured share holds where it is within the distance that the claim names.
+Means of five seeds resolve differences of about the size of their spread, no less."""
+
+
+def does_it_hold(folder: str | os.PathLike[str]) -> str:
+    """The page as Markdown, from the results in a folder."""
+    evidence = Evidence.of(folder)
+    return "\n\n".join(_parts(evidence)).rstrip() + "\n"
+
+
+def _parts(evidence: Evidence) -> Iterator[str]:
+    judged, beyond = judge(evidence), judge(evidence, BEYOND)
+    counts = Counter(one.verdict for one in judged)
+    yield "# Does it hold?"
+    yield _flowing(INTRODUCTION)
+    verdicts = ", ".join(f"{counts[one]} × {one}" for one in VERDICTS if counts[one])
+    yield f"Of {len(judged)} claims: {verdicts}."
+    yield _made_with(evidence)
+    yield settings_in_words(evidence)
+    yield standing_in_words(evidence)
+    yield "## In short"
+    yield _overview(judged)
+    yield _flowing(RULES)
+    board = table_2_board(evidence)
+    if board is not None:
+        yield "## Two readings of one run"
+        yield from readings_in_words(evidence, board)
+    yield "## Claim by claim"
+    for one in judged:
+        yield from _claim(one)
+    yield "## Beyond the paper"
+    yield _overview(beyond)
+    for one in beyond:
+        yield from _claim(one)
+    yield "## What has been run"
+    (table,) = [block for block in standing_section(evidence).blocks if isinstance(block, Table)]
+    yield to_markdown(table, title=False).rstrip()
+
+
+def _overview(judged: Sequence[Judged]) -> str:
+    rows = [[one.claim.source, one.claim.words, one.ours, f"{one.verdict}"] for one in judged]
+    return to_markdown(Table("claims", "", ["where", "claim", "ours", "verdict"], rows), title=False).rstrip()
+
+
+def _claim(one: Judged) -> Iterator[str]:
+    if one.verdict == "not run yet":
+        return
+    yield f"### {one.claim.source}: {one.claim.words}"
+    yield f"**{one.verdict.capitalize()}**" + (f" ({one.ours})." if len(one.instances) > 1 else ".")
+    rows = [[part.where, part.paper, part.ours, part.verdict] for part in one.instances]
+    yield to_markdown(Table("cells", "", ["where", "paper", "ours", "verdict"], rows), title=False).rstrip()
+    if one.reason:
+        yield f"Most likely reason: {one.reason}"
+
+
+def _made_with(evidence: Evidence) -> str:
+    results = list(evidence.results.values())
+    if not results:
+        return "Nothing has been run yet."
+    devices = sorted({str(one.machine.get("device", "unknown")) for one in results})
+    commits = sorted({one.commit or "unknown" for one in results})
+    seconds = sum(one.seconds.get("total", 0.0) for one in results)
+    return (
+        f"{len(results):,} runs on {' and '.join(devices)}, {seconds / 60:.0f} minutes in all; sources at "
+        f"{', '.join(f'`{commit}`' for commit in commits)}."
+    )
+
+
+def _flowing(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,105 @@
+"""The whole study as one report, rebuilt from the small files in a folder; nothing is trained and no torch is needed."""
+
+import os
+import re
+from collections.abc import Sequence
+
+from sahcns.reports.parts import Cell, Report, Section, Table
+from sahcns.studies.comparison.boards import boards_of
+from sahcns.studies.comparison.facts import facts
+from sahcns.studies.comparison.naming import joined
+from sahcns.studies.paper.claims import BEYOND, Judged, judge
+from sahcns.studies.paper.evidence import Evidence
+from sahcns.studies.paper.sections.choices import choices_section
+from sahcns.studies.paper.sections.data import data_section
+from sahcns.studies.paper.sections.efficiency import efficiency_section
+from sahcns.studies.paper.sections.figure_3 import figure_3_section
+from sahcns.studies.paper.sections.figure_4 import figure_4_section
+from sahcns.studies.paper.sections.levels import level_section
+from sahcns.studies.paper.sections.mechanisms import mechanisms_section
+from sahcns.studies.paper.sections.pools import pools_section
+from sahcns.studies.paper.sections.splits import splits_section
+from sahcns.studies.paper.sections.standing import TITLES, standing_section
+from sahcns.studies.paper.sections.table_2 import table_2_section
+from sahcns.studies.paper.sections.table_3 import table_3_section
+from sahcns.studies.paper.sections.table_4 import table_4_section
+from sahcns.studies.paper.sections.tuning import tuning_section
+from sahcns.studies.paper.verdicts import VERDICTS
+
+
+def paper_report(folder: str | os.PathLike[str]) -> Report:
+    """Every table and figure of the study from the results in a folder; what was not run is named."""
+    evidence = Evidence.of(folder)
+    judged, beyond = judge(evidence), judge(evidence, BEYOND)
+    sections = [
+        Section("Does it hold?", [claims_table(judged), claims_table(beyond, "beyond", "Beyond the paper")]),
+        standing_section(evidence),
+        data_section(evidence),
+        table_2_section(evidence),
+        table_3_section(evidence),
+        table_4_section(evidence),
+        mechanisms_section(evidence),
+        figure_3_section(evidence),
+        figure_4_section(evidence),
+        efficiency_section(evidence),
+        level_section(evidence, "equal"),
+        level_section(evidence, "power"),
+        splits_section(evidence),
+        pools_section(evidence),
+        choices_section(evidence),
+        tuning_section(evidence),
+    ]
+    results = list(evidence.results.values())
+    known = facts(boards_of(results), "sahcns reproduce prepared --out results") if results else []
+    return Report(evidence.design.title, list(summary(evidence, judged, beyond)), sections, known)
+
+
+def summary(evidence: Evidence, judged: Sequence[Judged], beyond: Sequence[Judged]) -> list[str]:
+    """What held and what did not, in sentences made from the verdicts."""
+    told = [standing_in_words(evidence)]
+    if evidence.left_out:
+        told.append(f"{evidence.left_out} runs by other kernels than the rest are left out of everything.")
+    if not any(one.printed for one in evidence.design.sets):
+        told.append("A miniature: small models, few epochs, another set than the paper's. It shows that all parts run.")
+    for verdict in VERDICTS:
+        own = [one for one in judged if one.verdict == verdict]
+        if own and verdict == "not run yet":
+            sources = joined(list(dict.fromkeys(one.claim.source for one in own)))
+            told.append(f"{len(own)} of {len(judged)} claims: {verdict} ({sources}).")
+        elif own:
+            words = " ".join(f"{one.claim.source}: {one.claim.words.rstrip('.')} ({one.ours})." for one in own)
+            told.append(f"{len(own)} of {len(judged)} claims: {verdict}. {words}")
+    told += [f"{one.claim.words} {one.verdict.capitalize()} ({one.ours})." for one in beyond]
+    return told
+
+
+def standing_in_words(evidence: Evidence) -> str:
+    """`Complete: Table II. Not finished: … Not run yet: …`."""
+    groups: dict[str, list[str]] = {"Complete": [], "Not finished": [], "Not run yet": []}
+    for name, title in TITLES.items():
+        standing = evidence.standing(name)
+        state = "Complete" if standing.complete else "Not finished" if standing.found else "Not run yet"
+        counts = "" if standing.complete else f" ({standing.found} of {standing.wanted} {standing.what})"
+        groups[state].append(f"{title.partition(':')[0]}{counts}")
+    return " ".join(f"{state}: {joined(names)}." for state, names in groups.items() if names)
+
+
+def claims_table(judged: Sequence[Judged], name: str = "claims", title: str = "Claim by claim") -> Table:
+    """A row for each claim: what it says, what became of it, and why where it did not simply hold."""
+    rows: list[list[Cell | str]] = []
+    for one in judged:
+        hint = "; ".join(f"{part.where}: {part.ours} ({part.verdict})" for part in one.instances)
+        rows.append([one.claim.source, one.claim.words, Cell(one.ours, hint=hint), one.verdict, _plain(one.reason)])
+    return Table(
+        name,
+        title,
+        ["where", "claim", "ours", "verdict", "most likely reason"],
+        rows,
+        "A difference holds or fails only where a paired t-test over the same seeds resolves it, p < 0.05 after Holm over "
+        "the claim's cells; a claim fails where it fails in any cell, and holds where it holds in all.",
+    )
+
+
+def _plain(text: str) -> str:
+    """Without links, which lead nowhere from the page."""
+    return re.sub(r"\[([^\]]+)\]\([^)]+\)", r"\1", text)

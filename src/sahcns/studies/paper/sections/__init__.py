@@ -1,0 +1,1 @@
+"""One file for each table or figure of the study: what it shows, from the results alone."""

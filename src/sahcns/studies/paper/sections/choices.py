@@ -1,0 +1,63 @@
+"""Which choices of the protocol matter: masks, L2, the last batch."""
+
+from sahcns.ranking.significance import Paired, paired_t
+from sahcns.reports.parts import Cell, Figure, Section, Table
+from sahcns.studies.comparison.naming import number, short_name
+from sahcns.studies.comparison.summaries import Summary
+from sahcns.studies.paper.cells import shown
+from sahcns.studies.paper.evidence import Evidence
+from sahcns.studies.paper.experiments import CHOICES, FOUR
+from sahcns.studies.paper.leading import AT_20
+from sahcns.studies.paper.sections.standing import unfinished
+
+
+def choices_section(evidence: Evidence) -> Section:
+    found: list[str | Table | Figure] = [*unfinished(evidence, "choices")]
+    cells = {
+        (row.group, row.label, metric): evidence.cell("choices", row, metric)
+        for row in evidence.rows("choices")
+        for metric in AT_20
+    }
+    usual = next(iter(CHOICES))
+    rows: list[list[Cell | str]] = []
+    for words in CHOICES:
+        for label in FOUR:
+            own = [cells.get((words, label, metric)) for metric in AT_20]
+            if not any(own):
+                continue
+            line: list[Cell | str] = [words if label == FOUR[0] else "", label]
+            for metric, one in zip(AT_20, own, strict=True):
+                line += _beside(one, cells.get((usual, label, metric)) if words != usual else None)
+            rows.append(line)
+    if rows:
+        columns = ["choice", "Method"]
+        columns += [f">{short_name(metric)} · {what}" for metric in AT_20 for what in ("ours", "change")]
+        name = evidence.design.data(evidence.design.single).name
+        found.append(
+            Table(
+                "choices",
+                f"Choices of the protocol on {name}",
+                columns,
+                rows,
+                "In percent, on the test part at the best validation epoch. change: against the first choice, over the seeds "
+                "that both have, with its 95 % interval on hover; * the interval leaves out 0, each for itself. A mask moves "
+                "what is ranked, not what is learnt.",
+            )
+        )
+    return Section("Choices of the protocol", found)
+
+
+def _beside(own: Summary | None, usual: Summary | None) -> list[Cell | str]:
+    if own is None or usual is None:
+        return [shown(own), ""]
+    paired = change(own, usual)
+    ends = f"95 % from {number(100 * paired.low, sign=True)} to {number(100 * paired.high, sign=True)}"
+    note = "*" if paired.low > 0 or paired.high < 0 else ""
+    return [shown(own), Cell(number(100 * paired.difference, sign=True), note=note, hint=paired.why or ends)]
+
+
+def change(own: Summary, usual: Summary) -> Paired:
+    """Over the seeds that both have."""
+    mine, theirs = (dict(zip(one.seeds, one.values, strict=True)) for one in (own, usual))
+    shared = sorted(mine.keys() & theirs.keys())
+    return paired_t([mine[seed] for seed in shared], [theirs[seed] for seed in shared])

@@ -1,0 +1,62 @@
+"""The efficiency paragraph: what SA and HC add to an epoch."""
+
+from collections.abc import Sequence
+
+from sahcns.reports.parts import Cell, Figure, Section, Series, Table
+from sahcns.studies.cost import Cost
+from sahcns.studies.paper.evidence import Evidence
+from sahcns.studies.paper.published import EFFICIENCY
+from sahcns.studies.paper.sections.standing import unfinished
+
+
+def efficiency_section(evidence: Evidence) -> Section:
+    found: list[str | Table | Figure] = [*unfinished(evidence, "efficiency")]
+    if evidence.costs:
+        found += [_table(evidence), _figure(evidence)]
+    return Section("Efficiency", found)
+
+
+def _table(evidence: Evidence) -> Table:
+    rows: list[list[Cell | str]] = []
+    devices = sorted({one.device for costs in evidence.costs.values() for one in costs})
+    for data, costs in evidence.costs.items():
+        one = evidence.design.data(data)
+        ours = _ours(costs)
+        theirs = EFFICIENCY[one.like] if one.printed else None
+        printed = [theirs.dns, theirs.sa, theirs.sahc, theirs.extra, theirs.epoch] if theirs else [None] * 5
+        rows.append([one.name, "paper", *(_ms(value) for value in printed), f"{theirs.share:.2f} %" if theirs else "–"])
+        rows.append(["", "ours", *(_ms(value) for value in ours), f"{100 * costs[-1].extra_share:.2f} %"])
+    return Table(
+        "efficiency",
+        "The sampler's forward pass, milliseconds an epoch",
+        ["Data", "", ">DNS", ">with SA", ">with SA and HC", ">added by both", ">whole epoch", ">added, of an epoch"],
+        rows,
+        f"Ours on {' and '.join(devices)}. Forward is scoring the pool, choosing, putting the negative together and its loss, "
+        "each timed alone; an epoch as training runs it. The paper's epochs hold a candidate loop in Python, so its shares "
+        "are of much longer epochs.",
+    )
+
+
+def _figure(evidence: Evidence) -> Figure:
+    names = ["DNS", "with SA", "with SA and HC"]
+    series = []
+    for data, costs in evidence.costs.items():
+        name = evidence.design.data(data).name
+        series.append(Series(name, names, [1000 * one.forward for one in costs]))
+    return Figure(
+        "efficiency",
+        "The sampler's forward pass",
+        "",
+        "milliseconds an epoch",
+        series,
+        kind="bar",
+        caption="Seconds of all steps of an epoch together.",
+    )
+
+
+def _ours(costs: Sequence[Cost]) -> list[float]:
+    return [*(one.forward for one in costs), costs[-1].extra, costs[-1].epoch]
+
+
+def _ms(value: float | None) -> str:
+    return "–" if value is None else f"{1000 * value:,.1f}"

@@ -1,0 +1,44 @@
+"""Levels (b) and (c) of the evidence: equal tuning and equal pools, and many seeds."""
+
+from sahcns.reports.parts import Figure, Section, Table
+from sahcns.studies.comparison.contrasts import adjusted
+from sahcns.studies.comparison.figures import differences
+from sahcns.studies.comparison.pairwise import pairs, pairwise_table
+from sahcns.studies.comparison.tables import main_table
+from sahcns.studies.paper.beside import READINGS
+from sahcns.studies.paper.evidence import Evidence
+from sahcns.studies.paper.leading import AT_20, METRICS, lead_table
+from sahcns.studies.paper.methods import METHOD
+from sahcns.studies.paper.sections.standing import unfinished
+
+TITLES = {
+    "equal": "Level (b): equal tuning, equal pools",
+    "power": "Level (c): many seeds",
+}
+
+
+def level_section(evidence: Evidence, part: str) -> Section:
+    board = evidence.board(part)
+    found: list[str | Table | Figure] = [*unfinished(evidence, part)]
+    if part == "equal":
+        found.insert(
+            0,
+            f"All methods with a pool of {evidence.design.pool} and what {evidence.design.trials} trials on validation "
+            "chose for each, or as many as it has settings to try. RNS has no pool to choose from, and DNS nothing to tune.",
+        )
+    if board is None:
+        return Section(TITLES[part], found)
+    for reading, words in READINGS.items():
+        found.append(main_table(board, METRICS, None, reading, name=f"{part}-{reading}", title=f"Ours, {words}"))
+    for reading, words in READINGS.items():
+        title = f"{METHOD} against the strongest other, {words}"
+        table = lead_table(board, METRICS, reading, name=f"{part}-lead-{reading}", title=title)
+        found += [table] if table else []
+    contrasts = pairs(board, AT_20, METHOD)
+    holms = adjusted(contrasts)
+    for data in board.data:
+        here = [at for at, one in enumerate(contrasts) if one.data == data]
+        drawn = differences([contrasts[at] for at in here], [holms[at] for at in here], f"{part}, {data}")
+        found += [drawn] if drawn else []
+    table = pairwise_table(board, AT_20, METHOD, name=f"{part}-pairs", title="over seeds")
+    return Section(TITLES[part], [*found, *([table] if table else [])])

@@ -1,0 +1,34 @@
+"""Table III: what each part of SAHC-NS is worth."""
+
+from sahcns.reports.parts import Figure, Section, Table
+from sahcns.studies.comparison.figures import bars
+from sahcns.studies.comparison.pairwise import pairwise_table
+from sahcns.studies.paper.beside import beside_paper
+from sahcns.studies.paper.evidence import Evidence
+from sahcns.studies.paper.leading import AT_20
+from sahcns.studies.paper.methods import METHOD
+from sahcns.studies.paper.published import printed_3
+from sahcns.studies.paper.sections.standing import unfinished
+
+ALIKE = (
+    "HC-only and SAHC w/o Discrepancy are the same algorithm on LightGCN, whose score is the mean over the layers; they are "
+    "run once and stand in two rows."
+)
+
+
+def table_3_section(evidence: Evidence) -> Section:
+    board = evidence.board("table3")
+    found: list[str | Table | Figure] = [*unfinished(evidence, "table3")]
+    if board is None:
+        return Section("Table III: ablation", found)
+    found.append(ALIKE)
+    for data in evidence.design.pair:
+        one = evidence.design.data(data)
+        if one.name not in board.data:
+            continue
+        printed = printed_3(one.like) if one.printed else {}
+        name, title = f"table-3-{data}", f"{one.name}: ours beside the paper"
+        found.append(beside_paper(board, one.name, "lightgcn", printed, AT_20, name=name, title=title, same=one.same))
+        found.append(bars(board, one.name, board.of("lightgcn"), f"ablation, {one.name}", AT_20))
+    pairs = pairwise_table(board, AT_20, METHOD, name="table-3-pairs", title="over seeds")
+    return Section("Table III: ablation", [*found, *([pairs] if pairs else [])])

@@ -1,0 +1,43 @@
+"""What tuning chose on each set, and how it went."""
+
+from dataclasses import replace
+
+from sahcns.reports.parts import Figure, Section, Table
+from sahcns.studies.paper.evidence import Evidence
+from sahcns.studies.paper.experiments import own_settings
+from sahcns.studies.paper.sections.standing import unfinished
+from sahcns.studies.search_figures import search_figures
+from sahcns.studies.search_tables import search_tables, trial_table
+
+
+def settings_in_words(evidence: Evidence) -> str:
+    """Which α and λmax SAHC-NS is run with on each set, and where they come from."""
+    told = []
+    for one in evidence.design.sets:
+        own = own_settings(evidence.chosen, one.folder)
+        source = "tuned on validation" if "sahc" in evidence.chosen.get(one.folder, {}) else "not tuned yet"
+        told.append(f"{one.name} α = {own['alpha']:g}, λmax = {own['lambda_max']:g} ({source})")
+    return f"SAHC-NS is run with {'; '.join(told)}. The paper does not print its values."
+
+
+def tuning_section(evidence: Evidence) -> Section:
+    found: list[str | Table | Figure] = [*unfinished(evidence, "tuning")]
+    if evidence.searches:
+        found.append(
+            f"On validation only, the test part out of reach, {evidence.design.trials} trials for each sampler, which for "
+            "SAHC-NS is every point of the paper's grid; one with fewer settings to try is tried at each of them."
+        )
+    for data, search in evidence.searches.items():
+        name = evidence.design.data(data).name
+        found += [replace(table, name=f"tuning-{data}", title=f"Tuned on {name}") for table in search_tables(search)]
+        wanted = {"search", "search-sahc-of-both"}
+        found += [
+            replace(figure, name=f"{figure.name}-{data}", title=f"{name}: {figure.title}")
+            for figure in search_figures(search)
+            if figure.name in wanted
+        ]
+        for sampler in search.samplers:
+            table = trial_table(search, sampler)
+            if table.rows:
+                found.append(replace(table, name=f"{table.name}-{data}", title=f"{name}: {table.title.lower()}"))
+    return Section("Tuning", found)

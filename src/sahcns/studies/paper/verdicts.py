@@ -1,0 +1,89 @@
+"""What became of a claim: a verdict for each place where it can be checked, and one for all of them."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from sahcns.ranking.significance import Paired, holm
+from sahcns.studies.comparison.naming import chance, number
+
+Verdict = Literal["holds", "does not hold", "not resolved", "not run yet"]
+VERDICTS: tuple[Verdict, ...] = ("holds", "does not hold", "not resolved", "not run yet")
+ALPHA = 0.05
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One place where a claim can be checked."""
+
+    where: str  # "Amazon-toys, Recall@20"
+    paper: str
+    ours: str
+    verdict: Verdict
+
+
+def missing(where: str, paper: str) -> Instance:
+    return Instance(where, paper, "–", "not run yet")
+
+
+def overall(instances: Sequence[Instance]) -> Verdict:
+    """A claim fails where it fails anywhere, and holds where it holds everywhere."""
+    found = {one.verdict for one in instances}
+    if found <= {"not run yet"}:
+        return "not run yet"
+    if "does not hold" in found:
+        return "does not hold"
+    return "holds" if found == {"holds"} else "not resolved"
+
+
+def counted(instances: Sequence[Instance]) -> str:
+    """`holds in 3, not resolved in 5 of 8`."""
+    counts = Counter(one.verdict for one in instances)
+    told = [
+        f"{verdict}{' in' * (verdict != 'not run yet')} {counts[verdict]}" for verdict in VERDICTS if counts[verdict]
+    ]
+    return f"{', '.join(told)} of {len(instances)}".replace("not run yet", "not run yet:")
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A paired difference that a claim wants to be above 0; in shares, shown in percent."""
+
+    where: str
+    paper: str
+    who: str  # "SAHC-NS 13.24, DNS 13.32"
+    paired: Paired | None  # None: not run yet
+
+
+def above(compared: Sequence[Compared]) -> list[Instance]:
+    """Holds where the difference is above 0 and resolved, fails where it is below 0 and resolved; Holm over all of them."""
+    ps = iter(holm([one.paired.p for one in compared if one.paired is not None]))
+    found = []
+    for one in compared:
+        if one.paired is None or not one.paired.n:
+            found.append(missing(one.where, one.paper))
+            if one.paired is not None:
+                next(ps)
+            continue
+        p = next(ps)
+        verdict: Verdict = "not resolved"
+        if p < ALPHA:
+            verdict = "holds" if one.paired.difference > 0 else "does not hold"
+        found.append(Instance(one.where, one.paper, f"{one.who}: {_difference(one.paired, p)}", verdict))
+    return found
+
+
+def _difference(paired: Paired, p: float) -> str:
+    seeds = f"{paired.n} seed{'s' * (paired.n > 1)}"
+    if paired.why:
+        return f"{number(100 * paired.difference, sign=True)} ({seeds}, {paired.why})"
+    return f"{number(100 * paired.difference, sign=True)} ({seeds}, p {chance(p)} after Holm)"
+
+
+def within(where: str, paper: float, ours: float | None, tolerance: float, unit: str = " %") -> Instance:
+    """Holds where ours is no farther from the paper's figure than `tolerance`."""
+    if ours is None:
+        return missing(where, f"{paper:.2f}{unit}")
+    verdict: Verdict = "holds" if abs(ours - paper) <= tolerance else "does not hold"
+    return Instance(where, f"{paper:.2f}{unit}", f"{ours:.2f}{unit}", verdict)
