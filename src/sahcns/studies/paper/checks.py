@@ -12,14 +12,14 @@ from sahcns.studies.comparison.naming import long_name, number
 from sahcns.studies.comparison.summaries import summary
 from sahcns.studies.paper.beside import READINGS
 from sahcns.studies.paper.evidence import Evidence
-from sahcns.studies.paper.leading import AT_20, METRICS, against_strongest
+from sahcns.studies.paper.leading import AT_20, METRICS
 from sahcns.studies.paper.methods import METHOD, UNTUNED
 from sahcns.studies.paper.published import PrintedNumbers, printed_2, printed_3, printed_4
 from sahcns.studies.paper.sections.choices import change
 from sahcns.studies.paper.sections.figure_4 import ARGUMENTS, sweep
 from sahcns.studies.paper.sections.splits import split_cells
 from sahcns.studies.paper.sections.table_2 import fit_of_readings, table_2_board
-from sahcns.studies.paper.verdicts import Compared, Instance, Verdict, above, missing
+from sahcns.studies.paper.verdicts import Compared, Instance, Race, Verdict, above, first, missing
 
 Check = Callable[[Evidence], list[Instance]]
 
@@ -31,16 +31,18 @@ def best_of_nine(reading: str = "best", part: str = "table2") -> Check:
         board = table_2_board(evidence) if part == "table2" else evidence.board(part)
         printed = part == "table2"
         sets = evidence.design.powered if part == "power" else [one.folder for one in evidence.design.sets]
-        cells, few = [], {}
+        cells: list[Race] = []
+        few: dict[str, str] = {}
         for folder in sets:
             one = evidence.design.data(folder)
             numbers = printed_2(one.like) if printed and one.printed else {}
             found = _leads(board, one.name, "lightgcn", METRICS, reading, numbers)
-            cells += _enough(evidence, found) if part == "power" else found
+            least = evidence.design.seeds if part == "power" else 0
+            cells += [race if _seeds(race) > least else replace(race, rivals={}) for race in found]
             methods = {row.label for row in evidence.rows(part) if row.data == folder} - {UNTUNED}
             there = len([row for row in board.of("lightgcn") if board.seeds(one.name, row)]) if board else 0
             few |= {cell.where: f"{there} of {len(methods)} methods run" for cell in found if there < len(methods)}
-        return _open(above(cells), few)
+        return _open(first(cells), few)
 
     return check
 
@@ -54,7 +56,7 @@ def best_on_backbones(evidence: Evidence) -> list[Instance]:
             one = evidence.design.data(folder)
             numbers = printed_4(backbone, one.like) if one.printed else {}
             cells += _leads(board, one.name, backbone, AT_20, "best", numbers, f"{backbone}, ")
-    return above(cells)
+    return first(cells)
 
 
 def better(first: str, second: str, parts: Sequence[str] = ("table3", "power")) -> Check:
@@ -113,7 +115,9 @@ def best_epoch_is_what_is_printed(evidence: Evidence) -> list[Instance]:
 def overfitting(evidence: Evidence) -> str:
     """How much each method loses between its best epoch and the one where it stopped, in words."""
     board, lost = table_2_board(evidence), {}
-    for row in board.of("lightgcn") if board is not None else ():
+    if board is None:
+        return ""
+    for row in board.of("lightgcn"):
         falls = [
             summary(board, data, row, "recall@20", "best").mean - summary(board, data, row, "recall@20", "last").mean
             for data in board.data
@@ -150,43 +154,35 @@ def moderate(argument: str) -> Check:
 
 
 def soon(evidence: Evidence) -> list[Instance]:
-    """At the time when SAHC-NS has found its best epoch: its Recall@20 on validation against the best other so far."""
-    board, cells = table_2_board(evidence), []
+    """At the time when SAHC-NS has found its best epoch: its Recall@20 on validation against that of the others so far."""
+    board, races = table_2_board(evidence), []
     for one in evidence.design.sets:
         own = board.row("lightgcn", METHOD) if board is not None else None
         if board is None or own is None or not board.seeds(one.name, own):
-            cells.append(Compared(one.name, "better within a short time", "", None))
+            races.append(Race(one.name, "better within a short time", "", {}))
             continue
-        when = fmean(
-            _seconds_to_best(run.history["looks"], run.best_epoch) for run in board.seeds(one.name, own).values()
-        )
+        looks = [(run.history["looks"], run.best_epoch) for run in board.seeds(one.name, own).values()]
+        when = fmean(_seconds_to_best(*look) for look in looks)
         reached = {
-            row: {seed: _reached(run.history["looks"], when) for seed, run in board.seeds(one.name, row).items()}
+            row.method: {seed: _reached(run.history["looks"], when) for seed, run in board.seeds(one.name, row).items()}
             for row in board.of("lightgcn")
             if board.seeds(one.name, row)
         }
-        rival = max((row for row in reached if row != own), key=lambda row: fmean(reached[row].values()))
-        shared = sorted(reached[own].keys() & reached[rival].keys())
-        paired = paired_t([reached[own][seed] for seed in shared], [reached[rival][seed] for seed in shared])
-        means = [number(100 * fmean(reached[row].values())) for row in (own, rival)]
-        told = f"after {when:.1f} s {METHOD} {means[0]}, {rival.method} {means[1]}"
-        cells.append(Compared(one.name, "better within a short time", told, paired))
-    return above(cells)
+        races.append(_race(one.name, "better within a short time", reached, f"after {when:.1f} s "))
+    return first(races)
 
 
 def first_on_splits(evidence: Evidence) -> list[Instance]:
-    """SAHC-NS against the best of RNS, DNS and MixGCF on each random split."""
-    cells, found = [], split_cells(evidence, "recall@20")
+    """SAHC-NS against RNS, DNS and MixGCF on each random split."""
+    races, found = [], split_cells(evidence, "recall@20")
     for one in evidence.design.resplits:
-        here = {method: own for (name, method), own in found.items() if name == one.name}
-        where = f"{one.name}, {long_name('recall@20')}"
-        if METHOD not in here or len(here) < 2:
-            cells.append(Compared(where, "–", "", None))
-            continue
-        rival = max((method for method in here if method != METHOD), key=lambda method: here[method].mean)
-        told = f"{METHOD} {number(100 * here[METHOD].mean)}, {rival} {number(100 * here[rival].mean)}"
-        cells.append(Compared(where, "–", told, change(here[METHOD], here[rival])))
-    return above(cells)
+        here = {
+            method: dict(zip(own.seeds, own.values, strict=True))
+            for (name, method), own in found.items()
+            if name == one.name
+        }
+        races.append(_race(f"{one.name}, {long_name('recall@20')}", "–", here))
+    return first(races)
 
 
 def stronger_backbones(evidence: Evidence) -> list[Instance]:
@@ -218,6 +214,23 @@ def _enough(evidence: Evidence, cells: Sequence[Compared]) -> list[Compared]:
     return [replace(one, paired=None) if one.paired is not None and one.paired.n <= few else one for one in cells]
 
 
+def _seeds(race: Race) -> int:
+    return min((paired.n for paired in race.rivals.values()), default=0)
+
+
+def _race(where: str, paper: str, values: Mapping[str, Mapping[int, float]], before: str = "") -> Race:
+    """From each method's values by seed; no race without SAHC-NS, or without a rival that shares its seeds."""
+    own = values.get(METHOD, {})
+    rivals = {}
+    others = {method: one for method, one in values.items() if method not in (METHOD, UNTUNED)}
+    for method, one in sorted(others.items(), key=lambda other: -fmean(other[1].values())):
+        shared = sorted(own.keys() & one.keys())
+        if shared:
+            paired = paired_t([own[seed] for seed in shared], [one[seed] for seed in shared])
+            rivals[f"{method} {number(100 * fmean(one.values()))}"] = paired
+    return Race(where, paper, f"{before}{METHOD} {number(100 * fmean(own.values()))}" if own else "", rivals)
+
+
 def _open(instances: Sequence[Instance], few: Mapping[str, str]) -> list[Instance]:
     """The best of some of the methods may not be the best of all."""
     return [
@@ -236,16 +249,15 @@ def _leads(
     reading: str,
     numbers: PrintedNumbers,
     before: str = "",
-) -> list[Compared]:
-    contrasts = against_strongest(board, metrics, reading) if board is not None else []
-    own = {one.metric: one for one in contrasts if (one.data, one.first.backbone) == (data, backbone)}
+) -> list[Race]:
     found = []
     for metric in metrics:
-        where, paper, one = f"{before}{data}, {long_name(metric)}", _printed_lead(numbers, metric), own.get(metric)
-        if board is None or one is None:
-            found.append(Compared(where, paper, "", None))
-        else:
-            found.append(Compared(where, paper, _who(board, one, reading), one.paired))
+        values = {
+            row.method: {seed: run.metric(metric, reading) for seed, run in board.seeds(data, row).items()}
+            for row in (board.of(backbone) if board is not None else ())
+            if board is not None and board.seeds(data, row)
+        }
+        found.append(_race(f"{before}{data}, {long_name(metric)}", _printed_lead(numbers, metric), values))
     return found
 
 

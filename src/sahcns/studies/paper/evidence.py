@@ -96,9 +96,12 @@ class Evidence:
         return self.design.first(part_named(part).seeds(self.design))
 
     def runs(self, part: str, rows: Iterable[Row] | None = None) -> list[Result]:
-        """The finished runs of a part, or of some of its rows, each under its row's label."""
+        """The finished runs of a part, or of some of its rows, each under its row's label.
+
+        Without their files: what is kept of each user beside them is no part of the study, and not in the tree.
+        """
         return [
-            replace(self.results[key], label=row.label)
+            replace(self.results[key], label=row.label, path=None)
             for row in (self.rows(part) if rows is None else rows)
             for seed in self.seeds(part)
             if (key := self.key(row, seed)) in self.results
@@ -134,7 +137,7 @@ class Evidence:
     @cached_property
     def costs(self) -> dict[str, Sequence[Cost]]:
         """By folder of the set: DNS, SA-only, SAHC-NS."""
-        found = {}
+        found: dict[str, Sequence[Cost]] = {}
         for one in self.design.sets:
             values = self.files.get(costs_key(self.design, self.chosen, one.folder, self.fingerprint(one.folder)))
             if values is not None:

@@ -20,9 +20,11 @@ figures behind it are in the report, which `sahcns report results` makes; how to
 [reproducing the study](reproduce.md)."""
 
 RULES = """A difference **holds** or **does not hold** where a paired t-test over the same seeds resolves it, p < 0.05 after
-Holm's correction over the cells of the claim; otherwise it is **not resolved**. A claim with several cells fails where it
-fails in one, and holds where it holds in all. A measured share holds where it is within the distance that the claim names.
-Means of five seeds resolve differences of about the size of their spread, no less."""
+Holm's correction over the cells of the claim; otherwise it is **not resolved**. That SAHC-NS is first is tested against the
+strongest other method of a cell; that another is ahead of it is corrected over all methods and cells, since the strongest
+of many equals is the luckiest. A claim with several cells fails where it fails in one, and holds where it holds in all. A
+measured share holds where it is within the distance that the claim names. Means of five seeds resolve differences of
+about the size of their spread, no less."""
 
 
 def does_it_hold(folder: str | os.PathLike[str]) -> str:

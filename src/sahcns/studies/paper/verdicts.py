@@ -1,7 +1,7 @@
 """What became of a claim: a verdict for each place where it can be checked, and one for all of them."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,6 +10,7 @@ from sahcns.studies.comparison.naming import chance, number
 
 Verdict = Literal["holds", "does not hold", "not resolved", "not run yet"]
 VERDICTS: tuple[Verdict, ...] = ("holds", "does not hold", "not resolved", "not run yet")
+UNRESOLVED: Verdict = "not resolved"
 ALPHA = 0.05
 
 
@@ -72,6 +73,50 @@ def above(compared: Sequence[Compared]) -> list[Instance]:
             verdict = "holds" if one.paired.difference > 0 else "does not hold"
         found.append(Instance(one.where, one.paper, f"{one.who}: {_difference(one.paired, p)}", verdict))
     return found
+
+
+@dataclass(frozen=True)
+class Race:
+    """A method against each of its rivals in one cell; in shares, shown in percent."""
+
+    where: str
+    paper: str
+    own: str  # "SAHC-NS 13.24"
+    rivals: Mapping[str, Paired]  # "DNS 13.32" → own − rival, the strongest first; empty: not run yet
+
+
+def first(races: Sequence[Race]) -> list[Instance]:
+    """Holds where the method is ahead of the strongest rival, fails where a rival is ahead of it, each if resolved.
+
+    To be first it must beat the strongest, whoever that is, so one test a cell is corrected over the cells. The strongest
+    of many equals is the luckiest, so that it is behind any of them is corrected over all rivals of all cells.
+    """
+    run = [race for race in races if race.rivals]
+    ahead = dict(zip((race.where for race in run), holm([_strongest(race)[1].p for race in run]), strict=True))
+    every = [(race.where, name, paired) for race in run for name, paired in race.rivals.items()]
+    behind = {(where, name): p for (where, name, _), p in zip(every, holm([one.p for *_, one in every]), strict=True)}
+    found = []
+    for race in races:
+        if not race.rivals:
+            found.append(missing(race.where, race.paper))
+            continue
+        name, paired = _strongest(race)
+        p, verdict = ahead[race.where], UNRESOLVED
+        if paired.difference > 0:
+            verdict = "holds" if p < ALPHA else verdict
+        else:
+            lost = [
+                rival for rival, one in race.rivals.items() if one.difference < 0 and behind[race.where, rival] < ALPHA
+            ]
+            name = lost[0] if lost else name
+            p, paired, verdict = behind[race.where, name], race.rivals[name], "does not hold" if lost else verdict
+        told = f"{race.own}, {name}: {_difference(paired, p)}"
+        found.append(Instance(race.where, race.paper, told, verdict))
+    return found
+
+
+def _strongest(race: Race) -> tuple[str, Paired]:
+    return next(iter(race.rivals.items()))
 
 
 def _difference(paired: Paired, p: float) -> str:

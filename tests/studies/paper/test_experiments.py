@@ -1,0 +1,90 @@
+"""Which runs there are: as many as the paper's tables have, even when cut short, and those that are in the tree."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from sahcns.errors import SettingError
+from sahcns.studies.paper.design import PAPER, QUICK, Design
+from sahcns.studies.paper.evidence import Evidence
+from sahcns.studies.paper.experiments import GRIDS, Chosen, job, jobs, part_named
+from sahcns.studies.paper.measuring import backbone, sampler
+from sahcns.studies.paper.methods import METHOD, TOYS, UNTUNED
+from sahcns.training import Protocol
+from sahcns.training.record import described
+from tests.studies.paper.tiny import TINY, prepared
+
+RESULTS = Path(__file__).parents[3] / "results"
+
+
+def keys(part: str, design: Design = PAPER, chosen: Chosen | None = None) -> set[str]:
+    """Of all runs of a part, on sets whose fingerprints are their folders' names."""
+    found = part_named(part)
+    return {
+        job(design, row, row.data, row.data, seed).key
+        for row in found.rows(design, chosen or {})
+        for seed in design.first(found.seeds(design))
+        if row.sampler is not None
+    }
+
+
+def test_the_paper_s_tables_have_as_many_runs() -> None:
+    counts = {part.name: len(keys(part.name)) for part in GRIDS}
+    assert counts["table2"] == 9 * 3 * 5
+    assert counts["table3"] == 8 * 2 * 5  # HC-only stands for two rows; SAHC-Fixed comes with two distributions
+    assert counts["table4"] == 2 * 9 * 2 * 3
+    assert counts["figure4"] == (7 + 7 + 5 - 2) * 2 * 3
+    assert counts["power"] == 9 * 2 * 30
+    assert counts["splits"] == 6 * 4 * 3
+    assert counts["equal"] == 2 * 3 * 5  # the others wait for tuning
+
+
+@pytest.mark.parametrize("design", [PAPER, QUICK, TINY])
+def test_every_row_can_be_built_and_says_all_of_itself(design: Design) -> None:
+    chosen = {one.folder: {"sahc": {"alpha": 1.0, "lambda_max": 0.0}, "bns": {"lam": 1.5}} for one in design.sets}
+    for part in GRIDS:
+        for row in part.rows(design, chosen):
+            if row.sampler is not None:
+                assert described(sampler(row.sampler)) == row.sampler
+            assert described(backbone(row.backbone)) == row.backbone
+            assert Protocol.from_dict(row.protocol).to_dict() == row.protocol
+
+
+def test_what_tuning_chose_feeds_the_others() -> None:
+    chosen = {TOYS: {"sahc": {"alpha": 0.9, "lambda_max": 0.1, "pool": 10}}}
+    tuned = {"name": "sahc", "pool": 10, "alpha": 0.9, "lambda_max": 0.1}
+    for part in ("table2", "table3", "table4", "power", "choices", "splits"):
+        rows = [row for row in part_named(part).rows(PAPER, chosen) if row.label == METHOD]
+        assert {str(row.sampler) for row in rows if row.data.startswith(TOYS)} == {str(tuned)}
+    untuned = [row.data for row in part_named("table2").rows(PAPER, chosen) if row.label == UNTUNED]
+    assert untuned == [TOYS]  # what was run before tuning stays in the table
+    assert len(keys("table2", chosen=chosen)) == 140
+
+
+def test_jobs_come_seed_by_seed_on_the_sets_that_are_there(tmp_path: Path) -> None:
+    prepared(tmp_path)
+    made = jobs(part_named("table2"), TINY, {"one": tmp_path / "one"}, {})
+    assert [one.seed for one in made] == [2020] * 9 + [2021] * 9
+    assert {one.data_name for one in made} == {"Tiny toys"}
+    assert len(jobs(part_named("power"), TINY, {"one": tmp_path / "one"}, {}, seeds=1)) == 9
+
+
+def test_an_unknown_part_gets_the_nearest() -> None:
+    with pytest.raises(SettingError, match="did you mean 'table2'"):
+        part_named("table22")
+
+
+def test_every_run_in_the_tree_belongs_to_the_study() -> None:
+    evidence = Evidence.of(RESULTS)
+    wanted = {
+        evidence.key(row, seed)
+        for part in GRIDS
+        for row in evidence.rows(part.name)
+        for seed in evidence.seeds(part.name)
+    }
+    assert evidence.results
+    assert evidence.results.keys() <= wanted
+    assert evidence.design == PAPER
+    labels = Counter(one.label for one in evidence.runs("table2"))
+    assert len(labels) >= 9
