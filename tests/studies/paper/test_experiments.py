@@ -1,5 +1,6 @@
 """Which runs there are: as many as the paper's tables have, even when cut short, and those that are in the tree."""
 
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from sahcns.studies.paper.design import PAPER, QUICK, Design
 from sahcns.studies.paper.evidence import Evidence
 from sahcns.studies.paper.experiments import GRIDS, Chosen, job, jobs, part_named
 from sahcns.studies.paper.measuring import backbone, sampler
-from sahcns.studies.paper.methods import METHOD, TOYS, UNTUNED
+from sahcns.studies.paper.methods import METHOD, TOYS, TUNABLE, UNTUNED
 from sahcns.training import Protocol
 from sahcns.training.record import described
 from tests.studies.paper.tiny import TINY, prepared
@@ -38,6 +39,15 @@ def test_the_paper_s_tables_have_as_many_runs() -> None:
     assert counts["power"] == 9 * 2 * 30
     assert counts["splits"] == 6 * 4 * 3
     assert counts["equal"] == 2 * 3 * 5  # the others wait for tuning
+
+
+def test_the_docs_count_the_runs_right() -> None:
+    text = (RESULTS.parent / "docs" / "reproduce.md").read_text("utf-8")
+    rows = dict(re.findall(r"^\| `(\w+)` \|.*\| (\d+) \| \d+ \|$", text, re.MULTILINE))
+    tuned = {one.folder: {name: {} for name in TUNABLE} for one in PAPER.sets}
+    counts = {part.name: len(keys(part.name)) for part in GRIDS}
+    counts["equal"] = len(list(part_named("equal").rows(PAPER, tuned))) * PAPER.seeds
+    assert {name: int(count) for name, count in rows.items()} == counts
 
 
 @pytest.mark.parametrize("design", [PAPER, QUICK, TINY])

@@ -75,6 +75,8 @@ class Judged:
     @property
     def ours(self) -> str:
         """`holds in 3, not resolved in 5 of 8`, or the one place itself."""
+        if self.verdict == "not run yet":
+            return "–"
         if len(self.instances) == 1:
             return self.instances[0].ours
         return counted(self.instances)

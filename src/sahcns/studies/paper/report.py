@@ -69,7 +69,9 @@ def summary(evidence: Evidence, judged: Sequence[Judged], beyond: Sequence[Judge
         elif own:
             words = " ".join(f"{one.claim.source}: {one.claim.words.rstrip('.')} ({one.ours})." for one in own)
             told.append(f"{len(own)} of {len(judged)} claims: {verdict}. {words}")
-    told += [f"{one.claim.words} {one.verdict.capitalize()} ({one.ours})." for one in beyond]
+    for one in beyond:
+        counts = "" if one.verdict == "not run yet" else f" ({one.ours})"
+        told.append(f"{one.claim.source.capitalize()}: {one.claim.words} {one.verdict.capitalize()}{counts}.")
     return told
 
 

@@ -25,7 +25,7 @@ def choices_section(evidence: Evidence) -> Section:
             own = [cells.get((words, label, metric)) for metric in AT_20]
             if not any(own):
                 continue
-            line: list[Cell | str] = [words if label == FOUR[0] else "", label]
+            line: list[Cell | str] = [words, label]
             for metric, one in zip(AT_20, own, strict=True):
                 line += _beside(one, cells.get((usual, label, metric)) if words != usual else None)
             rows.append(line)

@@ -15,6 +15,10 @@ def counts(evidence: Evidence, data: str) -> tuple[int, int, int] | None:
     return about["users"], about["items"], sum(about[part] for part in ("train", "valid", "test"))
 
 
+def _difference(count: int) -> str:
+    return f"{count:+,}" if count else "0"
+
+
 def data_section(evidence: Evidence) -> Section:
     rows: list[list[Cell | str]] = []
     missing = []
@@ -28,7 +32,7 @@ def data_section(evidence: Evidence) -> Section:
         theirs = TABLE_1[one.like] if one.printed else None
         row: list[Cell | str] = [one.name]
         for at, own in enumerate(ours):
-            row += [f"{own:,}", f"{theirs[at]:,}" if theirs else "–", f"{own - theirs[at]:+,}" if theirs else "–"]
+            row += [f"{own:,}", f"{theirs[at]:,}" if theirs else "–", _difference(own - theirs[at]) if theirs else "–"]
         row.append(f"{ours[2] / (ours[0] * ours[1]):.3%}")
         row.append(f"{theirs[2] / (theirs[0] * theirs[1]):.3%}" if theirs else "–")
         row.append(" / ".join(f"{about[part]:,}" for part in ("train", "valid", "test")))

@@ -25,7 +25,7 @@ def _table(evidence: Evidence) -> Table:
         theirs = EFFICIENCY[one.like] if one.printed else None
         printed = [theirs.dns, theirs.sa, theirs.sahc, theirs.extra, theirs.epoch] if theirs else [None] * 5
         rows.append([one.name, "paper", *(_ms(value) for value in printed), f"{theirs.share:.2f} %" if theirs else "–"])
-        rows.append(["", "ours", *(_ms(value) for value in ours), f"{100 * costs[-1].extra_share:.2f} %"])
+        rows.append([one.name, "ours", *(_ms(value) for value in ours), f"{100 * costs[-1].extra_share:.2f} %"])
     return Table(
         "efficiency",
         "The sampler's forward pass, milliseconds an epoch",

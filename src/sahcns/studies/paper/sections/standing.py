@@ -25,7 +25,7 @@ def standing_section(evidence: Evidence) -> Section:
     for name, title in TITLES.items():
         standing = evidence.standing(name)
         state = "complete" if standing.complete else "not run yet" if not standing.found else "not finished"
-        rows.append([title, f"`{name}`", state, f"{standing.found:,}", f"{standing.wanted:,}", standing.what])
+        rows.append([title, name, state, f"{standing.found:,}", f"{standing.wanted:,}", standing.what])
     table = Table(
         "parts",
         "Parts of the study",
