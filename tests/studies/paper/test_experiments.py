@@ -44,7 +44,7 @@ def test_the_paper_s_tables_have_as_many_runs() -> None:
 def test_the_docs_count_the_runs_right() -> None:
     text = (RESULTS.parent / "docs" / "reproduce.md").read_text("utf-8")
     rows = dict(re.findall(r"^\| `(\w+)` \|.*\| (\d+) \| \d+ \|$", text, re.MULTILINE))
-    tuned = {one.folder: {name: {} for name in TUNABLE} for one in PAPER.sets}
+    tuned: dict[str, dict[str, dict[str, float]]] = {one.folder: {name: {} for name in TUNABLE} for one in PAPER.sets}
     counts = {part.name: len(keys(part.name)) for part in GRIDS}
     counts["equal"] = len(list(part_named("equal").rows(PAPER, tuned))) * PAPER.seeds
     assert {name: int(count) for name, count in rows.items()} == counts
