@@ -55,7 +55,7 @@ def equal_finite_differences(backbone: str, sampler: str, path: str) -> None:
     graph = small_graph(torch.float64, path)
     step = step_of(BACKBONES[backbone], SAMPLERS[sampler], graph=graph)
     held = step_of(BACKBONES[backbone], Held.of(SAMPLERS[sampler]), graph=graph)
-    assert loss_of(step).item() == loss_of(held).item()
+    assert loss_of(step).item() == pytest.approx(loss_of(held).item(), rel=1e-14)  # `held` goes another way
     rng = np.random.default_rng(0)
     for name, gradient in gradients(step).items():
         assert gradient is not None

@@ -15,9 +15,9 @@ from sahcns.studies.paper.sections.tuning import settings_in_words
 from sahcns.studies.paper.verdicts import VERDICTS
 
 INTRODUCTION = """The paper's claims one by one: what it prints, what came out here, and a verdict. All of it is made from
-the runs in `results/` by `sahcns reproduce --page`, verdicts included; a test holds this page against them. The tables and
-figures behind it are in the report, which `sahcns report results` makes; how to run it all again stands in
-[reproducing the study](reproduce.md)."""
+the runs in `results/` by `sahcns reproduce --out results --page docs/does-it-hold.md`, verdicts included; a test holds this
+page against them. The tables and figures behind it are in the report, which `sahcns report results` makes; how to run it
+all again stands in [reproducing the study](reproduce.md)."""
 
 RULES = """A difference **holds** or **does not hold** where a paired t-test over the same seeds resolves it, p < 0.05 after
 Holm's correction over the cells of the claim; otherwise it is **not resolved**. That SAHC-NS is first is tested against the
