@@ -1,9 +1,11 @@
-"""A file written whole or not at all."""
+"""Files written whole or not at all, and JSON files read with an error that says what is wrong."""
 
 import contextlib
+import json
 import os
 import secrets
 from pathlib import Path
+from typing import Any
 
 from sahcns.errors import DataError
 
@@ -25,3 +27,26 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes, what: str = 
         with contextlib.suppress(OSError):
             beside.unlink()
     return target
+
+
+def read_json(path: Path, *, missing: str, again: str) -> Any:
+    """The content of a JSON file. `missing`: the sentence where there is none; `again`: how a broken one is made anew."""
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise DataError(missing) from None
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise DataError(f"{path} is not readable JSON ({error}); {again}") from error
+
+
+def read_marked(path: Path, mark: str, version: int, *, missing: str, again: str, foreign: str) -> dict[str, Any]:
+    """The same for a file with our mark in it; `foreign`: the sentence where it has another, or none."""
+    values = read_json(path, missing=missing, again=again)
+    if not isinstance(values, dict) or values.get("format") != mark:
+        raise DataError(foreign)
+    if values.get("format_version") != version:
+        found = values.get("format_version")
+        raise DataError(f"{path} has format version {found!r}, and this sahcns reads {version}; update it")
+    return values

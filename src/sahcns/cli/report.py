@@ -144,14 +144,10 @@ def _failed(folder: Path, finished: set[str]) -> "Iterator[Section]":
 
 
 def _inspection(file: Path) -> "Report":
-    import json
-
+    from sahcns.files import read_json
     from sahcns.studies.inspection import Inspection, inspection_report
 
-    try:
-        values = json.loads(file.read_text("utf-8"))
-    except ValueError as error:
-        raise DataError(f"{file} is not readable JSON ({error}); `sahcns inspect --json` writes such a file") from error
+    values = read_json(file, missing=f"there is no file {file}", again="`sahcns inspect --json` writes such a file")
     if not isinstance(values, dict) or not {"model", "pairs", "diagnostics"} <= values.keys():
         raise DataError(f"{file} is not what `sahcns inspect --json` writes, and not a folder either")
     return inspection_report(Inspection.from_dict(values))

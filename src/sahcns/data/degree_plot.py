@@ -1,17 +1,17 @@
 """A picture of who has how many interactions: users beside items, log-log."""
 
-import contextlib
+import io
 import os
-import secrets
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from sahcns.data.core import degrees
 from sahcns.data.split import Split
-from sahcns.errors import DataError, SahcnsError, SettingError
+from sahcns.errors import SahcnsError, SettingError
+from sahcns.files import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,8 +54,9 @@ def plot_degrees(split: Split, path: str | os.PathLike[str], *, title: str = "")
     figure.legend(handles=key, loc="outside upper right", ncols=3, frameon=False, fontsize=9, labelcolor=INK)
     if title:
         figure.suptitle(title, color=INK, fontsize=13, fontweight="bold", x=0.01, horizontalalignment="left")
-    _write(figure, target)
-    return target
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format=target.suffix.lower()[1:], facecolor="white")
+    return write_whole(target, drawn.getvalue(), "plot")
 
 
 def at_least(column: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -86,18 +87,3 @@ def _panel(axes: "Axes", column: npt.NDArray[np.int64], who: str) -> None:
         axes.spines[side].set_visible(False)
     for side in ("left", "bottom"):
         axes.spines[side].set_color(INK)
-
-
-def _write(figure: Any, target: Path) -> None:
-    beside = target.with_name(f".{target.stem}.{secrets.token_hex(4)}{target.suffix}")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(beside, facecolor="white")
-        with open(beside, "rb") as written:
-            os.fsync(written.fileno())
-        beside.replace(target)
-    except OSError as error:
-        raise DataError(f"cannot write the plot {target}: {error.strerror or error}") from error
-    finally:
-        with contextlib.suppress(OSError):
-            beside.unlink()

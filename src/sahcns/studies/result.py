@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sahcns.errors import DataError, SettingError, nearest
-from sahcns.files import write_whole
+from sahcns.files import read_marked, write_whole
 from sahcns.studies.terms import Terms
 from sahcns.studies.terms import terms_differ as terms_differ
 
@@ -110,19 +110,14 @@ class Result:
     def load(cls, path: str | os.PathLike[str]) -> "Result":
         """From a JSON file; what is no result, or a broken one, is an error that says so."""
         path = Path(path)
-        try:
-            values = json.loads(path.read_text("utf-8"))
-        except FileNotFoundError:
-            raise DataError(f"there is no result {path}; `sahcns compare` makes them") from None
-        except OSError as error:
-            raise DataError(f"cannot read {path}: {error.strerror}") from error
-        except ValueError as error:
-            raise DataError(f"{path} is not readable JSON ({error}); delete it and run it again") from error
-        if not isinstance(values, dict) or values.get("format") != FORMAT:
-            raise DataError(f"{path} is not a result of sahcns; move it elsewhere")
-        if values.get("format_version") != FORMAT_VERSION:
-            version = values.get("format_version")
-            raise DataError(f"{path} has format version {version!r}, and this sahcns reads {FORMAT_VERSION}; update it")
+        values = read_marked(
+            path,
+            FORMAT,
+            FORMAT_VERSION,
+            missing=f"there is no result {path}; `sahcns compare` makes them",
+            again="delete it and run it again",
+            foreign=f"{path} is not a result of sahcns; move it elsewhere",
+        )
         missing = [name for name in _NAMES if name not in values]
         if missing:
             raise DataError(f"{path} is broken, it has no {missing[0]!r}; delete it and run it again")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sahcns.errors import DataError
-from sahcns.files import write_whole
+from sahcns.files import read_marked, write_whole
 from sahcns.version import __version__
 
 TRIALS, TUNED = "trials.json", "tuned.json"
@@ -149,20 +149,14 @@ def read_tuned(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _read(path: Path, wanted: str, what: str, remedy: str) -> dict[str, Any]:
-    try:
-        values = json.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        raise DataError(f"there is no {what} in {path.parent}: it has no {path.name}; {remedy}") from None
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror}") from error
-    except ValueError as error:
-        raise DataError(f"{path} is not readable JSON ({error}); {remedy}") from error
-    if not isinstance(values, dict) or values.get("format") != wanted:
-        raise DataError(f"{path} holds no {what}; {remedy}")
-    if values.get("format_version") != FORMAT_VERSION:
-        version = values.get("format_version")
-        raise DataError(f"{path} has format version {version!r}, and this sahcns reads {FORMAT_VERSION}; update it")
-    return values
+    return read_marked(
+        path,
+        wanted,
+        FORMAT_VERSION,
+        missing=f"there is no {what} in {path.parent}: it has no {path.name}; {remedy}",
+        again=remedy,
+        foreign=f"{path} holds no {what}; {remedy}",
+    )
 
 
 def _text(values: Mapping[str, Any]) -> str:

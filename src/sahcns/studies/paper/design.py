@@ -6,8 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from sahcns.errors import DataError
-from sahcns.files import write_whole
+from sahcns.files import read_marked, write_whole
 from sahcns.studies.paper.methods import BACKBONES, ML1M, PROTOCOL, TOYS, YELP, Settings
 from sahcns.studies.plain import Plain
 
@@ -76,14 +75,14 @@ class Design(Plain):
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> "Design":
         path = Path(folder) / STUDY
-        try:
-            values = json.loads(path.read_text("utf-8"))
-        except FileNotFoundError:
-            raise DataError(f"{folder} holds no study: it has no {STUDY}; `sahcns reproduce` makes one") from None
-        except (OSError, ValueError) as error:
-            raise DataError(f"{path} cannot be read ({error}); `sahcns reproduce` writes it again") from error
-        if not isinstance(values, dict) or values.get("format") != FORMAT:
-            raise DataError(f"{path} is not the description of a study; `sahcns reproduce` writes one")
+        values = read_marked(
+            path,
+            FORMAT,
+            FORMAT_VERSION,
+            missing=f"{folder} holds no study: it has no {STUDY}; `sahcns reproduce` makes one",
+            again="`sahcns reproduce` writes it again",
+            foreign=f"{path} is not the description of a study; `sahcns reproduce` writes one",
+        )
         return cls.from_dict(values)
 
 

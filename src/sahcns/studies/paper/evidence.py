@@ -159,10 +159,10 @@ class Evidence:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        values: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        values = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise DataError(f"{path} cannot be read ({error}); delete it and run `sahcns reproduce` again") from error
-    if not {"data", "format"} <= values.keys():
+    if not isinstance(values, dict) or not {"data", "format"} <= values.keys():
         raise DataError(f"{path} is no file of the study; move it elsewhere")
     return values
 
