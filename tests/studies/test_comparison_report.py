@@ -61,6 +61,22 @@ def test_learning_curves_are_means_with_a_band_up_to_where_the_first_seed_stoppe
     assert figure(figures, "seconds").caption.endswith("on cpu.")
 
 
+def test_seconds_are_those_of_runs_that_shared_the_machine_with_the_fewest() -> None:
+    results = [
+        trained("sahc", 1, [0.1, 0.2], 2.0),
+        trained("sahc", 2, [0.3, 0.4], 8.0).shared_by(4),
+        trained("dns", 1, [0.1, 0.1], 1.0).shared_by(4),
+    ]
+    assert [one.processes for one in results] == [1, 4, 4]
+    drawn = figure(comparison_figures(results), "seconds")
+    assert [one.name for one in drawn.series] == ["sahc"]
+    assert list(drawn.series[0].x) == pytest.approx([2.0, 12.0])
+    assert list(drawn.series[0].y) == pytest.approx([20.0, 30.0])  # the mean of all of them
+    all_shared = figure(comparison_figures([one.shared_by(4) for one in results]), "seconds")
+    assert len(all_shared.series) == 2
+    assert all_shared.caption.endswith("on cpu, shared by 4 processes.")
+
+
 def test_bars_have_the_spread_over_seeds_as_whiskers() -> None:
     drawn = figure(comparison_figures(chosen(CLEAR), metrics=("recall@20", "popularity@20", "ndcg@20")), "metrics")
     assert drawn.kind == "bar"

@@ -77,6 +77,8 @@ def test_two_workers_with_a_user_s_file_in_which_one_sampler_raises_and_one_kill
     assert "a sampler may print" in shown.err
     here = run_grid(good, tmp_path / "here", device="cpu")
     assert [one.test for one in here.results] == [one.test for one in outcome.results]
+    assert {one.processes for one in outcome.results} == {2}
+    assert {one.processes for one in here.results} == {1}
 
 
 def test_workers_end_with_their_parent_whether_killed_or_interrupted(tmp_path: Path) -> None:

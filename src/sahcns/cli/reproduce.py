@@ -130,7 +130,7 @@ def run_study(study: "Study", quiet: bool = False) -> "Sequence[Failure]":
 
 
 def _tune(study: "Study", quiet: bool) -> None:
-    """Set by set; where Optuna is missing, tuning is left out unless it is all that was asked for."""
+    """Search by search; where Optuna is missing, tuning is left out unless it is all that was asked for."""
     from sahcns.cli.tune_progress import tune_progress
     from sahcns.errors import SahcnsError
     from sahcns.studies.paper.study import OutOfTime
@@ -143,10 +143,10 @@ def _tune(study: "Study", quiet: bool) -> None:
             raise
         warn(f"{error}; SAHC-NS goes on with the values that there are")
         return
-    for one in study.sets:
+    for one, samplers in study.searches:
         with tune_progress([one.name], quiet=quiet) as watch:
             try:
-                study.tune(one.folder, watch)
+                study.tune(one.folder, samplers, watch)
             except OutOfTime:
                 return
 

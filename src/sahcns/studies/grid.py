@@ -100,9 +100,18 @@ def run_grid(
 
 
 def work_off(
-    jobs: Sequence[Job], folder: Path, device: str, tell: OnEvent, call: str, until: float | None = None
+    jobs: Sequence[Job],
+    folder: Path,
+    device: str,
+    tell: OnEvent,
+    call: str,
+    until: float | None = None,
+    processes: int = 1,
 ) -> None:
-    """Take one job after the other; those that others are at are looked at again, until all are done or time is up."""
+    """Take one job after the other; those that others are at are looked at again, until all are done or time is up.
+
+    `processes` that work side by side are noted in each result: its times are those of a machine that was shared.
+    """
     splits: dict[str, Split] = {}
     told: set[str] = set()  # of jobs that are elsewhere
     waiting = list(jobs)
@@ -111,7 +120,7 @@ def work_off(
         for job in waiting:
             if late(until):
                 return
-            if not _settled(job, folder, device, tell, call, splits, told):
+            if not _settled(job, folder, device, tell, call, splits, told, processes):
                 left.append(job)
         if len(left) == len(waiting):
             time.sleep(PATIENCE)
@@ -129,7 +138,14 @@ def finished(job: Job, folder: Path) -> Result | None:
 
 
 def _settled(
-    job: Job, folder: Path, device: str, tell: OnEvent, call: str, splits: dict[str, Split], told: set[str]
+    job: Job,
+    folder: Path,
+    device: str,
+    tell: OnEvent,
+    call: str,
+    splits: dict[str, Split],
+    told: set[str],
+    processes: int,
 ) -> bool:
     """Whether the job has come to its end, here or elsewhere; if nobody is at it, it is run."""
     with claim(folder, job.key) as mine:
@@ -156,7 +172,7 @@ def _settled(
             failure.save(folder)
             tell(Event("failed", job, error=failure.error))
         else:
-            result = result.save(folder)
+            result = result.shared_by(processes).save(folder)
             failure_path(folder, job.key).unlink(missing_ok=True)
             tell(Event("finished", job, result))
     return True

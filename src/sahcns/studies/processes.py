@@ -81,6 +81,7 @@ def spread(
         "threads": max(1, torch.get_num_threads() // workers),
         "call": call,
         "until": until,
+        "processes": workers,
     }
     by_key, told, open_keys = {job.key: job for job in jobs}, Told(), {job.key for job in jobs}
     running: set[Worker] = set()

@@ -39,7 +39,7 @@ class Result:
     sampler: dict[str, Any]
     protocol: dict[str, Any]
     data: dict[str, Any]  # name, fingerprint, users, items, pairs of each part
-    machine: dict[str, Any]  # versions, device, kernels
+    machine: dict[str, Any]  # versions, device, kernels, processes that shared the device if they were several
     best_epoch: int
     epochs_run: int
     stopped: str  # "patience" or "epochs"
@@ -57,6 +57,15 @@ class Result:
     def terms(self) -> Terms:
         """What must agree for two results to stand in one table."""
         return Terms.of(self.data, self.protocol, self.machine)
+
+    @property
+    def processes(self) -> int:
+        """How many shared the machine while it ran; its seconds are to be read accordingly."""
+        return int(self.machine.get("processes", 1))
+
+    def shared_by(self, processes: int) -> "Result":
+        """The same, with a note of that."""
+        return replace(self, machine={**self.machine, "processes": processes}) if processes > 1 else self
 
     def metric(self, name: str, reading: str = "best", part: str = "test") -> float:
         """`recall@20` of the test part at the best validation epoch; reading "last" is where training stopped."""

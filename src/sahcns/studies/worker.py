@@ -25,7 +25,7 @@ def main() -> None:
     torch.set_num_threads(order["threads"])
     jobs = [Job(**values) for values in order["jobs"]]
     folder, device, call, until = Path(order["folder"]), order["device"], order["call"], order["until"]
-    work_off(jobs, folder, device, lambda event: _tell(events, event), call, until)
+    work_off(jobs, folder, device, lambda event: _tell(events, event), call, until, order["processes"])
 
 
 def _tell(events: IO[str], event: Event) -> None:

@@ -49,8 +49,8 @@ def run_all(study: Study) -> list[str]:
     said: list[str] = []
     study.design.save(study.out)
     study.split_anew()
-    for one in study.sets:
-        study.tune(one.folder)
+    for one, samplers in study.searches:
+        study.tune(one.folder, samplers)
     run_grid(study.jobs, study.out, device="cpu")
     study.look(said.append)
     study.clock(said.append)

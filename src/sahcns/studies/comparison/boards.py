@@ -53,6 +53,12 @@ class Board:
         """Empty where the method was not run on this set."""
         return self.runs.get((data, row), {})
 
+    def clocked(self, data: str, row: Row) -> Mapping[int, Result]:
+        """Those whose seconds may be compared: of all runs on the set, the ones that shared the machine with the fewest."""
+        everywhere = [run for (name, _), runs in self.runs.items() if name == data for run in runs.values()]
+        least = min((run.processes for run in everywhere), default=1)
+        return {seed: run for seed, run in self.seeds(data, row).items() if run.processes == least}
+
     def row(self, backbone: str, method: str) -> Row | None:
         return next((row for row in self.of(backbone) if row.method == method), None)
 

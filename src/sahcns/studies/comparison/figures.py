@@ -53,19 +53,23 @@ def curves(board: Board, data: str, rows: Sequence[Row], where: str, watched: st
         values = scale(watched) * np.array([one[watched][:length] for one in runs])  # [seeds, looks]
         mean, spread = values.mean(0), values.std(0, ddof=1) if len(runs) > 1 else np.zeros(length)
         epochs = [float(epoch) for epoch in runs[0]["epoch"][:length]]
-        seconds = [float(x) for x in np.mean([one["seconds"][:length] for one in runs], 0)]
+        clocked = [run.history["looks"]["seconds"][:length] for run in board.clocked(data, row).values()]
         band = (mean - spread, mean + spread) if len(runs) > 1 else ((), ())
         low, high = ([float(value) for value in end] for end in band)
         y = [float(value) for value in mean]
         by_epoch.append(Series(row.method, epochs, y, low, high, row.sampler))
         hints = [f"epoch {epoch:.0f}" for epoch in epochs]
-        by_second.append(Series(row.method, seconds, y, low, high, row.sampler, hints=hints))
+        if clocked:
+            seconds = [float(x) for x in np.mean(clocked, 0)]
+            by_second.append(Series(row.method, seconds, y, low, high, row.sampler, hints=hints))
     if not by_epoch:
         return []
     label = f"validation {long_name(watched)}, %"
     said = "Mean over seeds; the band is one standard deviation. A curve ends where the first of its seeds stopped."
     devices = sorted({str(run.machine.get("device", "?")) for row in rows for run in board.seeds(data, row).values()})
-    clock = f"{said} Seconds are those of training alone, without evaluation, on {' and '.join(devices)}."
+    sharing = min((run.processes for row in rows for run in board.clocked(data, row).values()), default=1)
+    shared = f", shared by {sharing} processes" if sharing > 1 else ""
+    clock = f"{said} Seconds are those of training alone, without evaluation, on {' and '.join(devices)}{shared}."
     return [
         Figure(f"epochs {where}", f"Training over epochs: {where}", "epoch", label, by_epoch, caption=said),
         Figure(f"seconds {where}", f"Training over time: {where}", "seconds", label, by_second, caption=clock),

@@ -158,15 +158,15 @@ def soon(evidence: Evidence) -> list[Instance]:
     board, races = table_2_board(evidence), []
     for one in evidence.design.sets:
         own = board.row("lightgcn", METHOD) if board is not None else None
-        if board is None or own is None or not board.seeds(one.name, own):
+        if board is None or own is None or not board.clocked(one.name, own):
             races.append(Race(one.name, "better within a short time", "", {}))
             continue
-        looks = [(run.history["looks"], run.best_epoch) for run in board.seeds(one.name, own).values()]
+        looks = [(run.history["looks"], run.best_epoch) for run in board.clocked(one.name, own).values()]
         when = fmean(_seconds_to_best(*look) for look in looks)
         reached = {
-            row.method: {seed: _reached(run.history["looks"], when) for seed, run in board.seeds(one.name, row).items()}
+            row.method: {seed: _reached(run.history["looks"], when) for seed, run in runs.items()}
             for row in board.of("lightgcn")
-            if board.seeds(one.name, row)
+            if (runs := board.clocked(one.name, row))
         }
         races.append(_race(one.name, "better within a short time", reached, f"after {when:.1f} s "))
     return first(races)

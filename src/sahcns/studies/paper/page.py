@@ -84,7 +84,7 @@ def _made_with(evidence: Evidence) -> str:
         return "Nothing has been run yet."
     devices = sorted({str(one.machine.get("device", "unknown")) for one in results})
     commits = sorted({(one.commit or "unknown")[:10] for one in results})
-    seconds = sum(one.seconds.get("total", 0.0) for one in results)
+    seconds = sum(one.seconds.get("total", 0.0) / one.processes for one in results)
     return (
         f"{len(results):,} runs on {' and '.join(devices)}, {seconds / 60:.0f} minutes in all; sources at "
         f"{', '.join(f'`{commit}`' for commit in commits)}."

@@ -14,7 +14,7 @@ from sahcns.studies.paper.design import STUDY, DataSet, Design
 from sahcns.studies.paper.evidence import DIAGNOSTICS, EFFICIENCY, TUNING, Evidence
 from sahcns.studies.paper.experiments import GRIDS, jobs, part_named
 from sahcns.studies.paper.looks import costs_key, looks
-from sahcns.studies.paper.methods import TUNABLE
+from sahcns.studies.paper.methods import OWN, RIVALS, TUNABLE
 from sahcns.studies.paper.once import once
 
 if TYPE_CHECKING:
@@ -96,8 +96,13 @@ class Study:
             for seed, one in enumerate(self.design.resplits, 1):
                 self.folders[one.folder] = resplit_folder(home, home.parent / one.folder, seed)
 
-    def tune(self, data: str, watch: "Watch | None" = None) -> None:
-        """Every tunable sampler on one set, on validation, with equal trials and one pool; needs Optuna."""
+    @property
+    def searches(self) -> list[tuple[DataSet, Sequence[str]]]:
+        """What is tuned after what: SAHC-NS on every set, since most tables wait for it alone, then the others."""
+        return [(one, samplers) for samplers in (OWN, RIVALS) for one in self.sets]
+
+    def tune(self, data: str, samplers: Sequence[str] = TUNABLE, watch: "Watch | None" = None) -> None:
+        """Samplers on one set, on validation, each with equal trials and one pool; needs Optuna."""
         from sahcns.studies.paper.measuring import backbone
         from sahcns.studies.tuning import tune
         from sahcns.training import Protocol
@@ -111,14 +116,14 @@ class Study:
         grid = {"alpha": self.design.grid, "lambda_max": self.design.grid}
         tune(
             self.folders[data],
-            TUNABLE,
+            samplers,
             self.out / TUNING / data,
             backbone=backbone(self.design.backbone()),
             protocol=Protocol.from_dict(self.design.protocol),
             trials=self.design.trials,
             seed=TUNING_SEED,
             pool=[self.design.pool],
-            search={"sahc": grid},
+            search={name: grid for name in OWN if name in samplers},
             workers=self.workers,
             device=self.device,
             watch=between,
