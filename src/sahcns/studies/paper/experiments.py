@@ -50,6 +50,15 @@ def own_settings(chosen: Chosen, data: str) -> Settings:
     return sampler("sahc", **{**chosen.get(data, {}).get("sahc", {}), "pool": 10})
 
 
+def at_work(chosen: Chosen, data: str) -> Settings:
+    """The same, but a part that tuning switched off by a 0 has its untuned value, for what is about the parts.
+
+    α = 0 is HC-only and λmax = 0 is SA-only, which have rows of their own wherever this is used.
+    """
+    own, usual = own_settings(chosen, data), sampler("sahc")
+    return {name: value or usual[name] for name, value in own.items()}
+
+
 def _row(
     design: Design,
     data: str,
@@ -81,7 +90,7 @@ def _equal(design: Design, chosen: Chosen) -> Iterator[Row]:
 
 def _table_3(design: Design, chosen: Chosen) -> Iterator[Row]:
     for data in design.pair:
-        own = own_settings(chosen, data)
+        own = at_work(chosen, data)
         for label, described in variants(own).items():
             yield _row(design, data, label, described)
         yield _row(design, data, "SAHC-Fixed, U(0, 1)", sampler("sahc-fixed", alpha=own["alpha"], high=1.0))
@@ -96,7 +105,7 @@ def _table_4(design: Design, chosen: Chosen) -> Iterator[Row]:
 
 def _figure_4(design: Design, chosen: Chosen) -> Iterator[Row]:
     for data in design.pair:
-        own = own_settings(chosen, data)
+        own = at_work(chosen, data)
         values: dict[str, Sequence[float]] = {"alpha": design.grid, "lambda_max": design.grid, "pool": design.pools}
         for argument, tried in values.items():
             for value in tried:
@@ -105,7 +114,7 @@ def _figure_4(design: Design, chosen: Chosen) -> Iterator[Row]:
 
 def _power(design: Design, chosen: Chosen) -> Iterator[Row]:
     for data in design.powered:
-        own = own_settings(chosen, data)
+        own = at_work(chosen, data)
         baselines = nine(design.data(data).like, own)
         for label in ("DNS(M,N)", "MixGCF"):
             yield _row(design, data, label, baselines[label])
@@ -114,7 +123,7 @@ def _power(design: Design, chosen: Chosen) -> Iterator[Row]:
 
 
 def _pools(design: Design, chosen: Chosen) -> Iterator[Row]:
-    own = own_settings(chosen, design.single)
+    own = at_work(chosen, design.single)
     for pool in design.wide_pools:
         sized = {
             "DNS": sampler("dns", pool=pool),

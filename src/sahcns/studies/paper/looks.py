@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sahcns.studies.paper.design import FIRST_SEED, Design
-from sahcns.studies.paper.experiments import Chosen, own_settings
+from sahcns.studies.paper.experiments import Chosen, at_work
 from sahcns.studies.paper.methods import METHOD, Settings, sampler
 
 POOL_SEED = 0  # of the pools that all samplers see
@@ -43,12 +43,6 @@ def looks(design: Design, chosen: Chosen) -> list[Look]:
         }
         found += [Look(data, one, seen, design.backbone(), design.protocol) for one in (seen["DNS"], own)]
     return found
-
-
-def at_work(chosen: Chosen, data: str) -> Settings:
-    """SAHC-NS as it is run on a set; a part that tuning switched off by a 0 has its untuned value, to have any effect."""
-    own, usual = own_settings(chosen, data), sampler("sahc")
-    return {name: value or usual[name] for name, value in own.items()}
 
 
 def timed(chosen: Chosen, data: str) -> list[Settings]:

@@ -10,6 +10,7 @@ from sahcns.studies.paper.evidence import Evidence
 from sahcns.studies.paper.experiments import Row
 from sahcns.studies.paper.leading import AT_20
 from sahcns.studies.paper.sections.standing import unfinished
+from sahcns.studies.paper.sections.tuning import parts_in_words
 
 ARGUMENTS = {"alpha": "α", "lambda_max": "λmax", "pool": "N"}
 
@@ -26,7 +27,10 @@ def sweep(evidence: Evidence, data: str, argument: str, metric: str, reading: st
 
 
 def figure_4_section(evidence: Evidence) -> Section:
-    found: list[str | Table | Figure] = [*unfinished(evidence, "figure4")]
+    found: list[str | Table | Figure] = [
+        *unfinished(evidence, "figure4"),
+        *parts_in_words(evidence, evidence.design.pair),
+    ]
     for data in evidence.design.pair:
         for argument in ARGUMENTS:
             for metric in AT_20:

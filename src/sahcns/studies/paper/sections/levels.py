@@ -10,6 +10,7 @@ from sahcns.studies.paper.evidence import Evidence
 from sahcns.studies.paper.leading import AT_20, METRICS, lead_table
 from sahcns.studies.paper.methods import METHOD
 from sahcns.studies.paper.sections.standing import unfinished
+from sahcns.studies.paper.sections.tuning import parts_in_words
 
 TITLES = {
     "equal": "Level (b): equal tuning, equal pools",
@@ -26,6 +27,8 @@ def level_section(evidence: Evidence, part: str) -> Section:
             f"All methods with a pool of {evidence.design.pool} and what {evidence.design.trials} trials on validation "
             "chose for each, or as many as it has settings to try. RNS has no pool to choose from, and DNS nothing to tune.",
         )
+    else:
+        found += parts_in_words(evidence, evidence.design.powered)
     if board is None:
         return Section(TITLES[part], found)
     for reading, words in READINGS.items():

@@ -8,12 +8,16 @@ from sahcns.studies.paper.evidence import Evidence
 from sahcns.studies.paper.experiments import HARD
 from sahcns.studies.paper.leading import AT_20
 from sahcns.studies.paper.sections.standing import unfinished
+from sahcns.studies.paper.sections.tuning import parts_in_words
 
 
 def pools_section(evidence: Evidence) -> Section:
     board = evidence.board("pools")
     name = evidence.design.data(evidence.design.single).name
-    found: list[str | Table | Figure] = [*unfinished(evidence, "pools")]
+    found: list[str | Table | Figure] = [
+        *unfinished(evidence, "pools"),
+        *parts_in_words(evidence, [evidence.design.single]),
+    ]
     if board is not None:
         found += [_table(evidence, metric) for metric in AT_20]
         found += pool_sizes(board, name, board.of("lightgcn"), name, AT_20)

@@ -9,6 +9,7 @@ from sahcns.studies.paper.leading import AT_20
 from sahcns.studies.paper.methods import METHOD
 from sahcns.studies.paper.published import printed_3
 from sahcns.studies.paper.sections.standing import unfinished
+from sahcns.studies.paper.sections.tuning import parts_in_words
 
 ALIKE = (
     "HC-only and SAHC w/o Discrepancy are the same algorithm on LightGCN, whose score is the mean over the layers; they are "
@@ -21,7 +22,7 @@ def table_3_section(evidence: Evidence) -> Section:
     found: list[str | Table | Figure] = [*unfinished(evidence, "table3")]
     if board is None:
         return Section("Table III: ablation", found)
-    found.append(ALIKE)
+    found += [ALIKE, *parts_in_words(evidence, evidence.design.pair)]
     for data in evidence.design.pair:
         one = evidence.design.data(data)
         if one.name not in board.data:

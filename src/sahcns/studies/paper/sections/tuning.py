@@ -1,10 +1,11 @@
 """What tuning chose on each set, and how it went."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from sahcns.reports.parts import Figure, Section, Table
 from sahcns.studies.paper.evidence import Evidence
-from sahcns.studies.paper.experiments import own_settings
+from sahcns.studies.paper.experiments import at_work, own_settings
 from sahcns.studies.paper.sections.standing import unfinished
 from sahcns.studies.search_figures import search_figures
 from sahcns.studies.search_tables import search_tables, trial_table
@@ -18,6 +19,20 @@ def settings_in_words(evidence: Evidence) -> str:
         source = "tuned on validation" if "sahc" in evidence.chosen.get(one.folder, {}) else "not tuned yet"
         told.append(f"{one.name} α = {own['alpha']:g}, λmax = {own['lambda_max']:g} ({source})")
     return f"SAHC-NS is run with {'; '.join(told)}. The paper does not print its values."
+
+
+def parts_in_words(evidence: Evidence, folders: Sequence[str]) -> list[str]:
+    """A sentence where a part of SAHC-NS was tuned away, and is at work all the same; else nothing."""
+    told = []
+    for folder in folders:
+        tuned, own = own_settings(evidence.chosen, folder), at_work(evidence.chosen, folder)
+        for name, letter, rest in (("alpha", "α", "HC-only"), ("lambda_max", "λmax", "SA-only")):
+            if tuned[name] != own[name]:
+                told.append(
+                    f"On {evidence.design.data(folder).name} tuning chose {letter} = 0, which is {rest}; here SAHC-NS has "
+                    f"{letter} = {own[name]:g}, so that each part has something to do."
+                )
+    return told
 
 
 def tuning_section(evidence: Evidence) -> Section:
