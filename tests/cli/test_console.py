@@ -1,6 +1,7 @@
 """Results on stdout, messages on stderr, JSON that any program reads."""
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,6 +49,26 @@ def test_words_are_printed_as_they_are_and_never_folded(capsys: pytest.CaptureFi
     shown = capsys.readouterr()
     assert shown.out == f"{path}\n"
     assert shown.err == f"{path}\nwarning: {path}\n"
+
+
+def test_cells_and_titles_are_printed_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    """An id in square brackets is no markup, which may even be an error, and one between colons no picture."""
+    rows = table("id", title="for [/x] a:100:b")
+    rows.add_row("[red]x, as wide as the title :tea:")
+    show(rows)
+    lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    assert lines[0] == "for [/x] a:100:b"
+    assert lines[-1] == "[red]x, as wide as the title :tea:"
+
+
+def test_a_long_id_is_folded_and_never_cut(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    rows = table(">rank", "item", ">score")
+    rows.add_row("1", "0123456789" * 6, "0.5")
+    show(rows)
+    shown = capsys.readouterr().out
+    assert "…" not in shown
+    assert "".join(re.findall(r"\d{10,}", shown)) == "0123456789" * 6
 
 
 def test_a_table_sets_numbers_to_the_right(capsys: pytest.CaptureFixture[str]) -> None:

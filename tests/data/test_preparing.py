@@ -51,6 +51,13 @@ def test_the_steps_run_in_the_stated_order_and_each_is_counted() -> None:
     assert split.manifest["fingerprint"] == split.fingerprint
 
 
+def test_ratings_that_nobody_looked_at_are_told() -> None:
+    """Else a one counts like a five, and nobody knows."""
+    rows = [("a", "x"), ("b", "y")]
+    rule = [prepare(interactions(rows, ratings=given), Recipe()).manifest["steps"] for given in ([1, 5], [3, 3], None)]
+    assert [found[1]["rule"] for found in rule] == ["off, 1 to 5 alike", "off", "off"]  # type: ignore[index]
+
+
 @pytest.mark.parametrize("split_rule", SPLITS)
 @settings(deadline=None, max_examples=40)
 @given(data=st.data())

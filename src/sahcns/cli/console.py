@@ -66,7 +66,8 @@ def table(*columns: str, title: str | None = None) -> "Table":
         title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False
     )
     for column in columns:
-        made.add_column(column.removeprefix(">"), justify="right" if column.startswith(">") else "left")
+        justify: Any = "right" if column.startswith(">") else "left"
+        made.add_column(column.removeprefix(">"), justify=justify, overflow="fold")  # an id cut short is another id
     return made
 
 
@@ -113,7 +114,8 @@ def _console(*, stderr: bool) -> "Console":
 
     stream = sys.stderr if stderr else sys.stdout
     measured = stream.isatty() or "COLUMNS" in os.environ
-    return Console(stderr=stderr, width=None if measured else WIDTH)
+    # ids and titles are shown as they are: [x] is no markup, and :100: no picture
+    return Console(stderr=stderr, width=None if measured else WIDTH, markup=False, emoji=False)
 
 
 def _marked(mark: str, style: str, message: str) -> None:

@@ -4,6 +4,7 @@ Whole numbers are kept as int64; everything else as text (UTF-8 bytes and offset
 is a binary search, both are plain `.npy` files, and a table of a hundred million ids is memory-mapped, not loaded.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,10 +80,10 @@ class IdMap:
     def find(self, value: Id) -> int | None:
         """Position of an id, or None. On the command line ids arrive as text, so '17' finds the number 17."""
         if isinstance(self.values, Texts):
-            return _bisect(self.values, str(value).encode())
-        try:
-            number = int(value)
-        except ValueError:
+            # text that is not Unicode (a stray byte of a command line) is no id, and no reason to break off either
+            return _bisect(self.values, str(value).encode("utf-8", "surrogatepass"))
+        number = _whole(value)
+        if number is None:
             return None
         if not -(1 << 63) <= number < 1 << 63:
             return None
@@ -129,6 +130,16 @@ def load_ids(folder: Path, stem: str) -> IdMap:
     if (folder / f"{stem}.npy").exists():
         return IdMap(np.load(folder / f"{stem}.npy", mmap_mode="r", allow_pickle=False))
     return IdMap(load_texts(folder, stem))
+
+
+def _whole(value: object) -> int | None:
+    """The whole number that a value is: 17, 17.0 and '17', and neither 17.5 nor '017', which is a text of its own."""
+    if isinstance(value, int | np.integer):
+        return int(value)
+    if isinstance(value, float | np.floating):
+        return int(value) if float(value).is_integer() else None
+    text = str(value)
+    return int(text) if len(text) <= 20 and re.fullmatch("0|-?[1-9][0-9]*", text) else None
 
 
 def _bisect(texts: Texts, wanted: bytes) -> int | None:

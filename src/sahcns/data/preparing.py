@@ -42,6 +42,8 @@ def prepare(interactions: Interactions, recipe: Recipe) -> Split:
         if not mask.any():
             remedy = f"its ratings run from {np.nanmin(ratings):g} to {np.nanmax(ratings):g}, so lower min_rating"
         rows, times = rows.keep(mask), None if times is None else times[mask]
+    elif ratings is not None and len(ratings) and ratings.min() < ratings.max():
+        rule = f"off, {ratings.min():g} to {ratings.max():g} alike"
     ratings = None
     steps.record("rating", rule, rows, remedy)
 

@@ -50,6 +50,8 @@ def test_forced_unit() -> None:
         ("2018-07-07T22:09:11Z", 1531001351),
         ("2018-07-07T22:09:11.999", 1531001351),
         ("2018-07-07 22:09:11+02:00", 1530994151),
+        ("2018-07-07 22:09:11 UTC", 1531001351),
+        ("20180707", 1530921600),
         ("1969-12-31 23:59:59", -1),
         ("1969-12-31T23:59:59.5", -1),
     ],
@@ -57,6 +59,30 @@ def test_forced_unit() -> None:
 def test_iso_texts(text: str, expected: int) -> None:
     assert seconds([text, text]) == [expected, expected]
     assert seconds([text, "2000-01-01", " 2000-01-01T00:00 "]) == [expected, 946684800, 946684800]
+
+
+@pytest.mark.parametrize("kind", [pl.Int64, pl.Float64, pl.String])
+def test_dates_written_as_numbers(kind: type[pl.DataType]) -> None:
+    """Seconds since 1970 would all lie in August of that year, in the right order, and nobody would notice."""
+    clock = Clock()
+    values = pl.Series([20240113, 19991231, 20240229])
+    found, unread, other = clock.seconds(values.cast(pl.Int64).cast(kind))
+    assert found.tolist() == [1705104000, 946598400, 1709164800]
+    assert not (unread | other).any()
+    assert clock.name() == "iso"
+    assert clock.seconds(pl.Series([978300760]))[2].tolist() == [True]  # seconds among dates are of another kind
+    assert clock.seconds(pl.Series([20240231]))[2].tolist() == [True]
+
+
+def test_seconds_that_only_look_like_dates_are_seconds() -> None:
+    assert seconds([20240113, 20249999, 20240114]) == [20240113, 20249999, 20240114]
+
+
+def test_numbers_as_dates_in_a_file(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text("user,item,date\na,x,20240113\nb,y,20240114\n")
+    found = read(tmp_path / "log.csv")
+    assert found.times is not None
+    assert found.times.tolist() == [1705104000, 1705190400]
 
 
 @pytest.mark.parametrize("text", ["18-01-05", "2018-13-01", "12345-1-05", "2018-02-30 10:00:00", "05/01/2018", ""])

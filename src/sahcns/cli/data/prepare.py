@@ -157,7 +157,7 @@ def _report(made: "Split", folder: Path) -> None:
     steps = table("step", "rule", ">users", ">items", ">rows")
     for step in manifest["steps"]:
         counts = (f"{step[name]:,}" for name in ("users", "items", "rows"))
-        steps.add_row(step["step"], step["rule"], *counts, style="dim" if step["rule"] == "off" else None)
+        steps.add_row(step["step"], step["rule"], *counts, style="dim" if step["rule"].startswith("off") else None)
     figures = manifest["statistics"]
     parts = " · ".join(f"{name} {len(pairs):,}" for name, pairs in made.parts().items())
     show(
@@ -182,6 +182,9 @@ def _remarks(manifest: Mapping[str, Any]) -> None:
         for reason, found in source.get("skipped", {}).items():
             where = f"first in line {found['first_line']:,} of {found['file']}: {found['example']}"
             tell(f"skipped {found['rows']:,} row{'s' if found['rows'] > 1 else ''}: {reason} ({where})")
+    alike = next((step["rule"] for step in manifest["steps"] if step["rule"].startswith("off, ")), None)
+    if alike and "catalogue" not in manifest:
+        tell(f"ratings were {alike}: every row counts as a like; --min-rating NUMBER keeps those of at least that")
     for name, part in manifest["statistics"]["parts"].items():
         if not part["interactions"]:
             warn(f"the {name} part is empty")

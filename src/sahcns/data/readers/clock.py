@@ -1,7 +1,8 @@
 """Times of any common kind to whole seconds since 1970-01-01 UTC, all of one unit.
 
 The unit of a number shows in its size: below 10^11 it counts seconds (until the year 5138), below 10^14 milliseconds,
-below 10^17 microseconds, else nanoseconds. Text is ISO 8601; a time without a zone is UTC.
+below 10^17 microseconds, else nanoseconds. Numbers that all are dates of 1900 to 2100, such as 20260331, are read as
+those, and not as a few weeks of 1970. Text is ISO 8601; a time without a zone is UTC.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -21,6 +22,7 @@ SIZES = {"s": (0, 10**11), "ms": (10**11, 10**14), "us": (10**14, 10**17), "ns":
 CALENDAR = (-62_135_596_800, 253_402_300_800)  # seconds; the years 1 to 9999
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 FIXED_FORMATS = {  # by length: the common ones go through polars, whatever else ISO 8601 allows through Python
+    8: ("%Y%m%d",),
     10: ("%Y-%m-%d",),
     19: ("%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S"),
     20: ("%Y-%m-%dT%H:%M:%SZ",),
@@ -62,7 +64,9 @@ class Clock:
             times = numbers
         values = times.drop_nulls().cast(pl.Float64, strict=False).to_numpy()
         sizes = np.abs(values[np.isfinite(values) & (values != 0)])
-        if len(sizes):
+        if _are_dates(values):
+            self.unit = "iso"
+        elif len(sizes):
             found = np.searchsorted([10**11, 10**14, 10**17], sizes, side="right")
             self.unit = list(UNITS)[int(np.bincount(found).argmax())]
 
@@ -76,8 +80,9 @@ class Clock:
             moments = (times.cast(pl.Datetime("us")) if times.dtype == pl.Date else times).dt.epoch("us")
             whole = moments.fill_null(0).to_numpy() // 10**6
             return whole, moments.is_null().to_numpy() | _off_calendar(whole), np.zeros(n, np.bool_)
-        if times.dtype == pl.String and self.unit == "iso":
-            return self._from_iso(times)
+        if self.unit == "iso":
+            numeric = times.dtype != pl.String
+            return self._from_iso(times.cast(pl.Int64, strict=False).cast(pl.String) if numeric else times)
         numbers = numbers_of(times) if times.dtype == pl.String else times
         unreadable = numbers.is_null().to_numpy() if numbers.null_count() else np.zeros(n, np.bool_)
         other = np.zeros(n, np.bool_)
@@ -91,8 +96,6 @@ class Clock:
         if self.forced:
             low, high = 0, min(CALENDAR[1] * PER_SECOND[unit], 2**63)
         fits = (values < high) & (values > -high) & ((values >= low) | (values <= -low) | (values == 0))
-        if self.unit == "iso":
-            fits[:] = False
         unreadable = (unreadable | infinite) & ~other
         return values // PER_SECOND[unit], unreadable, other | (~fits & ~unreadable)
 
@@ -127,10 +130,17 @@ class Clock:
         return "dates written YYYY-MM-DD or YYYY-MM-DD HH:MM:SS"
 
 
+def _are_dates(values: npt.NDArray[np.float64]) -> bool:
+    """Whether every number [n] is written YYYYMMDD, of the years 1900 to 2100."""
+    months, days = values // 100 % 100, values % 100
+    whole = np.isfinite(values) & (values == np.floor(values)) & (values >= 19_000_101) & (values <= 21_001_231)
+    return bool(len(values) and (whole & (months >= 1) & (months <= 12) & (days >= 1) & (days <= 31)).all())
+
+
 def iso_seconds(text: str) -> int | None:
-    """Seconds of an ISO 8601 date or time, or None."""
+    """Seconds of an ISO 8601 date or time, or None; ` UTC` may follow, as many exports have it."""
     try:
-        moment = datetime.fromisoformat(text.strip())
+        moment = datetime.fromisoformat(text.strip().removesuffix(" UTC"))
         moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
         return (moment - EPOCH) // timedelta(seconds=1)
     except (ValueError, OverflowError):
