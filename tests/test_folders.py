@@ -1,5 +1,6 @@
 """A folder is there whole or not at all, whatever happens while it is written, and never in the place of another's."""
 
+import contextlib
 import hashlib
 import json
 import os
@@ -7,6 +8,7 @@ import resource
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ import numpy.typing as npt
 import pytest
 
 from sahcns.errors import DataError
-from sahcns.folders import FolderKind, npy, read_description, read_folder, refuse_foreign, write_folder
+from sahcns.folders import FolderKind, load_folder, npy, read_description, read_folder, refuse_foreign, write_folder
 
 BOX = FolderKind("box", "box.json", "test-box", 3, "make one by hand", "pack it again")
 
@@ -168,6 +170,47 @@ def test_a_process_killed_at_any_moment_leaves_a_whole_folder(
     packed(tmp_path / "box", "three")
     assert read_folder(BOX, tmp_path / "box")[1]["label"] == "three"
     assert not (tmp_path / ".box.old").exists()
+
+
+def test_two_who_write_and_one_who_reads_do_not_disturb_each_other(tmp_path: Path) -> None:
+    """Between the two renames of one writer, the other must not find the place free or the former folder left over."""
+    packed(tmp_path / "box")
+
+    def write(text: str) -> None:
+        for _ in range(150):
+            packed(tmp_path / "box", text)
+
+    def label(home: Path, described: dict[str, Any]) -> tuple[str, bytes]:
+        return described["label"], (home / "a.txt").read_bytes()
+
+    with ThreadPoolExecutor(3) as pool:
+        writers = [pool.submit(write, "red"), pool.submit(write, "blue")]
+        found = set()
+        while not all(writer.done() for writer in writers):
+            with contextlib.suppress(DataError):  # replaced too often for one reader, which is said
+                found.add(load_folder(BOX, tmp_path / "box", label))
+        for writer in writers:
+            writer.result()
+    assert found <= {("one", b"one!"), ("red", b"red!"), ("blue", b"blue!")}
+    assert [path.name for path in tmp_path.iterdir()] == ["box"]
+
+
+def test_a_folder_that_is_replaced_while_it_is_read_is_read_again(tmp_path: Path) -> None:
+    packed(tmp_path / "box")
+    turns = ["two", "three"]
+
+    def load(home: Path, described: dict[str, Any]) -> tuple[str, bytes]:
+        if turns:
+            packed(tmp_path / "box", turns.pop())
+        return described["label"], (home / "a.txt").read_bytes()
+
+    assert load_folder(BOX, tmp_path / "box", load) == ("two", b"two!")
+
+    def never(home: Path, described: dict[str, Any]) -> None:
+        packed(tmp_path / "box")
+
+    with pytest.raises(DataError, match="was replaced 5 times while it was read; wait until"):
+        load_folder(BOX, tmp_path / "box", never)
 
 
 def test_unfinished_folders_of_another_day_are_cleared_away(tmp_path: Path) -> None:

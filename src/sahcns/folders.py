@@ -2,8 +2,11 @@
 
 A new folder is made beside its place, brought to the disk, and renamed; a former one is replaced only if it is of the
 same kind and holds nothing but its own files. Killed at any moment, the former folder or the new one is there, whole.
+Of two who write one folder the later wins, and who reads while it is replaced gets the one or the other, never a mixture.
 """
 
+import contextlib
+import fcntl
 import glob
 import hashlib
 import io
@@ -12,10 +15,10 @@ import os
 import secrets
 import shutil
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +28,9 @@ from sahcns.version import __version__
 
 File = tuple[str, Iterable[bytes | memoryview]]
 """A file's name and its content in pieces."""
+
+TRIES = 5  # to read a folder that is replaced meanwhile
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
@@ -52,8 +58,9 @@ def write_folder(
     target = Path(os.path.realpath(folder))
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        _clear_up(target)
-        refuse_foreign(kind, target)
+        with _alone(target.parent):
+            _clear_up(target)
+            refuse_foreign(kind, target)
         fresh = target.with_name(f".{target.name}.new-{secrets.token_hex(4)}")
         fresh.mkdir()
         try:
@@ -63,7 +70,8 @@ def write_folder(
             text = json.dumps(heading | rest | {"files": listed}, indent=2, ensure_ascii=False, default=_plain)
             _write(fresh / kind.description, [f"{text}\n".encode()])
             _sync(fresh)
-            _swap(fresh, target)
+            with _alone(target.parent):
+                _swap(fresh, target)
         finally:
             shutil.rmtree(fresh, ignore_errors=True)
     except OSError as error:
@@ -85,6 +93,36 @@ def read_folder(
     for name, entry in files.items():
         _check(kind, home, name, entry, contents)
     return home, described
+
+
+def load_folder(
+    kind: FolderKind,
+    folder: str | os.PathLike[str],
+    load: Callable[[Path, dict[str, Any]], Made],
+    *,
+    contents: bool = True,
+) -> Made:
+    """What `load` makes of a checked folder and its description; again, if the folder was replaced meanwhile."""
+    for _ in range(TRIES):
+        before = stamp(kind, folder)
+        try:
+            made = load(*read_folder(kind, folder, contents=contents))
+        except (DataError, OSError):
+            if stamp(kind, folder) == before:
+                raise
+            continue
+        if stamp(kind, folder) == before:
+            return made
+    raise DataError(f"{folder} was replaced {TRIES} times while it was read; wait until whoever writes it has ended")
+
+
+def stamp(kind: FolderKind, folder: str | os.PathLike[str]) -> tuple[int, int] | None:
+    """What tells a folder from the one that takes its place; None where there is none, as between the two."""
+    try:
+        found = (Path(folder) / kind.description).stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
 
 
 def read_description(kind: FolderKind, folder: str | os.PathLike[str]) -> dict[str, Any]:
@@ -171,6 +209,18 @@ def _swap(fresh: Path, target: Path) -> None:
         raise
     _sync(target.parent)
     shutil.rmtree(aside, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _alone(parent: Path) -> Iterator[None]:
+    """Nobody else moves folders within `parent` meanwhile, as far as its file system knows locks."""
+    handle = os.open(parent, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def _aside(target: Path) -> Path:

@@ -19,7 +19,7 @@ from sahcns.data.ids import load_ids, load_texts
 from sahcns.data.split import PARTS, Pairs, Split
 from sahcns.data.stats import statistics
 from sahcns.errors import DataError
-from sahcns.folders import File, FolderKind, npy, read_description, read_folder, write_folder
+from sahcns.folders import File, FolderKind, load_folder, npy, read_description, write_folder
 
 MANIFEST = "manifest.json"
 PREPARED = FolderKind(
@@ -42,17 +42,24 @@ def save_split(split: Split, folder: str | os.PathLike[str]) -> Path:
 
 def load_split(folder: str | os.PathLike[str], *, verify: bool = True) -> Split:
     """The split in a prepared folder, its columns memory-mapped. `verify=False` checks sizes but not contents."""
-    home, manifest = read_folder(PREPARED, folder, contents=verify)
+
+    def loaded(home: Path, manifest: dict[str, Any]) -> Split:
+        split = _loaded(home, manifest)
+        if verify and split.fingerprint != manifest.get("fingerprint"):
+            raise DataError(f"the fingerprint in {home / MANIFEST} is not that of its files; prepare the set again")
+        return split
+
+    return load_folder(PREPARED, folder, loaded, contents=verify)
+
+
+def _loaded(home: Path, manifest: dict[str, Any]) -> Split:
     try:
         train, valid, test = (Pairs(_column(home, part, "users"), _column(home, part, "items")) for part in PARTS)
         titles = load_texts(home, "item_titles") if "item_titles.offsets.npy" in manifest["files"] else None
         users, items = load_ids(home, "user_ids"), load_ids(home, "item_ids")
     except (OSError, ValueError) as error:
         raise DataError(f"{home} is not a whole prepared set ({error}); prepare it again") from error
-    split = Split(train, valid, test, user_ids=users, item_ids=items, titles=titles, manifest=manifest)
-    if verify and split.fingerprint != manifest.get("fingerprint"):
-        raise DataError(f"the fingerprint in {home / MANIFEST} is not that of its files; prepare the set again")
-    return split
+    return Split(train, valid, test, user_ids=users, item_ids=items, titles=titles, manifest=manifest)
 
 
 def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:

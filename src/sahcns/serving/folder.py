@@ -20,7 +20,7 @@ from torch import Tensor
 
 from sahcns.data.ids import load_ids, load_texts
 from sahcns.errors import DataError
-from sahcns.folders import File, FolderKind, npy, read_folder, refuse_foreign, write_folder
+from sahcns.folders import File, FolderKind, load_folder, npy, refuse_foreign, write_folder
 from sahcns.serving.recommender import Recommender
 
 RUN = FolderKind(
@@ -40,7 +40,20 @@ def save_model(recommender: Recommender, folder: str | os.PathLike[str]) -> Path
 
 def load_model(folder: str | os.PathLike[str]) -> Recommender:
     """The model in a folder, on the CPU, every file checked against the record."""
-    home, record = read_folder(RUN, folder)
+    return load_folder(RUN, folder, _loaded)
+
+
+def check_place(folder: str | os.PathLike[str]) -> None:
+    """An error now, before hours of training, if a model could not be saved at `folder` later."""
+    refuse_foreign(RUN, folder)
+    near = Path(os.path.realpath(folder)).parent
+    while not near.exists():
+        near = near.parent
+    if not near.is_dir() or not os.access(near, os.W_OK | os.X_OK):
+        raise DataError(f"cannot write the {RUN.what} {folder}: {near} is not a folder that can be written to")
+
+
+def _loaded(home: Path, record: dict[str, Any]) -> Recommender:
     files = record.pop("files")
     try:
         vectors, known = _tensors(home, "vectors"), _tensors(home, "known")
@@ -60,16 +73,6 @@ def load_model(folder: str | os.PathLike[str]) -> Recommender:
     except (OSError, ValueError, KeyError, SafetensorError) as error:
         raise DataError(f"{home} is not a whole {RUN.what} ({_reason(error)}); {RUN.again}") from error
     return model
-
-
-def check_place(folder: str | os.PathLike[str]) -> None:
-    """An error now, before hours of training, if a model could not be saved at `folder` later."""
-    refuse_foreign(RUN, folder)
-    near = Path(os.path.realpath(folder)).parent
-    while not near.exists():
-        near = near.parent
-    if not near.is_dir() or not os.access(near, os.W_OK | os.X_OK):
-        raise DataError(f"cannot write the {RUN.what} {folder}: {near} is not a folder that can be written to")
 
 
 def _files(model: Recommender) -> Iterator[File]:
