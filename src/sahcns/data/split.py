@@ -49,6 +49,21 @@ class Split:
     def parts(self) -> dict[str, Pairs]:
         return {"train": self.train, "valid": self.valid, "test": self.test}
 
+    def whole(self) -> "Split":
+        """The same pairs, all of them for training: what the model to put to use is trained on."""
+        users = np.concatenate([pairs.users for pairs in self.parts().values()])
+        items = np.concatenate([pairs.items for pairs in self.parts().values()])
+        order = np.lexsort((items, users))
+        none = Pairs(np.zeros(0, np.int32), np.zeros(0, np.int32))
+        return Split(
+            Pairs(users[order], items[order]),
+            none,
+            none,
+            user_ids=self.user_ids,
+            item_ids=self.item_ids,
+            titles=self.titles,
+        )
+
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 over the three sets of pairs and both id maps: equal fingerprints, equal data."""

@@ -37,8 +37,8 @@ class Run:
 
     @property
     def test(self) -> dict[str, float]:
-        """Test metrics at the best validation epoch."""
-        return self.record.test["best"]
+        """Test metrics at the best validation epoch; empty where nothing was held out for it."""
+        return self.record.test.get("best", {})
 
 
 def fit(
@@ -50,6 +50,7 @@ def fit(
     seed: int = 0,
     device: str = "auto",
     kernels: str = "auto",
+    whole: bool = False,
     on_epoch: Callable[[dict[str, Any]], None] | None = None,
 ) -> Run:
     """Train `backbone` on the split's training part with negatives from `sampler`, judged on its validation part.
@@ -57,12 +58,17 @@ def fit(
     The epoch is picked on validation and the best weights are restored; the test part is ranked once at the end, for
     the best and for the last epoch. `on_epoch` receives each epoch's history entry. Ctrl-C ends training early and
     keeps the best epoch so far. The same seed gives the same result, bit for bit on a CPU.
+
+    `whole` trains on every pair of the split, validation and test included, for the model to put to use: nothing is
+    looked at, all epochs of the protocol are run, and the last one is kept.
     """
     backbone, sampler, protocol = backbone or LightGCN(), sampler or SAHC(), protocol or Protocol()
     where = pick_device(device)
     _check_monitor(protocol.monitor)
     began = time.perf_counter()
-    valid, test = Truth.of(split, "valid", "train", where), _test_truth(split, protocol, where)
+    given, split = split, split.whole() if whole else split
+    valid = None if whole else Truth.of(split, "valid", "train", where)
+    test = _test_truth(split, protocol, where)
     graph = Graph.of(split, where, path=kernels)
     streams, clock = Streams.of(seed, where), Clock(where)
     parameters = {name: value.requires_grad_() for name, value in backbone.initial(graph, streams.start).items()}
@@ -71,6 +77,8 @@ def fit(
     step = TrainingStep(graph, backbone, sampler, protocol, parameters, streams, clock)
     epochs = Epochs(step, capture=kernels != "reference")
     record = Record.of(split, backbone, sampler, protocol, seed, where, graph.verbs.name)
+    if whole:
+        record.data["whole_of"] = given.fingerprint
     stopping = EarlyStopping(protocol.patience)
     record.stopped = "epochs"
     try:
@@ -79,7 +87,9 @@ def fit(
             record.history.append(entry)
             record.epochs_run = epoch + 1
             stop = False
-            if epoch % protocol.evaluate_every == 0 or epoch == protocol.epochs - 1:
+            if valid is None:
+                stop = epoch == protocol.epochs - 1 and stopping.update(epoch, 0.0, parameters)
+            elif epoch % protocol.evaluate_every == 0 or epoch == protocol.epochs - 1:
                 with clock("evaluate"):
                     entry["valid"] = evaluate(*backbone.vectors(parameters, graph), valid, KS, WATCHED)
                 stop = stopping.update(epoch, entry["valid"][protocol.monitor], parameters)
@@ -99,7 +109,8 @@ def fit(
     readings = [("last", parameters), ("best", stopping.weights)]
     for reading, weights in readings if record.stopped != "interrupted" else readings[1:]:  # a cut epoch is no reading
         vectors[reading] = backbone.vectors(weights, graph)
-        record.valid[reading] = evaluate(*vectors[reading], valid, KS, REPORTED)
+        if valid is not None:
+            record.valid[reading] = evaluate(*vectors[reading], valid, KS, REPORTED)
         if test is not None:
             record.test[reading] = evaluate(*vectors[reading], test, KS, REPORTED)
     record.seconds = {part: round(value, 6) for part, value in clock.seconds.items()}
