@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from sahcns.data import Split, load_split, save_split
 from sahcns.serving import Recommender
 from sahcns.training import Protocol
-from tests.cli.conftest import Sahcns, refused
+from tests.cli.conftest import Done, Sahcns, refused
 from tests.serving.films import films
 
 QUICK = ("--epochs", "2", "--batch", "64", "--set", "backbone.dim=4", "--device", "cpu")
@@ -92,7 +93,7 @@ def test_the_defaults_in_the_help_are_those_of_the_protocol(sahcns: Sahcns, monk
     shown = sahcns("train", "--help").out
     defaults = Protocol().to_dict()
     for name in ("epochs", "batch", "learning_rate", "l2", "l2_on", "evaluate_every", "patience", "monitor", "mask"):
-        line = next(line for line in shown.splitlines() if f"--{name.replace('_', '-')} " in line)
+        line = next(line for line in shown.splitlines() if line[:1] == "│" and f"--{name.replace('_', '-')} " in line)
         assert f"({defaults[name]})" in line or f"({defaults[name]:f}".rstrip("0") + ")" in line, line
     assert "(dropped)" in shown
     assert defaults["drop_last"] is True
@@ -328,6 +329,40 @@ def test_a_file_may_import_what_stands_beside_it(
     (tmp_path / "beside_mine.py").write_text("NAME = 'beside'")
     (tmp_path / "mine.py").write_text("from beside_mine import NAME\n" + MINE.replace('"softest"', "NAME"))
     assert sahcns("samplers", "beside", "--import", tmp_path / "mine.py", "--json").json["name"] == "beside"
+
+
+def test_the_model_to_put_to_use_is_trained_on_everything(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
+    done = sahcns("train", prepared, *QUICK, "--whole", "--out", tmp_path / "live")
+    split, record = films(), record_of(tmp_path / "live")
+    pairs = sum(len(part) for part in split.parts().values())
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("2 epochs in ")
+    assert f"over all {pairs} pairs; nothing was held out, so there is nothing to judge it by" in done.out
+    assert [record["data"][part] for part in ("train", "valid", "test")] == [pairs, 0, 0]
+    assert record["data"]["whole_of"] == split.fingerprint
+    assert "folder" not in record["data"]
+    assert (record["best_epoch"], record["stopped"], record["valid"], record["test"]) == (1, "epochs", {}, {})
+    model = Recommender.load(tmp_path / "live")
+    assert len(model.untrained(torch.arange(len(model.user_ids)))) == 0
+    assert len(model.recommend(["p03"], 3)[0]) == 3
+    assert "has no test pairs to rank against" in refused_with_remarks(sahcns("evaluate", tmp_path / "live"))
+    again = sahcns("train", prepared, *QUICK, "--whole", "--out", tmp_path / "again", "--json")
+    assert again.json["data"]["train"] == pairs
+    assert torch.equal(Recommender.load(tmp_path / "again").item_vectors, model.item_vectors)
+
+
+def test_what_whole_does_not_go_with(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
+    line = ("train", prepared, "--whole", "--out", tmp_path / "live")
+    assert refused(sahcns(*line)).startswith("--whole needs --epochs NUMBER: with nothing held out")
+    told = refused(sahcns(*line, "--epochs", "2", "--evaluate-every", "1"))
+    assert told == "--whole holds nothing out, so --evaluate-every does not apply to it"
+    assert not (tmp_path / "live").exists()
+
+
+def refused_with_remarks(done: Done) -> str:
+    """The sentence of a command that was refused after it had remarked on something."""
+    assert (done.code, done.out) == (2, "")
+    return done.err.splitlines()[-1].removeprefix("error: ")
 
 
 def test_ctrl_c_keeps_the_best_so_far(prepared: Path, tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ STOPPED = {
     "epochs": "as many as were allowed",
     "interrupted": "then Ctrl-C; the best so far is kept",
 }
+JUDGING = ("evaluate_every", "patience", "monitor", "mask")  # what has no meaning where nothing is held out
 
 
 @with_protocol
@@ -46,6 +47,9 @@ def command(
             help="auto; reference; triton, triton-half, triton-ordered on a GPU.",
         ),
     ] = None,
+    whole: Annotated[
+        bool, typer.Option("--whole", help="Train on every pair, nothing held out, for --epochs; to put to use.")
+    ] = False,
     config: Annotated[
         Path | None, typer.Option("--config", metavar="FILE", help="A whole run as TOML or YAML; options override it.")
     ] = None,
@@ -55,9 +59,11 @@ def command(
     """Train a recommender on a prepared set and store it, with its record, in a folder.
 
     The epoch is picked on the validation part; test numbers are those of that epoch, and of the last one beside it.
-    Ctrl-C ends training and keeps the best epoch so far. The same seed gives the same result.
+    Ctrl-C ends training and keeps the best epoch so far. The same seed gives the same result. --whole is for the model
+    to put to use: it trains on the held-out pairs too, for as many epochs as a run before it has found to be best.
 
     Examples: sahcns train films --set alpha=0.5 --out runs/sahc
+              sahcns train films --set alpha=0.5 --whole --epochs 31 --out runs/live
               sahcns train films --backbone ngcf --sampler dns --out runs/dns
               sahcns train films --set backbone.dim=32 --out runs/small
               sahcns train --config run.toml --seed 1 --out runs/seed1
@@ -86,6 +92,11 @@ def command(
         raise SettingError("no data: give a prepared folder, such as `sahcns train films --out runs/first`")
     if plan.out is None:
         raise SettingError("no place for the trained model: give one with --out RUN")
+    if whole and "epochs" not in plan.protocol:
+        raise SettingError("--whole needs --epochs NUMBER: with nothing held out, nothing says when to stop")
+    for name in JUDGING if whole else ():
+        if name in protocol:
+            raise SettingError(f"--whole holds nothing out, so --{name.replace('_', '-')} does not apply to it")
     from sahcns.data import load_split
     from sahcns.serving.folder import check_place
     from sahcns.training import fit
@@ -96,9 +107,10 @@ def command(
     folder = prepared_folder(plan.data)
     split = load_split(folder)
     if err().is_terminal and not json:
-        tell(f"{folder}: {split.n_users:,} users, {split.n_items:,} items, {len(split.train):,} training pairs")
+        pairs = sum(len(part) for part in split.parts().values()) if whole else len(split.train)
+        tell(f"{folder}: {split.n_users:,} users, {split.n_items:,} items, {pairs:,} training pairs")
         tell(f"{model}\n{chooser}")
-    with train_progress(terms, quiet=json) as told:
+    with train_progress(terms, quiet=json, looks=not whole) as told:
         run = fit(
             split,
             model,
@@ -107,15 +119,24 @@ def command(
             seed=plan.seed or 0,
             device=plan.device or "auto",
             kernels=plan.kernels or "auto",
+            whole=whole,
             on_epoch=told,
         )
     record = run.recommender.record
-    record["data"]["folder"] = str(folder.resolve())
+    if not whole:  # else the folder holds the same pairs in parts, and is not what the model was trained on
+        record["data"]["folder"] = str(folder.resolve())
     if plan.imports:
         record["imports"] = [str(path.resolve()) for path in plan.imports]
     saved = run.recommender.save(plan.out)
     if json:
         show_json({"run": saved, **{name: value for name, value in record.items() if name != "history"}})
+        return
+    if whole:
+        show(
+            f"{run.record.epochs_run} epochs in {run.record.seconds['total']:.1f} s over all {record['data']['train']:,} "
+            "pairs; nothing was held out, so there is nothing to judge it by",
+            f"saved in {saved}",
+        )
         return
     show(
         results(run.record),

@@ -26,6 +26,7 @@ class Standing:
 
     protocol: "Protocol"
     stopping: "EarlyStopping"
+    looks: bool = True  # at a validation part; without one the run has all its epochs
     epoch: int = -1
     loss: float = float("nan")
     looked: int = -1  # epoch of the last look
@@ -54,6 +55,8 @@ class Standing:
     @property
     def ends(self) -> int:
         """The epoch at which the run stops if validation does not improve any more."""
+        if not self.looks:
+            return self.last
         looks = self.protocol.patience - self.stopping.since
         return min(self.last, self.looked + looks * self.protocol.evaluate_every)
 
@@ -65,6 +68,8 @@ class Standing:
         pace = "" if self.rate is None else f"{self.rate:.3g} epochs/s · "
         best = f"best {self.protocol.monitor} {self.stopping.best:.2%} at epoch {self.stopping.best_epoch}"
         since = f"{self.stopping.since} of {self.protocol.patience} looks since"
+        if not self.looks:
+            best, since = "every pair is trained on", "nothing is held out to look at"
         if self.ends == self.last:
             ending = f"ends with epoch {self.last}" + (f", in {self.left(self.last)}" if pace else "")
         else:
@@ -75,7 +80,7 @@ class Standing:
 
 
 @contextmanager
-def train_progress(protocol: "Protocol", quiet: bool = False) -> Iterator[Told | None]:
+def train_progress(protocol: "Protocol", quiet: bool = False, looks: bool = True) -> Iterator[Told | None]:
     """A function for `fit(on_epoch=…)`: a live view on a terminal, None (and nothing to see) elsewhere."""
     console = err()
     if quiet or not console.is_terminal:
@@ -85,7 +90,7 @@ def train_progress(protocol: "Protocol", quiet: bool = False) -> Iterator[Told |
 
     from sahcns.training.stopping import EarlyStopping
 
-    standing = Standing(protocol, EarlyStopping(protocol.patience))
+    standing = Standing(protocol, EarlyStopping(protocol.patience), looks)
     with Live(console=console, transient=True, refresh_per_second=5) as live:
 
         def told(entry: dict[str, Any]) -> None:
