@@ -5,11 +5,13 @@ from pathlib import Path
 import pytest
 
 from sahcns.backbones import LightGCN
-from sahcns.data import Split
+from sahcns.data import Recipe, Split, prepare
+from sahcns.data.ids import Id
 from sahcns.samplers import RNS
 from sahcns.serving import Recommender
 from sahcns.training import Protocol, fit
 from tests.cli.conftest import Sahcns, refused
+from tests.data.hand_made import interactions
 from tests.serving.films import films
 
 
@@ -80,7 +82,14 @@ def test_without_titles_there_is_no_column_for_them(sahcns: Sahcns, tmp_path: Pa
         (["--user", "p99"], "user 'p99' is not in the data; did you mean 'p"),
         (["--user", "p03", "--user", "me"], "user 'me' is not in the data"),
         (["--similar-to", "7"], "item '7' is not in the data (ids run from 100 to 119)"),
-        ([], "nobody to recommend to: give --user ID, or --similar-to ITEM"),
+        ([], "nobody to recommend to: give --user ID, --everyone, --having ITEM, or --similar-to ITEM"),
+        (["--everyone"], "--everyone goes with --to FILE, such as --to lists.csv"),
+        (["--having", "101", "--to", "a.csv"], "--to writes the lists of users: those of --user, or --everyone"),
+        (["--everyone", "--user", "p03", "--to", "a.csv"], "--to writes the lists of users"),
+        (["--everyone", "--to", "a.xlsx"], "'a.xlsx' must end in .csv, .jsonl or .parquet"),
+        (["--having", "7"], "item '7' is not in the data (ids run from 100 to 119)"),
+        (["--user", "p03", "--without", "7"], "item '7' is not in the data"),
+        (["--user", "p\udcff"], "user 'p\\udcff' is not in the data"),
         (["--user", "p03", "-k", "0"], "invalid value for '-k'"),
         (["--user", "p03", "--exclude", "seen"], "exclude='seen' must be one of known, train, nothing"),
     ],
@@ -91,3 +100,50 @@ def test_a_mistake_is_one_sentence(sahcns: Sahcns, run: Path, arguments: list[st
 
 def test_no_run(sahcns: Sahcns, tmp_path: Path) -> None:
     assert "is not a trained model" in refused(sahcns("recommend", tmp_path, "--user", "1"))
+
+
+def test_somebody_new_is_known_by_what_they_have(sahcns: Sahcns, run: Path, model: Recommender) -> None:
+    found = sahcns("recommend", run, "--having", "101", "--having", "103", "-k", "3", "--json").json
+    assert found["new"][0]["having"] == ["101", "103"]
+    items = [row["item"] for row in found["new"][0]["items"]]
+    assert items == [one.item for one in model.recommend_new([101, 103], 3)]
+    shown = sahcns("recommend", run, "--having", "101", "--having", "103", "-k", "1").out.splitlines()
+    assert shown[0].rstrip() == "for somebody who has 101, 103"
+    fewer = sahcns("recommend", run, "--having", "101", "--having", "103", "--without", items[0], "-k", "2", "--json")
+    assert [row["item"] for row in fewer.json["new"][0]["items"]] == items[1:]
+
+
+def test_everyone_s_lists_in_a_file(sahcns: Sahcns, run: Path, model: Recommender, tmp_path: Path) -> None:
+    done = sahcns("recommend", run, "--everyone", "-k", "3", "--to", tmp_path / "all.csv")
+    assert (done.code, done.err) == (0, "")
+    assert done.out == f"72 rows for 24 users written to {tmp_path / 'all.csv'}\n"
+    lines = (tmp_path / "all.csv").read_text("utf-8").splitlines()
+    assert lines[0] == "user,rank,item,title,score"
+    assert lines[1].split(",")[:3] == ["p00", "1", str(model.recommend(["p00"])[0][0].item)]
+    some = sahcns("recommend", run, "--user", "p03", "-k", "3", "--to", tmp_path / "one.jsonl", "--json").json
+    assert some == {"file": str(tmp_path / "one.jsonl"), "users": 1, "rows": 3}
+
+
+def test_a_user_nothing_was_learnt_about_is_remarked_on(sahcns: Sahcns, tmp_path: Path) -> None:
+    split = Split.from_pairs([[0, 0], [1, 1]], valid=[[2, 1], [3, 0]], n_items=4)
+    fit(split, LightGCN(dim=2), RNS(), protocol=Protocol(epochs=1), device="cpu").recommender.save(tmp_path / "run")
+    assert sahcns("recommend", tmp_path / "run", "--user", "0").err == ""
+    one = sahcns("recommend", tmp_path / "run", "--user", "0", "--user", "2")
+    assert one.code == 0
+    assert one.err.startswith("warning: user 2 has no training pair, so nothing was learnt about them; --having ITEM")
+    all_of_them = sahcns("recommend", tmp_path / "run", "--everyone", "--to", tmp_path / "all.csv")
+    assert all_of_them.err.startswith("warning: 2 users, 2 among them, have no training pair")
+
+
+def test_ids_and_titles_are_shown_as_they_are(sahcns: Sahcns, tmp_path: Path) -> None:
+    """Square brackets are no markup and colons no pictures, in the heading and in the rows."""
+    ids = ("[/x]", "a:100:b", "[red]c")
+    rows: list[tuple[Id, Id]] = [(user, item) for user in ids for item in ids]
+    split = prepare(interactions(rows), Recipe(ratios=(4, 1, 1)))
+    fit(split, LightGCN(dim=2), RNS(), protocol=Protocol(epochs=1), device="cpu").recommender.save(tmp_path / "run")
+    told = [word for user in ids for word in ("--user", user)]
+    done = sahcns("recommend", tmp_path / "run", *told, "--exclude", "nothing")
+    assert done.code == 0
+    for user in ids:
+        assert f"for user {user}\n" in "\n".join(line.rstrip() for line in done.out.splitlines()) + "\n"
+        assert sum(line.split()[1:2] == [user] for line in done.out.splitlines()) == len(ids)

@@ -15,6 +15,7 @@ COMMANDS = (
     Entry("train", "sahcns.cli.train", "Train a recommender and store it."),
     Entry("evaluate", "sahcns.cli.evaluate", "Rank a stored model again, by any metric."),
     Entry("recommend", "sahcns.cli.recommend", "The best items for users, or items like another."),
+    Entry("serve", "sahcns.cli.serve", "Answer recommendation requests over HTTP."),
     Entry("compare", "sahcns.cli.compare", "Train samplers over seeds and put them into a table."),
     Entry("diff", "sahcns.cli.diff", "How two runs differ, and what came out of both."),
     Entry("inspect", "sahcns.cli.inspect", "Look inside a sampler at work on a trained model."),

@@ -6,19 +6,24 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sahcns.cli.console import Json, show, show_json, table
+from sahcns.cli.console import Json, show, show_json, table, warn
 from sahcns.errors import SettingError
 
 if TYPE_CHECKING:
     from rich.table import Table
+    from torch import Tensor
 
-    from sahcns.serving import Recommendation
+    from sahcns.serving import Recommendation, Recommender
 
 
 def command(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A folder from `sahcns train`.")],
     users: Annotated[
         list[str] | None, typer.Option("--user", metavar="ID", help="A user, by the id in the data. Repeat for more.")
+    ] = None,
+    everyone: Annotated[bool, typer.Option("--everyone", help="All users of the data; goes with --to.")] = False,
+    having: Annotated[
+        list[str] | None, typer.Option(metavar="ITEM", help="Somebody new who has this item. Repeat for more items.")
     ] = None,
     similar_to: Annotated[
         list[str] | None, typer.Option(metavar="ITEM", help="Items like this one, by the id in the data.")
@@ -27,39 +32,88 @@ def command(
     exclude: Annotated[
         str, typer.Option(metavar="WHICH", help="Leave out what the user is known to have: known, train or nothing.")
     ] = "known",
+    without: Annotated[
+        list[str] | None, typer.Option(metavar="ITEM", help="Never show this item. Repeat for more.")
+    ] = None,
+    to: Annotated[
+        Path | None, typer.Option("--to", metavar="FILE", help="Write the users' lists: .csv, .jsonl or .parquet.")
+    ] = None,
     json: Json = False,
 ) -> None:
-    """The best items for users, or the items most like another, in the ids of the data.
+    """The best items for users, for somebody new, or the items most like another, in the ids of the data.
 
-    --exclude train leaves out only what the model was trained on, so that held-out items can come back.
+    --exclude train leaves out only what the model was trained on, so that held-out items can come back. --having is
+    for people whom the model does not know: their list comes from the items they have.
 
     Examples: sahcns recommend runs/sahc --user 17 -k 10
               sahcns recommend runs/sahc --user 17 --user 42 --json
+              sahcns recommend runs/sahc --everyone -k 10 --to lists.parquet
+              sahcns recommend runs/sahc --having 318 --having 50
               sahcns recommend runs/sahc --similar-to 318
     """
-    if not users and not similar_to:
-        raise SettingError("nobody to recommend to: give --user ID, or --similar-to ITEM")
+    if not (users or everyone or having or similar_to):
+        raise SettingError("nobody to recommend to: give --user ID, --everyone, --having ITEM, or --similar-to ITEM")
+    if everyone and to is None:
+        raise SettingError("--everyone goes with --to FILE, such as --to lists.csv")
+    if to is not None and (having or similar_to or (everyone and users)):
+        raise SettingError("--to writes the lists of users: those of --user, or --everyone")
     from sahcns.serving import Recommender
 
+    if to is not None:
+        _write(run, to, None if everyone else users, k, exclude, without or [], json)
+        return
     model = Recommender.load(run)
-    people = model.user_ids.decode(model.user_ids.encode(users or [], what="user"))
+    rows = model.rows(users or [])
+    people = model.user_ids.decode(rows.tolist())
     likes = model.item_ids.decode(model.item_ids.encode(similar_to or [], what="item"))
-    for_users = dict(zip(people, model.recommend(people, k, exclude=exclude), strict=True))
+    _remark(model, rows)
+    for_users = dict(zip(people, model.recommend(people, k, exclude=exclude, without=without or []), strict=True))
+    for_new = [model.recommend_new(having, k, without=without or [])] if having else []
     like_items = {item: model.similar_items(item, k) for item in likes}
     if json:
         show_json(
             {
                 "users": [{"user": user, "items": _rows(found)} for user, found in for_users.items()],
+                "new": [{"having": having, "items": _rows(found)} for found in for_new],
                 "similar": [{"item": item, "items": _rows(found)} for item, found in like_items.items()],
             }
         )
         return
     tables = [_table(f"for user {user}", found) for user, found in for_users.items()]
+    tables += [_table(f"for somebody who has {', '.join(having or [])}", found) for found in for_new]
     for item, found in like_items.items():
         name = model.title(int(model.item_ids.encode([item])[0]))
         tables.append(_table(f"like item {item}" + (f", {name}" if name else ""), found))
     for position, made in enumerate(tables):
         show(*([""] if position else []), made)
+
+
+def _write(run: Path, to: Path, users: list[str] | None, k: int, exclude: str, without: list[str], json: bool) -> None:
+    """The lists of users, or of all (None), into a file."""
+    import torch
+
+    from sahcns.serving import Recommender
+    from sahcns.serving.lists import check_ending, lists, write_frame
+
+    check_ending(to)
+    model = Recommender.load(run)
+    rows = torch.arange(len(model.user_ids)) if users is None else model.rows(users)
+    _remark(model, rows)
+    frame = lists(model, users, k, exclude=exclude, without=without)
+    file = write_frame(frame, to)
+    if json:
+        show_json({"file": file, "users": len(rows), "rows": frame.height})
+    else:
+        show(f"{frame.height:,} rows for {len(rows):,} users written to {file}")
+
+
+def _remark(model: "Recommender", rows: "Tensor") -> None:
+    """On stderr: users whose vectors are as they were drawn at the start."""
+    fresh = model.untrained(rows)
+    if len(fresh):
+        who = f"user {model.user_ids[int(fresh[0])]} has"
+        who = f"{len(fresh):,} users, {model.user_ids[int(fresh[0])]} among them, have" if len(fresh) > 1 else who
+        warn(f"{who} no training pair, so nothing was learnt about them; --having ITEM asks by what somebody has")
 
 
 def _rows(found: "Sequence[Recommendation]") -> list[dict[str, object]]:

@@ -3,6 +3,8 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from numbers import Number
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,8 @@ from torch.nn.functional import normalize
 from sahcns.data.ids import Id, IdMap, Texts
 from sahcns.data.split import Pairs, Split
 from sahcns.errors import SettingError
-from sahcns.ranking import Csr, recommend
+from sahcns.ranking import recommend
+from sahcns.serving.fold_in import folded
 
 EXCLUDE = ("known", "train", "nothing")
 
@@ -85,23 +88,27 @@ class Recommender:
         train, valid, test = (Pairs(self.known_users[rows].numpy(), self.known_items[rows].numpy()) for rows in parts)
         return Split(train, valid, test, user_ids=self.user_ids, item_ids=self.item_ids, titles=self.titles)
 
-    def recommend(self, users: Sequence[Id], k: int = 20, *, exclude: str = "known") -> list[list[Recommendation]]:
+    def recommend(
+        self, users: Sequence[Id], k: int = 20, *, exclude: str = "known", without: Sequence[Id] = ()
+    ) -> list[list[Recommendation]]:
         """The k best items of each user.
 
         `exclude`: "known" leaves out everything the data set says the user has, "train" only what the model was
-        trained on (so that held-out items can come back), "nothing" leaves nothing out.
+        trained on (so that held-out items can come back), "nothing" leaves nothing out. `without`: items that nobody
+        is to be shown, such as those out of stock.
         """
-        if isinstance(users, str | int):
-            raise SettingError(f"users={users!r} must be a list of ids, such as [{users!r}]")
-        if k < 1:
-            raise SettingError(f"k={k} must be 1 or more")
-        if exclude not in EXCLUDE:
-            raise SettingError(f"exclude={exclude!r} must be one of {', '.join(EXCLUDE)}")
-        rows = torch.from_numpy(self.user_ids.encode(users, what="user"))
-        seen = [self.known(int(row), exclude) for row in rows]
-        masked = Csr.of_lists(seen, len(self.item_ids))
-        items, scores = recommend(self.user_vectors[rows], self.item_vectors, masked, k)
+        items, scores = self.ranked(self.rows(users), k, exclude=exclude, without=without)
         return [self._named(row, score) for row, score in zip(items.tolist(), scores.tolist(), strict=True)]
+
+    def recommend_new(self, items: Sequence[Id], k: int = 20, *, without: Sequence[Id] = ()) -> list[Recommendation]:
+        """The k best items for somebody whom the model does not know, from the items that they have."""
+        have = torch.unique(self._items("items", items))
+        if not len(have):
+            raise SettingError("items is empty; somebody new is known by at least one item that they have")
+        user = folded(self.item_vectors[have], self.degrees[have])
+        hidden = torch.cat([have, self._items("without", without)])
+        found, scores = recommend(user[None], self.item_vectors, [hidden], k)
+        return self._named(found[0].tolist(), scores[0].tolist())
 
     def similar_items(self, item: Id, k: int = 20) -> list[Recommendation]:
         """The k items whose vectors point most nearly the same way (cosine)."""
@@ -109,6 +116,29 @@ class Recommender:
         unit = normalize(self.item_vectors, dim=1)
         items, scores = recommend(unit[row][None], unit, [torch.tensor([row])], k)
         return self._named(items[0].tolist(), scores[0].tolist())
+
+    def rows(self, users: Sequence[Id]) -> Tensor:
+        """Positions [B] of users by their ids."""
+        if isinstance(users, str | Number):
+            raise SettingError(f"users={users!r} must be a list of ids, such as [{users!r}]")
+        return torch.from_numpy(self.user_ids.encode(users, what="user"))
+
+    def ranked(
+        self, rows: Tensor, k: int, *, exclude: str = "known", without: Sequence[Id] = ()
+    ) -> tuple[Tensor, Tensor]:
+        """`recommend` in positions: users [B] → items and scores [B, k], best first; -1 and -inf where none is left."""
+        if k < 1:
+            raise SettingError(f"k={k} must be 1 or more")
+        if exclude not in EXCLUDE:
+            raise SettingError(f"exclude={exclude!r} must be one of {', '.join(EXCLUDE)}")
+        hidden = self._items("without", without)
+        seen = [torch.cat([self.known(int(row), exclude), hidden]) for row in rows]
+        return recommend(self.user_vectors[rows], self.item_vectors, seen, k)
+
+    @cached_property
+    def degrees(self) -> Tensor:
+        """Training pairs of each item, [n_items]."""
+        return torch.bincount(self.known_items[self.known_part == 0], minlength=len(self.item_ids))
 
     def known(self, user: int, which: str = "known") -> Tensor:
         """Item positions a user (position) is known to have, in the training part or in all of the data."""
@@ -118,8 +148,18 @@ class Recommender:
         items = self.known_items[first:last].long()
         return items[self.known_part[first:last] == 0] if which == "train" else items
 
+    def untrained(self, rows: Tensor) -> Tensor:
+        """Those of some users (positions) who have no training pair, so that nothing was learnt about them."""
+        pairs = torch.bincount(self.known_users[self.known_part == 0], minlength=len(self.user_ids))
+        return rows[pairs[rows] == 0]
+
     def title(self, item: int) -> str | None:
         return (self.titles[item] or None) if self.titles is not None else None
+
+    def _items(self, argument: str, items: Sequence[Id]) -> Tensor:
+        if isinstance(items, str | Number):
+            raise SettingError(f"{argument}={items!r} must be a list of ids, such as [{items!r}]")
+        return torch.from_numpy(self.item_ids.encode(items, what="item"))
 
     def _named(self, items: list[int], scores: list[float]) -> list[Recommendation]:
         return [

@@ -1,0 +1,174 @@
+"""A model folder over HTTP, in JSON, with nothing but Python's own server.
+
+    GET /recommend?user=17&user=42&k=10     also exclude=known|train|nothing, without=ITEM
+    GET /new?item=1&item=318&k=10           for somebody new who has these items; also without=ITEM
+    GET /similar?item=318&k=10
+    GET /health                             which model answers
+
+A model trained anew into the same folder is taken up at the next request, without a pause: requests that come while it
+is loaded are answered by the former one.
+"""
+
+import json
+import os
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from sahcns.errors import DataError, SahcnsError, SettingError, nearest
+from sahcns.folders import stamp
+from sahcns.serving.folder import RUN, load_model
+from sahcns.serving.recommender import Recommendation, Recommender
+
+Query = Mapping[str, Sequence[str]]
+MOST = 1000  # of a list, so that one request cannot ask for the whole catalogue
+AGAIN = 5.0  # seconds until a new model that could not be loaded is tried again
+
+
+class Current:
+    """The model in a folder, and the next one once it is there."""
+
+    def __init__(self, folder: str | os.PathLike[str], tell: Callable[[str], None]) -> None:
+        self.folder = Path(folder)
+        self.tell = tell
+        self.seen = stamp(RUN, self.folder)  # before loading, so that one which comes meanwhile is noticed
+        self.model = load_model(folder)
+        self._loading = threading.Lock()
+        self._not_before = 0.0
+
+    def take(self) -> Recommender:
+        """The model to answer with; whoever first notices a new one loads it, and the others do not wait."""
+        seen = stamp(RUN, self.folder)
+        if seen in (None, self.seen) or time.monotonic() < self._not_before:
+            return self.model
+        if self._loading.acquire(blocking=False):
+            try:
+                self.model, self.seen = load_model(self.folder), seen
+                self.tell(f"{self.folder} holds a new model, which answers from now on")
+            except SahcnsError as error:
+                self._not_before = time.monotonic() + AGAIN
+                self.tell(f"the former model goes on: {error}")
+            finally:
+                self._loading.release()
+        return self.model
+
+
+def answer(model: Recommender, path: str, query: Query) -> dict[str, Any]:
+    """What a path and its query ask for; a mistake is an error in words."""
+    if path not in ASKED:
+        raise DataError(f"there is no {path}; there are: {', '.join(ASKED)}")
+    handler, known = ASKED[path]
+    for name in query:
+        if name not in known:
+            raise SettingError(f"{path} has no {name!r}; {nearest(name, known) if known else 'it takes nothing'}")
+    return handler(model, query)
+
+
+def _recommend(model: Recommender, query: Query) -> dict[str, Any]:
+    users = _several(query, "user")
+    exclude = _one(query, "exclude", "known")
+    found = model.recommend(users, _k(query), exclude=exclude, without=query.get("without", ()))
+    people = model.user_ids.decode(model.rows(users).tolist())
+    return {"users": [{"user": user, "items": rows(items)} for user, items in zip(people, found, strict=True)]}
+
+
+def _new(model: Recommender, query: Query) -> dict[str, Any]:
+    return {"items": rows(model.recommend_new(_several(query, "item"), _k(query), without=query.get("without", ())))}
+
+
+def _similar(model: Recommender, query: Query) -> dict[str, Any]:
+    return {"items": rows(model.similar_items(_one(query, "item"), _k(query)))}
+
+
+def _health(model: Recommender, query: Query) -> dict[str, Any]:
+    told = {name: model.record.get(name) for name in ("backbone", "sampler", "seed")}
+    data = model.record.get("data", {})
+    return {"users": len(model.user_ids), "items": len(model.item_ids), "fingerprint": data.get("fingerprint"), **told}
+
+
+ASKED: Mapping[str, tuple[Callable[[Recommender, Query], dict[str, Any]], tuple[str, ...]]] = {
+    "/recommend": (_recommend, ("user", "k", "exclude", "without")),
+    "/new": (_new, ("item", "k", "without")),
+    "/similar": (_similar, ("item", "k")),
+    "/health": (_health, ()),
+}
+
+
+def rows(found: Sequence[Recommendation]) -> list[dict[str, Any]]:
+    """A list as plain values, as `sahcns recommend --json` shows it too."""
+    return [
+        {"rank": rank, "item": one.item, "title": one.title, "score": one.score} for rank, one in enumerate(found, 1)
+    ]
+
+
+def serve(current: Current, host: str = "127.0.0.1", port: int = 8000) -> ThreadingHTTPServer:
+    """A server that answers once `serve_forever` is called on it; port 0 takes one that is free."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"  # connections stay open, which is most of the speed of many small requests
+        timeout = 60  # and are closed when nothing comes over them
+
+        def do_GET(self) -> None:
+            asked = urlsplit(self.path)
+            try:
+                self._send(HTTPStatus.OK, answer(current.take(), asked.path, _query(asked.query)))
+            except DataError as error:  # an id or a path that is not there
+                self._send(HTTPStatus.NOT_FOUND, {"error": str(error)})
+            except SahcnsError as error:
+                self._send(HTTPStatus.BAD_REQUEST, {"error": str(error)})
+            except ConnectionError:
+                self.close_connection = True  # the other side left
+            except Exception:
+                traceback.print_exc(file=sys.stderr)
+                self._send(HTTPStatus.INTERNAL_SERVER_ERROR, {"error": "an error of the service; its log has more"})
+
+        def _send(self, status: HTTPStatus, value: dict[str, Any]) -> None:
+            content = f"{json.dumps(value, ensure_ascii=False)}\n".encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json; charset=utf-8")
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, format: str, *values: Any) -> None:
+            """Nothing: what stands in front of a service keeps such logs."""
+
+    try:
+        return ThreadingHTTPServer((host, port), Handler)
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise SettingError(f"cannot listen on {host}, port {port}: {reason}; choose another with --port") from error
+
+
+def _query(text: str) -> Query:
+    try:
+        return parse_qs(text, keep_blank_values=True, errors="strict")
+    except ValueError as error:  # bytes that are no UTF-8, or hundreds of fields
+        raise SettingError(f"the query cannot be read ({error}); write it as UTF-8, percent-encoded") from None
+
+
+def _several(query: Query, name: str) -> Sequence[str]:
+    if not query.get(name):
+        raise SettingError(f"{name} is missing; give {name}=ID, once or more")
+    return query[name]
+
+
+def _one(query: Query, name: str, default: str | None = None) -> str:
+    values = query.get(name) or ([] if default is None else [default])
+    if len(values) != 1:
+        raise SettingError(f"{name} must be given once, and was given {len(values)} times")
+    return values[0]
+
+
+def _k(query: Query) -> int:
+    text = _one(query, "k", "20")
+    if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= MOST and len(text) < 9):
+        raise SettingError(f"k={text!r} must be a whole number from 1 to {MOST}")
+    return int(text)

@@ -1,0 +1,41 @@
+"""`sahcns serve` as a process: it says where it answers, answers, and ends with Ctrl-C."""
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from urllib.request import urlopen
+
+from tests.cli.conftest import Sahcns, refused
+from tests.serving.films import films
+from tests.serving.test_recommender import made
+
+
+def test_it_answers_until_ctrl_c(tmp_path: Path) -> None:
+    model = made(films())
+    code = (
+        f"from sahcns.cli import main; main(['serve', {str(model.save(tmp_path / 'run'))!r}, '--port', '0', '--json'])"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        lines = [process.stdout.readline() for _ in range(4)]
+        told = json.loads("".join(lines))
+        assert told["run"] == str(tmp_path / "run")
+        with urlopen(f"{told['url']}/recommend?user=p03&k=2", timeout=10) as answer:
+            found = json.loads(answer.read())
+        assert [row["item"] for row in found["users"][0]["items"]] == [
+            one.item for one in model.recommend(["p03"], 2)[0]
+        ]
+    finally:
+        process.send_signal(signal.SIGINT)
+        _, told_on_the_way = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert told_on_the_way.splitlines()[0].startswith(f"{tmp_path / 'run'} answers at {told['url']}/recommend?user=…")
+    assert told_on_the_way.splitlines()[-1] == "ended"
+
+
+def test_refusals(sahcns: Sahcns, tmp_path: Path) -> None:
+    assert "is not a trained model" in refused(sahcns("serve", tmp_path))
+    assert "invalid value for '--port'" in refused(sahcns("serve", tmp_path, "--port", "70000"))

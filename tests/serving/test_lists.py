@@ -1,0 +1,78 @@
+"""Lists in a file: the same as asked for one by one, in every format, whole or not at all."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from sahcns.data import Recipe, Split, prepare
+from sahcns.errors import DataError, SettingError
+from sahcns.serving import lists as module
+from sahcns.serving.lists import lists, write_lists
+from tests.data.hand_made import interactions
+from tests.serving.films import films
+from tests.serving.test_recommender import made
+
+
+def read(path: Path) -> pl.DataFrame:
+    match path.suffix:
+        case ".csv":
+            return pl.read_csv(path)
+        case ".jsonl":
+            return pl.read_ndjson(path)
+        case _:
+            return pl.read_parquet(path)
+
+
+@pytest.mark.parametrize("name", ["lists.csv", "lists.jsonl", "lists.parquet"])
+def test_every_user_has_the_list_that_recommend_gives(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "BLOCK", 7)  # several blocks, and a last one that is smaller
+    model = made(films())
+    assert write_lists(model, tmp_path / name, k=4) == tmp_path / name
+    found = read(tmp_path / name)
+    assert found.columns == ["user", "rank", "item", "title", "score"]
+    people = model.user_ids.decode(range(len(model.user_ids)))
+    expected = [
+        (user, rank, one.item, one.title, pytest.approx(one.score, rel=1e-5))
+        for user, items in zip(people, model.recommend(people, 4), strict=True)
+        for rank, one in enumerate(items, 1)
+    ]
+    assert found.rows() == expected
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_some_users_in_their_order_and_all_that_can_be_left_out(tmp_path: Path) -> None:
+    model = made(films())
+    told = {"exclude": "nothing", "without": [101]}
+    frame = lists(model, ["p07", "p01"], 30, **told)  # type: ignore[arg-type]
+    assert frame["user"].unique(maintain_order=True).to_list() == ["p07", "p01"]
+    assert frame.height == 2 * 19
+    assert 101 not in frame["item"].to_list()
+
+
+def test_a_user_with_nothing_left_has_no_rows() -> None:
+    split = Split.from_pairs([[0, 0], [0, 1], [0, 2], [1, 0]], n_items=3)
+    assert lists(made(split), k=5)["user"].to_list() == [1, 1]
+
+
+def test_ids_that_need_quotes_and_letters_come_through(tmp_path: Path) -> None:
+    rows = [(user, item) for user in ("Zoë, 1", '"q"', "007") for item in ("a;b", "c\nd", "[/x] :100:")]
+    model = made(prepare(interactions(rows), Recipe(ratios=(1, 0, 0))))
+    write_lists(model, tmp_path / "all.csv", k=3, exclude="nothing")
+    found = pl.read_csv(tmp_path / "all.csv", schema_overrides={"user": pl.String})
+    assert found.columns == ["user", "rank", "item", "score"]
+    assert {(user, item) for user, _, item, _ in found.rows()} == set(rows)
+
+
+def test_refusals(tmp_path: Path) -> None:
+    model = made(films())
+    with pytest.raises(SettingError, match=r"'lists\.txt' must end in \.csv, \.jsonl or \.parquet"):
+        write_lists(model, "lists.txt")
+    with pytest.raises(DataError, match="user 'nobody' is not in the data"):
+        write_lists(model, tmp_path / "a.csv", ["nobody"])
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DataError, match="cannot write the recommendations"):
+        write_lists(model, tmp_path / "file" / "a.csv")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]

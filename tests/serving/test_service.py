@@ -1,0 +1,135 @@
+"""The service over real connections: answers, refusals, and a new model taken up while it runs."""
+
+import json
+import shutil
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sahcns.errors import SettingError
+from sahcns.serving import Recommender, service
+from sahcns.serving.service import Current, rows, serve
+from tests.serving.films import films
+from tests.serving.test_recommender import made
+
+Ask = Callable[[str], tuple[int, Any]]
+
+
+@pytest.fixture
+def model() -> Recommender:
+    return made(films())
+
+
+@pytest.fixture
+def told() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def ask(model: Recommender, tmp_path: Path, told: list[str]) -> Iterator[Ask]:
+    server = serve(Current(model.save(tmp_path / "run"), told.append), port=0)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+
+    def get(path: str) -> tuple[int, Any]:
+        connection = HTTPConnection("127.0.0.1", server.server_port, timeout=10)
+        try:
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            assert answer.headers["Content-Type"] == "application/json; charset=utf-8"
+            return answer.status, json.loads(answer.read())
+        finally:
+            connection.close()
+
+    yield get
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_users_get_what_the_model_gives_them(ask: Ask, model: Recommender) -> None:
+    status, found = ask("/recommend?user=p03&user=p10&k=4&exclude=train&without=101")
+    assert status == 200
+    expected = model.recommend(["p03", "p10"], 4, exclude="train", without=[101])
+    assert found == {
+        "users": [{"user": "p03", "items": rows(expected[0])}, {"user": "p10", "items": rows(expected[1])}]
+    }
+    assert found["users"][0]["items"][0]["title"] == f"Film {expected[0][0].item} ☕"
+
+
+def test_somebody_new_and_items_alike(ask: Ask, model: Recommender) -> None:
+    assert ask("/new?item=101&item=104&k=3") == (200, {"items": rows(model.recommend_new([101, 104], 3))})
+    assert ask("/similar?item=104") == (200, {"items": rows(model.similar_items(104))})
+
+
+def test_health_says_which_model_answers(ask: Ask) -> None:
+    status, found = ask("/health")
+    assert (status, found["users"], found["items"]) == (200, 24, 20)
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "sentence"),
+    [
+        ("/recommend?user=nobody", 404, "user 'nobody' is not in the data"),
+        ("/new?item=7", 404, "item '7' is not in the data (ids run from 100 to 119)"),
+        ("/", 404, "there is no /; there are: /recommend, /new, /similar, /health"),
+        ("/recommend", 400, "user is missing; give user=ID, once or more"),
+        ("/new?item=101&user=p03", 400, "/new has no 'user'; there are: item, k, without"),
+        ("/health?k=1", 400, "/health has no 'k'; it takes nothing"),
+        ("/similar?item=101&item=102", 400, "item must be given once, and was given 2 times"),
+        ("/similar", 400, "item must be given once, and was given 0 times"),
+        ("/recommend?user=p03&k=0", 400, "k='0' must be a whole number from 1 to 1000"),
+        ("/recommend?user=p03&k=99999999999999999999", 400, "k='99999999999999999999' must be a whole number"),
+        ("/recommend?user=p03&k=²", 400, "k="),
+        ("/recommend?user=p03&exclude=seen", 400, "exclude='seen' must be one of known, train, nothing"),
+        ("/recommend?user=%ff", 400, "the query cannot be read"),
+    ],
+)
+def test_a_mistake_is_a_sentence(ask: Ask, path: str, status: int, sentence: str) -> None:
+    found = ask(path.replace("²", "%C2%B2"))
+    assert found[0] == status
+    assert found[1]["error"].startswith(sentence)
+
+
+def test_many_at_once_over_connections_that_stay_open(ask: Ask, model: Recommender) -> None:
+    expected = {user: rows(model.recommend([user], 5)[0]) for user in model.user_ids.decode(range(24))}
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda user: ask(f"/recommend?user={user}&k=5"), [*expected] * 5))
+    assert [answer[1]["users"][0]["items"] for answer in found] == [*expected.values()] * 5
+
+
+def test_a_new_model_is_taken_up_and_a_broken_one_is_not(
+    ask: Ask, tmp_path: Path, told: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "AGAIN", 0.0)
+    fresh = made(films(), seed=1)
+    before = ask("/recommend?user=p03")
+    fresh.save(tmp_path / "run")
+    after = ask("/recommend?user=p03")
+    assert before != after == (200, {"users": [{"user": "p03", "items": rows(fresh.recommend(["p03"])[0])}]})
+    assert told == [f"{tmp_path / 'run'} holds a new model, which answers from now on"]
+    shutil.rmtree(tmp_path / "run")
+    assert ask("/recommend?user=p03") == after
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "run.json").write_text("{}")
+    assert ask("/recommend?user=p03") == after
+    assert "the former model goes on" in told[-1]
+    shutil.rmtree(tmp_path / "run")
+    made(films(), seed=0).save(tmp_path / "run")
+    assert ask("/recommend?user=p03") == before
+
+
+def test_a_port_that_is_taken(model: Recommender, tmp_path: Path) -> None:
+    current = Current(model.save(tmp_path / "run"), print)
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        with pytest.raises(SettingError, match=f"cannot listen on 127.0.0.1, port {port}: .*; choose another"):
+            serve(current, port=port)
