@@ -28,3 +28,14 @@ def test_texts_are_found_as_they_are() -> None:
     assert [ids[ids.encode([text])[0]] for text in ("007", "7", "Zoë ☕", "a b")] == ["007", "7", "Zoë ☕", "a b"]
     assert ids.find(7) == ids.find("7") != ids.find("007")
     assert ids.find("a\udcffb") is None  # a stray byte of a command line
+
+
+def test_an_unknown_text_gets_a_like_one_or_an_example() -> None:
+    """And never a list of all there are."""
+    ids = IdMap.of([f"{number:06}" for number in range(1500)])
+    with pytest.raises(DataError, match=r"^id '3' is not in the data \(ids are such as '000000'\)$"):
+        ids.encode(["3"])
+    with pytest.raises(DataError, match=r"^id '00042' is not in the data; did you mean '\d+'\?$"):
+        ids.encode(["00042"])
+    with pytest.raises(DataError, match=r"^id 'x' is not in the data$"):
+        IdMap.of([]).encode(["x"])

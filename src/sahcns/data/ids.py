@@ -15,6 +15,7 @@ import numpy.typing as npt
 from sahcns.errors import DataError, nearest
 
 Id = int | str
+SEARCHED = 2000  # the most texts among which an unknown one is looked for by its likeness
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,11 +112,12 @@ class IdMap:
         return {"": self.values}
 
     def _hint(self, value: Id) -> str:
-        if isinstance(self.values, Texts) and len(self) <= 100_000:
-            return f"; {nearest(str(value), (self.values[k] for k in range(len(self))))}" if len(self) < 2000 else ""
-        if not isinstance(self.values, Texts) and len(self):
+        if not len(self):
+            return ""
+        if not isinstance(self.values, Texts):
             return f" (ids run from {int(self.values[0])} to {int(self.values[-1])})"
-        return ""
+        close = nearest(str(value), map(str, self.decode(range(len(self))))) if len(self) < SEARCHED else ""
+        return f"; {close}" if close.startswith("did you mean") else f" (ids are such as {self.values[0]!r})"
 
 
 def load_texts(folder: Path, stem: str) -> Texts:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from sahcns.cli.data.prepare import as_options
 from sahcns.data import load_split
 from sahcns.data.readers import FORMATS
 from tests.cli.conftest import Sahcns, refused
@@ -142,7 +143,7 @@ def test_a_pair_in_two_files(sahcns: Sahcns, tmp_path: Path) -> None:
     (tmp_path / "train.txt").write_text("0 1\n0 2\n1 1\n1 2\n")
     (tmp_path / "test.txt").write_text("0 1\n1 2\n")
     common = ("data", "prepare", tmp_path / "train.txt", tmp_path / "out", "--test", tmp_path / "test.txt")
-    assert "overlap='drop'" in refused(sahcns(*common, "--format", "pairs"))
+    assert "choose --overlap 'drop'" in refused(sahcns(*common, "--format", "pairs"))
 
 
 def test_lenient_tells_what_it_skipped(sahcns: Sahcns, log: Path, tmp_path: Path) -> None:
@@ -190,24 +191,25 @@ def test_a_set_that_is_not_here_and_cannot_be_had(sahcns: Sahcns, cache: Path, t
         (["LOGS.csv", "OUT"], "does not exist; did you mean log.csv?"),
         (["LOG", "OUT", "--user", "udi"], "has no column 'udi'"),
         (["LOG", "OUT", "--years", "14-18"], "--years '14-18' must be a year or two with a hyphen between"),
-        (["LOG", "OUT", "--years", "2018-2014"], "years=(2018, 2014) must be two calendar years"),
-        (["LOG", "OUT", "--ratios", "8:1"], "ratios=(8.0, 1.0) must be three numbers"),
+        (["LOG", "OUT", "--years", "2018-2014"], "--years (2018, 2014) must be two calendar years"),
+        (["LOG", "OUT", "--ratios", "8:1"], "--ratios (8.0, 1.0) must be three numbers"),
         (["LOG", "OUT", "--ratios", "most"], "--ratios 'most' must be three numbers with colons between"),
-        (["LOG", "OUT", "--split", "chance"], "split='chance' must be one of"),
-        (["LOG", "OUT", "--duplicates", "all"], "duplicates='all' must be one of"),
-        (["LOG", "OUT", "--core", "-1"], "core=-1 must be a whole number"),
+        (["LOG", "OUT", "--split", "chance"], "--split 'chance' must be one of"),
+        (["LOG", "OUT", "--duplicates", "all"], "--duplicates 'all' must be one of"),
+        (["LOG", "OUT", "--core", "-1"], "--core -1 must be a whole number"),
         (["LOG", "OUT", "--core", "ten"], "invalid value for '--core'"),
         (["LOG", "OUT", "--core", "50"], "nothing is left"),
         (["LOG", "OUT", "--format", "cvs"], "format is 'cvs'; did you mean 'csv'?"),
         (["LOG", "OUT", "--valid", "LOG"], "--valid goes with --test"),
         (["LOG", "OUT", "--holdout", "0.1"], "--holdout goes with --test"),
         (["LOG", "OUT", "--test", "LOG", "--core", "2"], "so --core does not apply to them"),
-        (["LOG", "OUT", "--test", "LOG", "--holdout", "2"], "holdout=2.0 must be between 0 and 1"),
+        (["LOG", "OUT", "--test", "LOG", "--holdout", "2"], "--holdout 2.0 must be between 0 and 1"),
         (["ml-latest-small", "OUT", "--user", "u"], "ml-latest-small is read as the catalogue says, so --user"),
         (["ml-latest-small", "OUT", "--min-rating", "9"], "so lower min_rating"),
         (["gowalla", "OUT", "--years", "2014"], "gowalla comes split, so --years does not apply to it"),
         (["LOG", "LOG"], "is a file, not a folder"),
-        (["LOG"], "missing argument"),
+        (["LOG"], "what is prepared and where to are two: sahcns data prepare LOG FOLDER"),
+        ([], "missing argument 'SOURCE... OUT'"),
         (["LOG", "OUT", "--min-ratng", "3"], "did you mean '--min-rating'?"),
     ],
 )
@@ -215,9 +217,9 @@ def test_every_mistake_is_one_sentence_and_writes_nothing(
     sahcns: Sahcns, log: Path, tmp_path: Path, arguments: list[str], sentence: str
 ) -> None:
     named = {"LOG": log, "OUT": tmp_path / "out", "LOGS.csv": tmp_path / "logs.csv"}
-    columns = COLUMNS if arguments[0] == "LOG" and "--user" not in arguments else ()
+    columns = COLUMNS if arguments[:1] == ["LOG"] and "--user" not in arguments else ()
     done = sahcns("data", "prepare", *(named.get(word, word) for word in arguments), *columns)
-    assert sentence in refused(done)
+    assert sentence.replace("LOG", str(log)) in refused(done)
     assert not (tmp_path / "out").exists()
 
 
@@ -237,6 +239,50 @@ def test_preparing_needs_no_torch(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("sentence", "spoken"),
+    [
+        (
+            "leave times out with time=0, or read with lenient to skip",
+            "leave times out with --time 0, or add --lenient to skip",
+        ),
+        ("with item='a b', or pass header=False if", "with --item 'a b', or pass --no-header if"),
+        ("for example user=1, item=2", "for example --user 1, --item 2"),
+        ("with delimiter=, or give the format", "with --delimiter, or give the format"),
+        ("name the right one with user=", "name the right one with --user"),
+        ("line 3: rating 'time=0, user=1' is not a number", "line 3: rating 'time=0, user=1' is not a number"),
+    ],
+)
+def test_remedies_are_options_here(sentence: str, spoken: str) -> None:
+    assert as_options(sentence) == spoken
+
+
+def test_what_the_error_says_to_type_is_what_helps(sahcns: Sahcns, tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text("customer,product name\n" + "".join(f"u{n % 7},i{n % 5}\n" for n in range(35)))
+    sentence = refused(sahcns("data", "prepare", tmp_path / "log.csv", tmp_path / "out"))
+    assert "name the right one with --item 'product name', or pass --no-header" in sentence
+    assert sahcns("data", "prepare", tmp_path / "log.csv", tmp_path / "out", "--item", "product name").code == 0
+
+
+def test_a_word_for_nothing_among_texts_is_warned_of(sahcns: Sahcns, tmp_path: Path) -> None:
+    rows = "".join(f"u{n % 7},{'NaN' if n % 5 == 3 else f'i{n % 5}'}\n" for n in range(35))
+    (tmp_path / "log.csv").write_text(f"user,item\n{rows}")
+    done = sahcns("data", "prepare", tmp_path / "log.csv", tmp_path / "out")
+    assert done.code == 0
+    assert done.err == (
+        f"warning: item id 'NaN' stands in 7 rows, first in line 5 of {tmp_path / 'log.csv'}, "
+        "and was taken for an id like any other\n"
+    )
+    (tmp_path / "log.csv").write_text(f"user,item\n{rows.replace('NaN', 'none of it')}")
+    assert sahcns("data", "prepare", tmp_path / "log.csv", tmp_path / "out").err == ""
+
+
+def test_ratings_that_nobody_looked_at_are_remarked_on(sahcns: Sahcns, log: Path, tmp_path: Path) -> None:
+    done = sahcns("data", "prepare", log, tmp_path / "out", *COLUMNS)
+    assert "ratings were off, 1 to 5 alike: every row counts as a like; --min-rating NUMBER" in done.err
+    assert sahcns("data", "prepare", log, tmp_path / "out", *COLUMNS, "--min-rating", "3").err == ""
 
 
 def test_a_file_read_without_a_header_is_said_so(sahcns: Sahcns, tmp_path: Path) -> None:

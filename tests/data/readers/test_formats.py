@@ -71,6 +71,23 @@ def test_columns_by_name_by_number_and_left_out(tmp_path: Path) -> None:
     assert pairs(read(headless, user=3, item=2, rating=0)) == [(2, 1), (5, 4)]
 
 
+def test_words_above_dates_are_a_header(tmp_path: Path) -> None:
+    """Else the first line is taken for a row, whose date cannot be read."""
+    path = written(tmp_path, "shopper,thing,when\nann,tea,2026-03-01\nbob,rye,2026-03-02\n")
+    with pytest.raises(DataError, match="has no user column that is recognised; its columns are: shopper, thing, when"):
+        read(path)
+    assert pairs(read(path, user="shopper", item="thing")) == [("ann", "tea"), ("bob", "rye")]
+    path = written(tmp_path, "customer,what they took\nann,tea\nbob,rye\n")  # one known name is enough
+    with pytest.raises(
+        DataError, match="has no item column that is recognised; its columns are: customer, what they took"
+    ):
+        read(path)
+    bare = read(written(tmp_path, "ann,tea,2026-03-01\nbob,rye,2026-03-02\n"))
+    assert len(bare) == 2
+    ids = read(written(tmp_path, "ann,book\nbob,book\n"))  # a known name that is a value too is no header
+    assert pairs(ids) == [("ann", "book"), ("bob", "book")]
+
+
 def test_three_columns_without_header_are_rated_or_timed(tmp_path: Path) -> None:
     rated = read(written(tmp_path, "1,2,5\n1,3,4\n"))
     assert rated.ratings is not None

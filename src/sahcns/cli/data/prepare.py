@@ -1,7 +1,8 @@
 """`sahcns data prepare`."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,13 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sahcns.cli.console import Json, byte_progress, show, show_json, table, tell, warn, working
-from sahcns.errors import DataError, SettingError, nearest
+from sahcns.errors import DataError, SahcnsError, SettingError, nearest
 
 if TYPE_CHECKING:
     from sahcns.data import Split
 
 READING, FILTERS, SPLITTING = "Reading your own files", "Filters, in the order they run", "Splitting"
 FORMATS = "csv, inter, movielens, pairs, adjacency, amazon, yelp, jsonl, parquet"
+ARGUMENTS = (
+    *("user", "item", "rating", "time", "title", "delimiter", "format", "time_unit", "items_offset"),
+    *("min_rating", "years", "duplicates", "core", "split", "ratios", "seed", "unseen", "holdout", "overlap"),
+)
 FREE = ("seed", "unseen")  # the settings of a recipe that also apply to sets that come split
 
 
@@ -32,8 +37,10 @@ def _splitting(help: str, metavar: str) -> Any:
 
 
 def command(
-    sources: Annotated[list[str], typer.Argument(metavar="SOURCE", help="A name from `data list`, or file(s).")],
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="The folder to write.")],
+    places: Annotated[
+        list[str],
+        typer.Argument(metavar="SOURCE... OUT", help="A name from `data list`, or file(s); then the folder to write."),
+    ],
     min_rating: Annotated[float | None, _filter("Keep ratings of at least this.", "NUMBER")] = None,
     years: Annotated[str | None, _filter("Keep these calendar years, such as 2014-2018.", "FIRST-LAST")] = None,
     duplicates: Annotated[str | None, _filter("Of equal pairs keep first, last, or none: all count.", "WHICH")] = None,
@@ -76,6 +83,9 @@ def command(
     from sahcns.data import save_split
     from sahcns.data.catalogue import CATALOGUE
 
+    *sources, out = places
+    if not sources:
+        raise SettingError(f"what is prepared and where to are two: sahcns data prepare {out} FOLDER")
     changes = _told(
         min_rating=min_rating,
         years=years and _years(years),
@@ -103,7 +113,7 @@ def command(
         _refuse({**reading, **parts}, f"{sources[0]} is read as the catalogue says, so {{}} does not apply to it")
         made = _named(sources[0], changes, data, lenient)
     else:
-        with working(f"preparing {', '.join(sources)} …"):
+        with working(f"preparing {', '.join(sources)} …"), _spoken():
             made = _own(sources, changes, {**reading, "lenient": lenient}, parts)
     folder = save_split(made, out)
     if json:
@@ -179,6 +189,11 @@ def _remarks(manifest: Mapping[str, Any]) -> None:
                 tell(
                     f"{file['path']} was read as rows only ({columns}); if its first line names the columns, say --header"
                 )
+        for what, found in source.get("doubtful", {}).items():
+            where = f"in {found['rows']:,} row{'s' if found['rows'] > 1 else ''}, first in line {found['first_line']:,}"
+            warn(
+                f"{what} id {found['value']!r} stands {where} of {found['file']}, and was taken for an id like any other"
+            )
         for reason, found in source.get("skipped", {}).items():
             where = f"first in line {found['first_line']:,} of {found['file']}: {found['example']}"
             tell(f"skipped {found['rows']:,} row{'s' if found['rows'] > 1 else ''}: {reason} ({where})")
@@ -194,6 +209,27 @@ def _remarks(manifest: Mapping[str, Any]) -> None:
             f"the counts are not those of the catalogue ({', '.join(differences)}), "
             "so results do not compare with published ones"
         )
+
+
+@contextmanager
+def _spoken() -> Iterator[None]:
+    """Errors of the readers name their arguments as Python does; here the remedy is an option."""
+    try:
+        yield
+    except SahcnsError as error:
+        raise type(error)(as_options(str(error))) from error
+
+
+def as_options(sentence: str) -> str:
+    """`leave times out with time=0` → `leave times out with --time 0`; what stands in quotes is left as it is."""
+    sentence = sentence.replace("read with lenient", "add --lenient").replace("header=False", "--no-header")
+    return re.sub(rf"""'[^']*'|"[^"]*"|\b({"|".join(ARGUMENTS)})=(?=(.?))""", _option, sentence)
+
+
+def _option(found: re.Match[str]) -> str:
+    if found[1] is None:
+        return found[0]
+    return f"--{found[1].replace('_', '-')}" + ("" if found[2] in ("", " ", ",", ")") else " ")
 
 
 def _told(**options: Any) -> dict[str, Any]:

@@ -132,9 +132,10 @@ class Clock:
 
 def _are_dates(values: npt.NDArray[np.float64]) -> bool:
     """Whether every number [n] is written YYYYMMDD, of the years 1900 to 2100."""
+    if not len(values) or not ((values >= 19_000_101) & (values <= 21_001_231) & (values == np.floor(values))).all():
+        return False
     months, days = values // 100 % 100, values % 100
-    whole = np.isfinite(values) & (values == np.floor(values)) & (values >= 19_000_101) & (values <= 21_001_231)
-    return bool(len(values) and (whole & (months >= 1) & (months <= 12) & (days >= 1) & (days <= 31)).all())
+    return bool(((months >= 1) & (months <= 12) & (days >= 1) & (days <= 31)).all())
 
 
 def iso_seconds(text: str) -> int | None:

@@ -45,6 +45,10 @@ class Growing:
         self.size = 0
         return held
 
+    def view(self) -> npt.NDArray[Any]:
+        """The values, which stay where they are."""
+        return self._held[: self.size]
+
     @property
     def dtype(self) -> np.dtype[Any]:
         return self._held.dtype
@@ -126,6 +130,18 @@ class IdColumn:
             dropped = dropped | rows
         self.tables, self.values = None, Growing(np.int64, numbers.fill_null(0).to_numpy()[codes])
         return dropped
+
+    def doubtful(self) -> dict[str, object] | None:
+        """A word for nothing, such as NaN, that was kept because it stands among texts: the word, and where."""
+        if self.tables is None or "missing" not in self.odd or self.typed:
+            return None
+        table, (where, line) = self._merge(), self.odd["missing"]
+        codes = self.values.view()
+        rows = _oddities(table)["missing"].to_numpy()[codes]
+        if not rows.any():
+            return None
+        found = table[int(codes[rows.argmax()])]
+        return {"value": found, "rows": int(rows.sum()), "file": where.name, "first_line": line}
 
     def finish(self) -> tuple[npt.NDArray[np.int32], IdMap]:
         """Positions [n] and the map of the ids that occur."""

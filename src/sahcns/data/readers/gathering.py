@@ -77,6 +77,7 @@ class Gathered:
             self._keep(~dropped)
         if not len(self):
             raise DataError(_nothing(source, self.faults))
+        doubtful = {column.what: found for column in (self.users, self.items) if (found := column.doubtful())}
         users, user_ids = self.users.finish()
         items, item_ids = self.items.finish()
         offset = self._offset(user_ids, item_ids)
@@ -88,7 +89,7 @@ class Gathered:
             "rows_read": self.faults.rows_read,
             "rows_skipped": self.faults.rows_skipped,
             "skipped": self.faults.skipped,
-        }
+        } | ({"doubtful": doubtful} if doubtful else {})
         ratings = self.ratings.take() if self.ratings is not None else None
         times = self.times.take() if self.times is not None else None
         return Interactions(users, items, user_ids, item_ids, ratings, times, None, source)

@@ -160,7 +160,7 @@ def _given(delimiter: str, lines: Sequence[str], where: str) -> tuple[str, bool]
 
 
 def _has_header(rows: Sequence[Sequence[str]], told: Sequence[str]) -> bool:
-    """A usual or given column name, or words above a column of numbers."""
+    """A usual or given column name, or words above a column of numbers or dates."""
     first, rest = rows[0], [row for row in rows[1:] if len(row) == len(rows[0])]
     keys = {key(name) for name in first}
     if usual(first, "user") is not None and usual(first, "item") is not None:
@@ -169,7 +169,15 @@ def _has_header(rows: Sequence[Sequence[str]], told: Sequence[str]) -> bool:
         return True
     if len(set(first)) < len(first) or not rest or any(NUMBER.fullmatch(name.strip()) for name in first):
         return False
-    return any(all(NUMBER.fullmatch(row[k].strip()) or not row[k] for row in rest) for k in range(len(first)))
+    places = [place for role in ("user", "item") if (place := usual(first, role)) is not None]
+    if any(len(key(first[k])) > 2 and all(row[k] != first[k] for row in rest) for k in places):
+        return True  # one known name that is no value of its column; what the other is called has to be said
+    for k in range(len(first)):
+        if all(NUMBER.fullmatch(row[k].strip()) or not row[k] for row in rest):
+            return True
+        if iso_seconds(first[k]) is None and all(iso_seconds(row[k]) is not None for row in rest):
+            return True
+    return False
 
 
 def _look_like_times(values: Sequence[str]) -> bool:
