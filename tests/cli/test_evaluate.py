@@ -90,6 +90,7 @@ def test_a_run_that_was_moved_is_ranked_by_what_it_holds(
         (["--metrics", "recal"], "metric 'recal' is not known; did you mean 'recall'?"),
         (["--data", "nowhere"], "nowhere is not a prepared set: it is not there"),
         (["--device", "gpu"], "device='gpu' is not a device"),
+        (["-k", "5,1000000"], "-k 1000000: there are only 20 items; rank fewer"),
     ],
 )
 def test_a_mistake_is_one_sentence(sahcns: Sahcns, run: Path, arguments: list[str], sentence: str) -> None:

@@ -147,3 +147,15 @@ def test_ids_and_titles_are_shown_as_they_are(sahcns: Sahcns, tmp_path: Path) ->
     for user in ids:
         assert f"for user {user}\n" in "\n".join(line.rstrip() for line in done.out.splitlines()) + "\n"
         assert sum(line.split()[1:2] == [user] for line in done.out.splitlines()) == len(ids)
+
+
+def test_a_user_who_has_everything_is_told_of(sahcns: Sahcns, run: Path, model: Recommender) -> None:
+    left = [word for film in range(100, 120) for word in ("--without", str(film))]
+    done = sahcns("recommend", run, "--user", "p03", *left)
+    assert (done.code, done.out) == (0, "for user p03: no item is left to show\n")
+    assert sahcns("recommend", run, "--user", "p03", *left, "--json").json["users"][0]["items"] == []
+
+
+def test_more_than_there_are_costs_nothing(sahcns: Sahcns, run: Path) -> None:
+    for asked in (("--user", "p03", "--exclude", "nothing"), ("--having", "101"), ("--similar-to", "101")):
+        assert "119" in sahcns("recommend", run, *asked, "-k", "1000000000000").out

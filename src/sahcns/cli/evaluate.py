@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from sahcns.data import Split
     from sahcns.serving import Recommender
 
+MOST = 1000  # a cut-off beyond this and beyond the number of items is a mistake, and would only cost memory
 COUNTED = ("popularity", "bias", "gini")  # not shares, so not shown in percent
 
 
@@ -47,6 +48,12 @@ def command(
     names = [name.strip() for name in metrics.split(",")] if metrics else list(METRICS)
     where = pick_device(device)
     model = Recommender.load(run)
+    if "whole_of" in model.record["data"]:
+        raise DataError(
+            f"{run} was trained on every pair, so nothing is left to judge it by; evaluate a run without --whole"
+        )
+    if max(ks) > max(MOST, len(model.item_ids)):
+        raise SettingError(f"-k {max(ks)}: there are only {len(model.item_ids):,} items; rank fewer")
     split, source = data_of(model, data)
     masked: Any = mask or (model.record["protocol"]["mask"] if part == "test" else "train")
     asked: Any = part

@@ -79,13 +79,14 @@ def command(
             }
         )
         return
-    tables = [_table(f"for user {user}", found) for user, found in for_users.items()]
-    tables += [_table(f"for somebody who has {', '.join(having or [])}", found) for found in for_new]
+    shown = [(f"for user {user}", found) for user, found in for_users.items()]
+    shown += [(f"for somebody who has {', '.join(having or [])}", found) for found in for_new]
     for item, found in like_items.items():
         name = model.title(int(model.item_ids.encode([item])[0]))
-        tables.append(_table(f"like item {item}" + (f", {name}" if name else ""), found))
-    for position, made in enumerate(tables):
-        show(*([""] if position else []), made)
+        shown.append((f"like item {item}" + (f", {name}" if name else ""), found))
+    for position, (heading, found) in enumerate(shown):
+        nothing = f"{heading}: no item is left to show"
+        show(*([""] if position else []), *([heading, _table(found)] if found else [nothing]))
 
 
 def _write(run: Path, to: Path, users: list[str] | None, k: int, exclude: str, without: list[str], json: bool) -> None:
@@ -122,9 +123,9 @@ def _rows(found: "Sequence[Recommendation]") -> list[dict[str, object]]:
     ]
 
 
-def _table(title: str, found: "Sequence[Recommendation]") -> "Table":
+def _table(found: "Sequence[Recommendation]") -> "Table":
     titled = any(one.title for one in found)
-    rows = table(">rank", "item", *(["title"] if titled else []), ">score", title=title)
+    rows = table(">rank", "item", *(["title"] if titled else []), ">score")
     for rank, one in enumerate(found, 1):
         rows.add_row(str(rank), str(one.item), *([one.title or ""] if titled else []), f"{one.score:.4f}")
     return rows

@@ -64,9 +64,9 @@ def lists(
 
     rows = torch.arange(len(model.user_ids)) if users is None else model.rows(users)
     parts = [model.ranked(part, k, exclude=exclude, without=without) for part in torch.split(rows, BLOCK)]
-    items, scores = (torch.cat(columns) for columns in zip(*parts, strict=True))  # [B, k]
+    items, scores = (torch.cat(columns) for columns in zip(*parts, strict=True))  # [B, ≤ k]
     there = items >= 0  # a user with fewer items left than k has places that are empty
-    ranks = torch.arange(1, k + 1).expand_as(items)[there]
+    ranks = torch.arange(1, items.shape[1] + 1).expand_as(items)[there]
     what = items[there].numpy()
     frame = pl.DataFrame(
         {

@@ -107,14 +107,14 @@ class Recommender:
             raise SettingError("items is empty; somebody new is known by at least one item that they have")
         user = folded(self.item_vectors[have], self.degrees[have])
         hidden = torch.cat([have, self._items("without", without)])
-        found, scores = recommend(user[None], self.item_vectors, [hidden], k)
+        found, scores = recommend(user[None], self.item_vectors, [hidden], min(k, len(self.item_ids)))
         return self._named(found[0].tolist(), scores[0].tolist())
 
     def similar_items(self, item: Id, k: int = 20) -> list[Recommendation]:
         """The k items whose vectors point most nearly the same way (cosine)."""
         row = int(self.item_ids.encode([item], what="item")[0])
         unit = normalize(self.item_vectors, dim=1)
-        items, scores = recommend(unit[row][None], unit, [torch.tensor([row])], k)
+        items, scores = recommend(unit[row][None], unit, [torch.tensor([row])], min(k, len(unit)))
         return self._named(items[0].tolist(), scores[0].tolist())
 
     def rows(self, users: Sequence[Id]) -> Tensor:
@@ -126,14 +126,14 @@ class Recommender:
     def ranked(
         self, rows: Tensor, k: int, *, exclude: str = "known", without: Sequence[Id] = ()
     ) -> tuple[Tensor, Tensor]:
-        """`recommend` in positions: users [B] → items and scores [B, k], best first; -1 and -inf where none is left."""
+        """`recommend` in positions: users [B] → items and scores [B, ≤ k], best first; -1 and -inf where none is left."""
         if k < 1:
             raise SettingError(f"k={k} must be 1 or more")
         if exclude not in EXCLUDE:
             raise SettingError(f"exclude={exclude!r} must be one of {', '.join(EXCLUDE)}")
         hidden = self._items("without", without)
         seen = [torch.cat([self.known(int(row), exclude), hidden]) for row in rows]
-        return recommend(self.user_vectors[rows], self.item_vectors, seen, k)
+        return recommend(self.user_vectors[rows], self.item_vectors, seen, min(k, len(self.item_ids)))
 
     @cached_property
     def degrees(self) -> Tensor:
