@@ -118,7 +118,8 @@ class DENS(Sampler):
     ) -> Tensor | None:
         fused = getattr(verbs, "gate_loss", None)
         loss: Tensor | None = None
-        if fused is not None and self.gamma > 0 and negatives.shape[1] == 1:
+        known = type(self).extra_loss is DENS.extra_loss and negatives.shape[1] == 1  # what the kernel computes
+        if fused is not None and known and self.gamma > 0:
             loss = fused(parameters, users, positives, negatives[:, 0], agg, self.gamma)
         return self.extra_loss(parameters, users, positives, negatives, agg) if loss is None else loss
 

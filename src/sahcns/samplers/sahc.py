@@ -56,7 +56,7 @@ class SAHC(SelectThenCalibrate):
 
     def choose(self, match: Matching, rng: Rng) -> Mixture:
         fused = getattr(match.graph.verbs, "sahc", None)  # the same equations in one kernel, where there is one
-        if fused is None or self.alpha == 0:
+        if fused is None or self.alpha == 0 or type(self).parts is not SAHC.parts:
             return super().choose(match, rng)
         items, weights = fused(
             match.p, match.a, match.candidates, match.positives, self.alpha, self.lambda_max, EPSILON
