@@ -64,8 +64,19 @@ def test_three_axes_are_one_negative() -> None:
         (Mixture(TABLE[:, None, :, None]), r"mixes 3 items but returned no weights"),
         (Mixture(TABLE[:, None, None], torch.ones(2, 1, 1, 2)), r"weights of shape \[2, 1, 1, 2\].*\[2, 1, 1, 3\]"),
         (Mixture(TABLE[:, None, None], torch.ones(2, 1, 1, 1)), r"weights of shape \[2, 1, 1, 1\]"),
+        (Mixture(TABLE[:, None, None] > 1), r"\(torch.bool\).*whole-number ids"),  # a mask
+        (Mixture.several(TABLE[:, :0]), r"items of shape \[2, 0, 1, 1\]"),  # no negative at all
+        (Mixture(TABLE[:, None].numpy()), r"items as ndarray; they must be a torch tensor"),  # type: ignore[arg-type]
+        (Mixture(TABLE[:, None], [[0.5, 0.5]]), r"weights as list; they must be a torch tensor"),  # type: ignore[arg-type]
     ],
 )
 def test_a_wrong_form_is_refused_with_what_was_expected(mixture: Mixture, sentence: str) -> None:
     with pytest.raises(TrainingError, match=sentence):
         mixture.checked(2, 3, "Wrong")
+
+
+def test_ids_of_any_whole_type_come_out_as_one() -> None:
+    for kind in (torch.int32, torch.uint8):
+        full = Mixture.single(IDS.to(kind)).checked(2, 3, "S")
+        assert full.items.dtype == torch.int64
+        assert full.items.flatten().tolist() == IDS.tolist()

@@ -173,9 +173,34 @@ def test_an_answer_that_is_no_mixture() -> None:
         train(lambda match: match.candidates)  # type: ignore[arg-type,return-value]
 
 
+@pytest.mark.parametrize("path", ["cpu", "reference"])
+@pytest.mark.parametrize("kind", [torch.float64, torch.float16])
+def test_weights_in_another_float_type_are_those_of_the_layers(kind: torch.dtype, path: str) -> None:
+    def blended(kind: torch.dtype) -> Callable[[Matching], Mixture]:
+        def answer(match: Matching) -> Mixture:
+            shares = torch.full((len(match.users), len(match.layers)), 0.25, dtype=kind)
+            return Mixture.blend(match.positives, match.candidates[:, 0], shares)
+
+        return answer
+
+    rules = Protocol(batch=16, epochs=1)
+    runs = [
+        fit(SPLIT, MF(dim=4), Answering(4, blended(one)), protocol=rules, device="cpu", kernels=path)
+        for one in (kind, torch.float32)
+    ]
+    assert torch.equal(*(run.recommender.weights["ego"] for run in runs))
+
+
 def test_a_fault_in_a_later_epoch_is_found_too() -> None:
     def later(match: Matching) -> Mixture:
         return seen_item(match) if match.epoch == 1 else match.pick(torch.zeros_like(match.users))
 
     with pytest.raises(TrainingError, match="who has it in training"):
         train(later)
+
+
+def test_a_last_step_that_overshoots_is_said_by_the_look_after_it() -> None:
+    """One step an epoch: its loss is a number, what it leaves is none, and DivNS would select from that."""
+    rules = Protocol(batch=1000, learning_rate=1e38, epochs=3)
+    with pytest.raises(TrainingError, match="not finite, the model has diverged; lower the learning rate"):
+        fit(SPLIT, LightGCN(dim=4, depth=2), DivNS(), protocol=rules, device="cpu")

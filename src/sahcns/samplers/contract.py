@@ -18,6 +18,8 @@ def answer(sampler: Sampler, match: Matching, rng: Rng, checked: bool = True) ->
     if not isinstance(mixture, Mixture):
         raise TrainingError(f"{name}.choose() must return a Mixture; it returned {type(mixture).__name__}")
     mixture = mixture.checked(len(match.users), len(match.layers), name)
+    if mixture.weights is not None:  # in another float type they would widen, or break, what comes after
+        mixture = Mixture(mixture.items, mixture.weights.to(match.layers[0].dtype))
     if checked:
         check(mixture, match.users, match.positives, match.graph, name)
     return mixture

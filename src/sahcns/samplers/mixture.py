@@ -7,6 +7,8 @@ from torch import Tensor
 
 from sahcns.errors import TrainingError
 
+WHOLE = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)  # types of ids; a mask is none
+
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
@@ -48,9 +50,13 @@ class Mixture:
     def checked(self, pairs: int, layers: int, sampler: str) -> "Mixture":
         """In its full form, items [B, K, M, T or 1] and weights [B, K, M, T]; a wrong shape is an error."""
         items, weights = self.items, self.weights
+        for what, value in (("items", items), ("weights", weights)):
+            if not isinstance(value, Tensor) and (value is not None or what == "items"):
+                raise TrainingError(f"{sampler} returned {what} as {type(value).__name__}; they must be a torch tensor")
         if items.dim() == 3:
             items, weights = items[:, None], None if weights is None else weights[:, None]
-        if items.dim() != 4 or len(items) != pairs or items.shape[3] not in (1, layers) or items.is_floating_point():
+        fits = items.dim() == 4 and len(items) == pairs and items.shape[3] in (1, layers) and 0 not in items.shape
+        if not fits or items.dtype not in WHOLE:
             raise TrainingError(
                 f"{sampler} returned items of shape {list(self.items.shape)} ({self.items.dtype}); "
                 f"choose() must return whole-number ids [B, M, T] or [B, K, M, T] with B={pairs} and T={layers} (or 1)"
@@ -62,4 +68,4 @@ class Mixture:
                 f"{sampler} returned weights of shape {list(weights.shape)}; "
                 f"expected {[*items.shape[:3], layers]}, one for each item and layer"
             )
-        return Mixture(items, None if weights is None else weights.detach())
+        return Mixture(items.long(), None if weights is None else weights.detach())
