@@ -9,6 +9,7 @@ from sahcns.data.ids import IdMap
 from sahcns.data.split import Pairs, Split
 from sahcns.errors import DataError, SettingError
 from sahcns.graph import Graph, Unseen
+from sahcns.rng import Rng
 from tests.splits import dense, normalised, random_split, splits, training_matrix
 
 
@@ -135,3 +136,23 @@ def test_weights_too_large_to_count_are_refused(power: int) -> None:
     with pytest.raises(DataError, match="too large for 5 users; use a smaller exponent"):
         graph.reweighted(torch.full((8,), 1 << power))
     assert graph.reweighted(torch.full((8,), 1 << 55)).total == 1 << 58
+
+
+@pytest.mark.parametrize(
+    ("weights", "says"),
+    [
+        (torch.tensor([0.5, 0.2, 0.2, 0.1]), r"whole numbers.*\[4\] and type torch.float32"),
+        (torch.tensor([1, -1, 2, 2]), r"0 or more, one for each of the 4 items"),
+        (torch.tensor([1, 2, 3]), r"one for each of the 4 items; these have shape \[3\]"),
+    ],
+)
+def test_weights_that_cannot_be_drawn_by_are_refused(weights: torch.Tensor, says: str) -> None:
+    graph = Graph.of(Split.from_pairs([[0, 1], [1, 0]], n_items=4))
+    with pytest.raises(SettingError, match=says):
+        graph.reweighted(weights)
+
+
+def test_a_mask_is_a_weight() -> None:
+    graph = Graph.of(Split.from_pairs([[0, 1], [1, 0]], n_items=4))
+    drawn = graph.draw(torch.zeros(50, dtype=torch.int64), 2, Rng(0, "pools"), graph.reweighted(torch.arange(4) > 1))
+    assert set(drawn.flatten().tolist()) == {2, 3}

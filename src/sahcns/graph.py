@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from sahcns.data.split import Split
-from sahcns.errors import DataError
+from sahcns.errors import DataError, SettingError
 from sahcns.kernels import Verbs, verbs_for
 from sahcns.rng import Rng
 
@@ -171,8 +171,13 @@ class Graph:
         return self.verbs.draw(unseen or self.unseen, users, count, rng)
 
     def reweighted(self, weights: Tensor) -> Unseen:
-        """Draw tables for candidates in proportion to `weights [n_items]` (int64)."""
-        unseen = Unseen.of(self.seen_offsets, self.seen_items, self.n_items, weights)
+        """Draw tables for candidates in proportion to `weights [n_items]`, whole numbers."""
+        if weights.shape != (self.n_items,) or weights.is_floating_point() or bool((weights < 0).any()):
+            raise SettingError(
+                f"sampling weights must be whole numbers, 0 or more, one for each of the {self.n_items} items; these have "
+                f"shape {list(weights.shape)} and type {weights.dtype} (multiply shares by 2^20 and round them)"
+            )
+        unseen = Unseen.of(self.seen_offsets, self.seen_items, self.n_items, weights.long())
         stuck = torch.nonzero(unseen.room <= 0)
         if len(stuck):
             raise DataError(

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from sahcns.aggregation import Kind
+from sahcns.graph import Unseen
 from sahcns.samplers import RNS, Popularity
 from tests.samplers.oracle import assert_agrees
 from tests.samplers.world import World, choice, every_case
@@ -25,6 +26,18 @@ def test_weights_are_powers_of_the_counts(power: float) -> None:
     assert int(weights[0]) == 0
     ratios = (weights.double() / weights[1]).tolist()
     assert ratios[1:] == pytest.approx([c**power for c in counts[1:]], rel=1e-5)
+
+
+@pytest.mark.parametrize("power", [0.75, 1.0, 1.5, 2.0])
+def test_a_large_set_has_room_for_every_power(power: float) -> None:
+    """20 million pairs on 27,000 items and 4 million users, as large public sets have them."""
+    counts = (60_000 / torch.arange(1, 27_001) ** 0.8).round().long()
+    weights = Popularity(power=power).weights(counts)
+    assert weights is not None
+    few = Unseen.of(torch.tensor([0, 0]), torch.zeros(0, dtype=torch.int64), len(counts), weights)
+    assert few.total < 2 ** (62 - (4_000_000).bit_length())
+    ratios = weights.double() / weights.sum() / (counts.double() ** power / (counts.double() ** power).sum())
+    assert float((ratios - 1).abs().max()) < (1e-3 if power < 2 else 0.05)
 
 
 def test_power_zero_draws_rns_pools() -> None:

@@ -6,6 +6,7 @@ the power 0.75 is from Mikolov et al., NeurIPS 2013.
     q(j) = c_j^x / Σ_k c_k^x,   c_j the training pairs of item j, over what the user has not seen
 """
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -14,7 +15,8 @@ from torch import Tensor
 from sahcns.samplers.rns import RNS
 from sahcns.settings import setting
 
-RESOLUTION = 1 << 20  # weights become whole numbers, so that the draw is exact; 2^20 steps to one count
+RESOLUTION = 20  # weights become whole numbers, so that the draw is exact; at most 2^20 steps to one count
+TOTAL = 40  # and fewer where all of them would exceed 2^40, which leaves room for four million users
 
 
 @dataclass(frozen=True)
@@ -34,4 +36,6 @@ class Popularity(RNS):
     def weights(self, popularity: Tensor) -> Tensor | None:
         if self.power == 0:
             return None
-        return (popularity.double() ** self.power * RESOLUTION).round().long()
+        shares = popularity.double() ** self.power
+        steps = min(RESOLUTION, TOTAL - math.ceil(math.log2(max(1.0, float(shares.sum())))))
+        return (shares * 2.0**steps).round().long()
