@@ -10,6 +10,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
+from sahcns.errors import TrainingError
+
 
 def bpr(positive: Tensor, negative: Tensor) -> Tensor:
     """Scores [B] and [B, K] → scalar; softplus, so that no exponential overflows."""
@@ -25,3 +27,12 @@ def l2(strength: float, *ego: Tensor) -> Tensor:
     for rows in ego[1:]:
         total = total + rows.square().sum()
     return strength / (2 * len(ego[0])) * total
+
+
+def one_number(loss: Tensor, of: object) -> Tensor:
+    """The loss of a backbone's or a sampler's own; anything but a scalar is an error that names its class."""
+    if loss.dim() == 0:
+        return loss
+    raise TrainingError(
+        f"{type(of).__name__}.extra_loss() returned a loss of shape {list(loss.shape)}; it must be one number, say a mean"
+    )

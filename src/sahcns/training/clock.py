@@ -2,7 +2,7 @@
 
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
 import torch
@@ -32,6 +32,12 @@ class Clock:
         began = time.perf_counter()
         yield
         self.seconds[part] += time.perf_counter() - began
+
+    def forget(self, parts: Collection[str]) -> None:
+        """As if these had never been measured."""
+        self._marks = [mark for mark in self._marks if mark[0] not in parts]
+        for part in parts:
+            self.seconds.pop(part, None)
 
     def settle(self) -> None:
         """Read the events of a GPU; waits for the device."""

@@ -8,7 +8,8 @@ step to step (batch, counters of the random streams, Adam's state) lives in tens
 import torch
 from torch import Tensor
 
-from sahcns.training.step import TrainingStep
+from sahcns.training.clock import Clock
+from sahcns.training.step import PARTS, TrainingStep
 
 WARM_UP = 4  # ordinary, checked steps before the capture
 
@@ -19,7 +20,7 @@ class Epochs:
     def __init__(self, step: TrainingStep, capture: bool) -> None:
         graph, protocol = step.graph, step.protocol
         pairs = len(graph.pair_users)
-        self.step = step
+        self.step, self.clock = step, step.clock
         self.size = min(protocol.batch, pairs)
         self.steps = pairs // self.size
         self.rest = 0 if protocol.drop_last else pairs - self.steps * self.size
@@ -58,15 +59,18 @@ class Epochs:
         # After a loss that is not a number there is nothing to end: the trainer is about to say so.
         if step.state is not None and bool(torch.isfinite(self.losses).all()):
             self._end()
+        self.clock.settle()  # or the marks of all epochs would pile up; the losses are waited for in any case
         return self.losses
 
     @torch.no_grad()
     def _end(self) -> None:
         """A sampler that keeps something between epochs sees the items as they are now."""
         step = self.step
-        with step.clock("sampler"):
+        with self.clock("sampler"):
             layers = step.backbone.layers(step.parameters, step.graph)
             items = step.aggregation.pool_layers(tuple(layer[step.graph.n_users :] for layer in layers))
+            if not bool(torch.isfinite(items).all()):  # the last step overshot: the next look, or loss, will say so
+                return
             step.sampler.end_epoch(step.state, items, step.graph, step.streams.choice)
 
     def _one(self) -> None:
@@ -85,16 +89,17 @@ class Epochs:
     def _capture(self) -> None:
         """Record one step; a sampler that asks the device for a value cannot be recorded and stays ordinary."""
         self.step.checked = False
-        enabled, self.step.clock.enabled = self.step.clock.enabled, False
+        self.step.clock = Clock(self.step.graph.device, enabled=False)  # a replay cannot be told apart into parts
         captured = torch.cuda.CUDAGraph()
         torch.cuda.synchronize()
         try:
             with torch.cuda.graph(captured):
                 self._one()
             self.captured = captured
+            self.clock.forget(PARTS)  # of a few steps out of thousands, with compilation among them
         except RuntimeError as error:
             self.capture = False
             self.mode = f"eager ({str(error).splitlines()[0]})"
-            self.step.clock.enabled = enabled
+            self.step.clock = self.clock
             streams = self.step.streams
             streams.pools.call = streams.choice.call = streams.noise.call = 0

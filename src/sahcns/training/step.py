@@ -7,9 +7,11 @@ import torch
 from torch import Tensor
 
 from sahcns.backbones.base import Backbone, Parameters
+from sahcns.backbones.contract import check_layers
+from sahcns.errors import SettingError
 from sahcns.graph import Graph, Unseen
 from sahcns.kernels import Read
-from sahcns.objectives import bpr, l2
+from sahcns.objectives import bpr, l2, one_number
 from sahcns.rng import Rng
 from sahcns.samplers.base import Sampler
 from sahcns.samplers.contract import answer
@@ -19,6 +21,8 @@ from sahcns.training.clock import Clock
 from sahcns.training.protocol import Protocol
 
 SAMPLER = "sampler."  # prefix of a sampler's own parameters in the table of all of them
+PARTS = ("draw", "propagate", "match", "loss", "backward", "step")  # what the clock tells apart
+BETWEEN = 1 << 16  # calls of a step's random numbers that are left to the end of the epoch before it
 
 
 @dataclass
@@ -63,12 +67,19 @@ class TrainingStep:
         weights = sampler.weights(graph.popularity)
         self.unseen: Unseen = graph.unseen if weights is None else graph.reweighted(weights)
         self.state: Any = sampler.begin(graph)
+        self.first_call = 0 if self.state is None else BETWEEN
         self.epoch = torch.zeros((), device=graph.device)
         self.checked = True
         # What the one-kernel loss knows: L2 on what was mixed.
         self.fusible = protocol.l2_on == "mixed"
         self.apart = protocol.l2 > 0 and not backbone.has_ego_layer  # L2 on the table, which is none of the layers
-        self.plain_sampler = type(sampler).extra_loss is Sampler.extra_loss  # no loss of its own
+        if protocol.l2 > 0 and not (backbone.has_ego_layer and self.fusible) and "ego" not in parameters:
+            raise SettingError(
+                f"{type(backbone).__name__}: L2 looks for the trainable table under the name 'ego', and initial() gave "
+                f"{', '.join(parameters)}; call it so, or set l2 to 0"
+            )
+        losses = Sampler.extra_loss, Sampler.extra_loss_through
+        self.plain_sampler = (type(sampler).extra_loss, type(sampler).extra_loss_through) == losses  # none of its own
         self.optimiser = graph.verbs.adam(parameters.values(), protocol.learning_rate, streams.pools.step)
 
     def __call__(self, pairs: Tensor, users: Tensor, positives: Tensor) -> Tensor:
@@ -89,6 +100,10 @@ class TrainingStep:
             candidates = graph.draw(users, self.sampler.pool, self.streams.pools, self.unseen)  # [B, N]
         with clock("propagate"):
             layers = self.backbone.training_layers(self.parameters, graph, self.streams.noise)
+        if self.checked:
+            check_layers(layers, graph.n, type(self.backbone).__name__)
+        # What a replayed step draws begins at the same call each time, so an eager one must too.
+        self.streams.choice.call = max(self.streams.choice.call, self.first_call)
         with clock("match"), torch.no_grad():
             match = Matching(
                 users,
@@ -111,7 +126,7 @@ class TrainingStep:
         if total is None:
             total = self._plain_objective(layers, users, positives, mixture)
         extra = self.backbone.extra_loss(self.parameters, self.graph, users, positives, self.streams.noise, layers)
-        return total if extra is None else total + extra
+        return total if extra is None else total + one_number(extra, self.backbone)
 
     def _fused_objective(
         self, layers: tuple[Tensor, ...], users: Tensor, positives: Tensor, mixture: Mixture
@@ -136,7 +151,7 @@ class TrainingStep:
             return total
         _, u, i, negatives = found
         extra = self.sampler.extra_loss_through(verbs, self.own, u, i, negatives[:, None], agg)
-        return total if extra is None else total + extra
+        return total if extra is None else total + one_number(extra, self.sampler)
 
     def _plain_objective(
         self, layers: tuple[Tensor, ...], users: Tensor, positives: Tensor, mixture: Mixture
@@ -160,7 +175,7 @@ class TrainingStep:
         if self.protocol.l2 > 0:
             total = total + l2(self.protocol.l2, *self._ego(u, i, negatives, users, positives, rows, weights))
         extra = self.sampler.extra_loss_through(graph.verbs, self.own, u, i, negatives, agg)
-        return total if extra is None else total + extra
+        return total if extra is None else total + one_number(extra, self.sampler)
 
     def _ego(
         self,

@@ -1,0 +1,96 @@
+"""A method changed in one place by a subclass is changed on every path: no kernel may answer for the old one."""
+
+from dataclasses import dataclass, replace
+
+import pytest
+import torch
+from torch import Tensor
+
+from sahcns.aggregation import Aggregation
+from sahcns.backbones import LightGCN
+from sahcns.errors import TrainingError
+from sahcns.kernels import Verbs, verbs_for
+from sahcns.samplers import DENS, DNS, SAHC, Sampler
+from sahcns.samplers.calibration import Calibration, GlobalGap
+from sahcns.samplers.sahc import SAHCGlobal
+from sahcns.samplers.selection import Selection, StructureAware
+from tests.samplers.oracle import negatives_of
+from tests.samplers.stepping import loss_of, small_graph, step_of
+from tests.samplers.world import World, choice
+
+PATHS = ("reference", "cpu") if torch.cuda.is_available() else ("reference", "cpu", "triton")
+every_path = pytest.mark.parametrize("path", PATHS)
+
+
+@dataclass(frozen=True)
+class OtherParts(SAHC):
+    """Global calibration, as `SAHCGlobal` has it."""
+
+    def parts(self) -> tuple[Selection, Calibration]:
+        return StructureAware(self.alpha), GlobalGap(self.lambda_max)
+
+
+@every_path
+def test_other_parts_of_sahc(path: str) -> None:
+    world = World.random("mean", 3, 0, dtype=torch.float32)
+    world = replace(world, graph=replace(world.graph, verbs=verbs_for(torch.device("cpu"), path)))
+    match = world.match(SAHC(pool=6))
+    found, expected, papers = (
+        negatives_of(sampler.choose(match, choice()), match)
+        for sampler in (OtherParts(pool=6), SAHCGlobal(pool=6), SAHC(pool=6))
+    )
+    assert found == expected != papers
+
+
+@dataclass(frozen=True)
+class NoGateLoss(DENS):
+    def extra_loss(
+        self, parameters: dict[str, Tensor], users: Tensor, positives: Tensor, negatives: Tensor, agg: Aggregation
+    ) -> Tensor | None:
+        return None
+
+
+@dataclass(frozen=True)
+class ThroughOnly(DNS):
+    """Says its loss in the hook that the trainer calls, and in no other."""
+
+    def extra_loss_through(
+        self,
+        verbs: Verbs,
+        parameters: dict[str, Tensor],
+        users: Tensor,
+        positives: Tensor,
+        negatives: Tensor,
+        agg: Aggregation,
+    ) -> Tensor | None:
+        return positives.sum() * 0 + 100.0
+
+
+@dataclass(frozen=True)
+class LossOfEach(DNS):
+    def extra_loss(
+        self, parameters: dict[str, Tensor], users: Tensor, positives: Tensor, negatives: Tensor, agg: Aggregation
+    ) -> Tensor | None:
+        return positives.sum((1, 2))
+
+
+def loss(sampler: Sampler, path: str) -> float:
+    graph = small_graph(torch.float32, path)
+    return loss_of(step_of(LightGCN(dim=3, depth=2), sampler, dtype=torch.float32, graph=graph)).item()
+
+
+@every_path
+def test_another_loss_of_dens(path: str) -> None:
+    assert loss(NoGateLoss(pool=4), path) == pytest.approx(loss(DENS(pool=4, gamma=0.0), path), rel=1e-5)
+    assert loss(DENS(pool=4), path) > loss(NoGateLoss(pool=4), path) + 0.1
+
+
+@every_path
+def test_a_loss_said_in_the_other_hook_counts_too(path: str) -> None:
+    assert loss(ThroughOnly(pool=4), path) == pytest.approx(loss(DNS(pool=4), path) + 100.0, rel=1e-5)
+
+
+@every_path
+def test_a_loss_of_its_own_is_one_number(path: str) -> None:
+    with pytest.raises(TrainingError, match=r"LossOfEach.extra_loss\(\) returned a loss of shape \[14\]; .*one number"):
+        loss(LossOfEach(pool=4), path)

@@ -1,0 +1,125 @@
+"""What an epoch leaves behind: numbers that no later draw repeats, and clocks that mean what they say.
+
+There need not be a GPU here, so a capture is played: what is recorded is run anew at each replay.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from sahcns.backbones import MF
+from sahcns.graph import Graph
+from sahcns.rng import Rng
+from sahcns.samplers import DNS, Matching, Mixture, Sampler
+from sahcns.training import Protocol, fit
+from sahcns.training.clock import Clock
+from sahcns.training.epochs import WARM_UP, Epochs
+from sahcns.training.step import PARTS, Streams, TrainingStep
+from tests.splits import random_split
+
+SPLIT = random_split(12, 20, each=8, seed=3)  # 96 pairs
+CPU = torch.device("cpu")
+
+
+@dataclass(frozen=True)
+class Drawing(Sampler):
+    """Draws in each step and between epochs, and notes what it drew."""
+
+    drawn: list[tuple[int, ...]] = field(default_factory=list)
+
+    def begin(self, graph: Graph) -> Any:
+        return "something"
+
+    def choose(self, match: Matching, rng: Rng) -> Mixture:
+        self.drawn.append(tuple(rng.bits(3).tolist()))
+        return match.pick(torch.zeros_like(match.users))
+
+    def end_epoch(self, state: Any, item_vectors: Tensor, graph: Graph, rng: Rng) -> None:
+        self.drawn.append(tuple(rng.bits(3).tolist()))
+
+
+def epochs_of(sampler: Sampler) -> Epochs:
+    graph, streams = Graph.of(SPLIT), Streams.of(0, CPU)
+    parameters = {name: value.requires_grad_() for name, value in MF(dim=4).initial(graph, streams.start).items()}
+    step = TrainingStep(graph, MF(dim=4), sampler, Protocol(batch=12), parameters, streams, Clock(CPU))
+    return Epochs(step, capture=False)
+
+
+class Played:
+    """Stands for a captured graph: a replay runs the step with the calls that were current at the capture."""
+
+    epochs: Epochs
+
+    def replay(self) -> None:
+        streams = self.epochs.step.streams
+        streams.pools.call = streams.choice.call = streams.noise.call = 0
+        self.epochs._one()
+
+
+@pytest.fixture
+def captured(monkeypatch: pytest.MonkeyPatch) -> type[Played]:
+    @contextmanager
+    def graph(played: Played) -> Iterator[None]:
+        step, cursor = Played.epochs.step, Played.epochs.cursor.clone()
+        tables = {name: value.detach().clone() for name, value in step.parameters.items()}
+        counter, noted = int(step.streams.pools.step), len(getattr(step.sampler, "drawn", ()))
+        yield  # what is captured does not happen
+        with torch.no_grad():
+            for name, value in step.parameters.items():
+                value.copy_(tables[name])
+        Played.epochs.cursor.copy_(cursor)
+        step.streams.pools.seek(counter)
+        if isinstance(step.sampler, Drawing):
+            del step.sampler.drawn[noted:]
+
+    monkeypatch.setattr(torch.cuda, "CUDAGraph", Played)
+    monkeypatch.setattr(torch.cuda, "graph", graph)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    return Played
+
+
+def test_no_number_is_drawn_twice_and_a_replay_draws_what_a_step_would(captured: type[Played]) -> None:
+    eager, replayed = Drawing(pool=2), Drawing(pool=2)
+    plain, captured.epochs = epochs_of(eager), epochs_of(replayed)
+    captured.epochs.capture = True
+    for epoch in range(3):
+        plain.run(epoch)
+        captured.epochs.run(epoch)
+    assert captured.epochs.captured is not None
+    assert len(eager.drawn) == 3 * (8 + 1)
+    assert len(set(eager.drawn)) == len(eager.drawn)
+    assert replayed.drawn == eager.drawn
+
+
+def test_the_parts_of_a_few_steps_do_not_stand_for_all(captured: type[Played]) -> None:
+    """A replay is one piece: what is kept is what is still measured, the end of each epoch."""
+    captured.epochs = epochs_of(Drawing(pool=2))
+    captured.epochs.capture = True
+    clock = captured.epochs.step.clock
+    captured.epochs.run(0)
+    assert captured.epochs.done > WARM_UP
+    assert set(clock.seconds) == {"sampler"}
+    with clock("evaluate"):
+        pass
+    captured.epochs.run(1)
+    assert set(clock.seconds) == {"sampler", "evaluate"}
+
+
+def test_an_eager_run_measures_every_part() -> None:
+    run = fit(SPLIT, MF(dim=4), DNS(), protocol=Protocol(batch=12, epochs=2), device="cpu")
+    assert set(run.record.seconds) == {*PARTS, "evaluate", "total"}
+
+
+def test_the_marks_of_an_epoch_are_read_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a GPU each part of each step is two events; a thousand epochs of them would fill the driver."""
+    settled: list[int] = []
+    monkeypatch.setattr(Clock, "settle", lambda clock: settled.append(1))
+    epochs = epochs_of(DNS())
+    for epoch in range(3):
+        epochs.run(epoch)
+    assert len(settled) == 3
