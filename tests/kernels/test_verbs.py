@@ -24,3 +24,8 @@ def test_a_gpu_path_needs_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TRITON_INTERPRET", raising=False)
     with pytest.raises(SettingError, match="kernels='triton' runs on a GPU, and the device is cpu"):
         verbs_for(CPU, "triton")
+
+
+def test_the_cpu_path_needs_a_cpu() -> None:
+    with pytest.raises(SettingError, match="kernels='cpu' runs on a CPU, and the device is cuda; use kernels='auto'"):
+        verbs_for(torch.device("cuda"), "cpu")

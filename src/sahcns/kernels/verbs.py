@@ -70,6 +70,8 @@ def verbs_for(device: torch.device, path: str = "auto") -> Verbs:
         return _gpu_verbs(device, path)
     if path == "reference":
         return ReferenceVerbs()
+    if path == "cpu" and device.type != "cpu":
+        raise SettingError(f"kernels='cpu' runs on a CPU, and the device is {device.type}; use kernels='auto'")
     if path == "cpu" or (path == "auto" and device.type == "cpu"):
         return CpuVerbs()
     if path == "auto":

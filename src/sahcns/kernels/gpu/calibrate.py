@@ -31,7 +31,8 @@ def _argmax_q(a, b, n, N, alpha, EPSILON, T: tl.constexpr, BLOCK: tl.constexpr):
     z_mu = off_mu / (tl.sqrt(tl.sum(off_mu * off_mu, axis=0) / N) + EPSILON)
     z_sigma = off_sigma / (tl.sqrt(tl.sum(off_sigma * off_sigma, axis=0) / N) + EPSILON)
     q = tl.where(inside, z_mu + alpha * z_sigma, float("-inf"))
-    return tl.argmax(q, axis=0, tie_break_left=True)
+    # Among scores that are not numbers the place may come out beyond the pool, where there is no item to read.
+    return tl.minimum(tl.argmax(q, axis=0, tie_break_left=True), N - 1)
 
 
 @triton.jit

@@ -27,12 +27,12 @@ def _divns(
         score = score / T
     score = tl.where(n < N, score, float("-inf"))
     pair = tl.load(pairs + b)
-    top = tl.argmax(score, axis=0, tie_break_left=True)
+    top = tl.minimum(tl.argmax(score, axis=0, tie_break_left=True), N - 1)  # within the pool, numbers or not
     first = tl.load(candidates + b * N + top)
     tl.store(hard + pair, first)
     for r in tl.static_range(RATIO):
         score = tl.where(n == top, float("-inf"), score)
-        top = tl.argmax(score, axis=0, tie_break_left=True)
+        top = tl.minimum(tl.argmax(score, axis=0, tie_break_left=True), N - 1)
         tl.store(cache + pair * RATIO + r, tl.load(candidates + b * N + top))
     diverse = tl.load(queue + pair)
     share = tl.where(diverse < 0, 1.0, lam)
