@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from sahcns.aggregation import Aggregation, Kind
+from sahcns.errors import SettingError
 
 KINDS: tuple[Kind, ...] = ("mean", "sum", "concat")
 
@@ -74,3 +75,8 @@ def test_gradients_reach_every_layer_through_the_anchor(kind: Kind) -> None:
     assert u.grad is not None
     expected = v if kind == "concat" else agg.pool(v)[:, None].expand_as(v) / (3 if kind == "mean" else 1)
     torch.testing.assert_close(u.grad, expected)
+
+
+def test_another_kind_is_refused() -> None:
+    with pytest.raises(SettingError, match=r"kind='final' is not allowed; it must be mean \| sum \| concat"):
+        Aggregation("final")  # type: ignore[arg-type]

@@ -196,3 +196,18 @@ def test_infinity_is_no_setting_and_a_number_of_numpy_is_one() -> None:
     with pytest.raises(SettingError, match="alpha=inf is not allowed"):
         SAHC(alpha=float("inf"))
     assert DNS(pool=np.int64(7)).pool == 7  # type: ignore[arg-type]
+
+
+def test_settings_without_the_decorator_are_said_to_be_dead() -> None:
+    class Bare(Instrument):
+        strings: int = setting(4, "strings", low=1)
+
+    with pytest.raises(SettingError, match=r"Bare has settings, so it needs @dataclass\(frozen=True\) above it"):
+        Bare()
+
+    @dataclass(frozen=True)
+    class Below(Bare):
+        pass
+
+    with pytest.raises(SettingError, match="Bare has settings"):
+        Below()

@@ -8,10 +8,12 @@ concat: ē = [x⁰ | … | x^L], anchor_l = block l of ē = x^l, c = 1   (the bl
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor
+
+from sahcns.errors import SettingError
 
 Kind = Literal["mean", "sum", "concat"]
 
@@ -19,6 +21,12 @@ Kind = Literal["mean", "sum", "concat"]
 @dataclass(frozen=True)
 class Aggregation:
     kind: Kind
+
+    def __post_init__(self) -> None:
+        if self.kind not in get_args(Kind):
+            raise SettingError(
+                f"Aggregation: kind={self.kind!r} is not allowed; it must be {' | '.join(get_args(Kind))}"
+            )
 
     def pool(self, x: Tensor) -> Tensor:
         """[…, T, d] → […, D]: the final embedding."""

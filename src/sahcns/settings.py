@@ -92,6 +92,9 @@ class Configured:
     name: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
+        for kind in type(self).__mro__:
+            if any(isinstance(value, dataclasses.Field) for value in vars(kind).values()):
+                raise SettingError(f"{kind.__name__} has settings, so it needs @dataclass(frozen=True) above it")
         for entry in fields(self):
             self._check(entry.name, getattr(self, entry.name), entry.metadata.get("allowed"), kind_of(entry.type))
 
