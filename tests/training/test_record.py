@@ -59,6 +59,7 @@ def test_the_data_and_the_machine(read_back: dict[str, Any]) -> None:
     assert machine["numpy"] == numpy.__version__
     assert machine["device"] == machine["kernels"] == "cpu"
     assert {"python", "system"} <= machine.keys()
+    assert machine["threads"] == torch.get_num_threads()  # the last bits of a matrix product depend on it
 
 
 def test_every_epoch_has_its_loss_and_its_seconds(read_back: dict[str, Any]) -> None:

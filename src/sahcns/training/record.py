@@ -64,6 +64,7 @@ class Record:
                 "system": platform.system(),
                 "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
                 "kernels": path,
+                **({"threads": torch.get_num_threads()} if device.type == "cpu" else {}),  # sums are cut into as many
             },
         )
 
