@@ -47,9 +47,9 @@ if TYPE_CHECKING:
     from sahcns.serving import Recommender as Recommender
     from sahcns.settings import Between as Between
     from sahcns.settings import setting as setting
-    from sahcns.studies.compare import compare as compare
-    from sahcns.studies.result import Result as Result
-    from sahcns.studies.tuning import tune as tune
+    from sahcns.studies.comparison.compare import compare as compare
+    from sahcns.studies.grid.result import Result as Result
+    from sahcns.studies.tuning.tune import tune as tune
     from sahcns.training import Protocol as Protocol
     from sahcns.training import Run as Run
     from sahcns.training import fit as fit
@@ -68,9 +68,9 @@ _HOMES = {
     "sahcns.training": ("Protocol", "Run", "fit"),
     "sahcns.ranking": ("Truth", "evaluate"),
     "sahcns.serving": ("Recommender",),
-    "sahcns.studies.compare": ("compare",),
-    "sahcns.studies.result": ("Result",),
-    "sahcns.studies.tuning": ("tune",),
+    "sahcns.studies.comparison.compare": ("compare",),
+    "sahcns.studies.grid.result": ("Result",),
+    "sahcns.studies.tuning.tune": ("tune",),
     "sahcns.errors": ("SahcnsError",),
 }
 

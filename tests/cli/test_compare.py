@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from sahcns.data import save_split
-from sahcns.studies.result import results_in
+from sahcns.studies.grid.result import results_in
 from tests.cli.conftest import Sahcns, refused
 from tests.serving.films import films
 

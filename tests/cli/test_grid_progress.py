@@ -7,10 +7,10 @@ import pytest
 
 from sahcns.cli.grid_progress import GridStanding, grid_progress
 from sahcns.samplers import DNS, RNS
-from sahcns.studies.grid import Event
-from sahcns.studies.job import Job
-from tests.studies.jobs import job, prepared
-from tests.studies.test_result import result
+from sahcns.studies.grid.job import Job
+from sahcns.studies.grid.running import Event
+from tests.studies.grid.jobs import job, prepared
+from tests.studies.grid.test_result import result
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ from sahcns.backbones import LightGCN
 from sahcns.data import save_split
 from sahcns.samplers import SAHC
 from sahcns.serving import Recommender
-from sahcns.studies.diagnosing import diagnose
-from sahcns.studies.inspect_pairs import inspect_pairs
-from sahcns.studies.inspection import Inspection
+from sahcns.studies.inspection.diagnosing import diagnose
+from sahcns.studies.inspection.pairs import inspect_pairs
+from sahcns.studies.inspection.report import Inspection
 from sahcns.training import Protocol, fit
 from tests.cli.conftest import Sahcns, refused
 from tests.serving.films import films

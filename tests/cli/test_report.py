@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from sahcns.data import save_split
-from sahcns.studies.failure import Failure
-from sahcns.studies.grid import run_grid
-from sahcns.studies.result import results_in
+from sahcns.studies.grid.failure import Failure
+from sahcns.studies.grid.result import results_in
+from sahcns.studies.grid.running import run_grid
 from tests.cli.conftest import Sahcns, refused
 from tests.serving.films import films
-from tests.studies.jobs import prepared, several
+from tests.studies.grid.jobs import prepared, several
 
 QUICK = ("--epochs", "2", "--batch", "64", "--evaluate-every", "1", "--device", "cpu")
 

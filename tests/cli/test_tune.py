@@ -14,9 +14,9 @@ from sahcns.data import save_split
 from sahcns.errors import SettingError
 from sahcns.samplers import DNSMN, RNS, Sampler
 from sahcns.settings import named
-from sahcns.studies.result import results_in
-from sahcns.studies.search_space import Space
-from sahcns.studies.trials import read_search
+from sahcns.studies.grid.result import results_in
+from sahcns.studies.tuning.space import Space
+from sahcns.studies.tuning.trials import read_search
 from tests.cli.conftest import Sahcns, refused
 from tests.serving.films import films
 

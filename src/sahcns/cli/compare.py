@@ -15,9 +15,9 @@ from sahcns.errors import SettingError, TrainingError, nearest
 
 if TYPE_CHECKING:
     from sahcns.reports.parts import Table
-    from sahcns.studies.grid import Outcome
-    from sahcns.studies.job import Job
-    from sahcns.studies.result import Result
+    from sahcns.studies.grid.job import Job
+    from sahcns.studies.grid.result import Result
+    from sahcns.studies.grid.running import Outcome
 
 
 @with_protocol
@@ -105,8 +105,8 @@ def command(
     labels = [row.label for row in rows]
     if plan.baseline is not None and plan.baseline not in labels:
         raise SettingError(f"--baseline {plan.baseline!r} is not compared; {nearest(plan.baseline, labels)}")
-    from sahcns.studies.compare import planned
-    from sahcns.studies.grid import run_grid
+    from sahcns.studies.comparison.compare import planned
+    from sahcns.studies.grid.running import run_grid
 
     count = 1 if plan.workers is None else plan.workers
     jobs = planned(
@@ -166,7 +166,7 @@ def _mixed(results: "Sequence[Result]") -> None:
 
     Another set has columns of its own, under its name; another protocol or other kernels have a table of their own.
     """
-    from sahcns.studies.terms import terms_differ
+    from sahcns.studies.grid.terms import terms_differ
 
     terms = {(result.terms.protocol, result.terms.kernels): result.terms for result in results}
     first, *others = terms.values()

@@ -20,7 +20,7 @@ from sahcns.errors import SettingError, nearest
 
 if TYPE_CHECKING:
     from sahcns.backbones import Backbone
-    from sahcns.studies.compare import Contestant
+    from sahcns.studies.comparison.compare import Contestant
     from sahcns.training import Protocol
 
 KEYS = (
@@ -68,7 +68,7 @@ class ComparePlan:
         from sahcns.backbones import Backbone
         from sahcns.samplers import Sampler
         from sahcns.settings import class_named
-        from sahcns.studies.compare import Contestant
+        from sahcns.studies.comparison.compare import Contestant
         from sahcns.training import Protocol
 
         samplers = [dict(part) for part in self.samplers or _named(SAMPLERS)]

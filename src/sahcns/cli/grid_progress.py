@@ -14,8 +14,8 @@ from sahcns.cli.train_progress import clock
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from sahcns.studies.grid import Event
-    from sahcns.studies.job import Job
+    from sahcns.studies.grid.job import Job
+    from sahcns.studies.grid.running import Event
 
 
 @dataclass

@@ -13,8 +13,8 @@ from sahcns.errors import SettingError, nearest
 
 if TYPE_CHECKING:
     from sahcns.samplers import Sampler
-    from sahcns.studies.inspection import Inspection
-    from sahcns.studies.rebuilt import Rebuilt
+    from sahcns.studies.inspection.rebuilt import Rebuilt
+    from sahcns.studies.inspection.report import Inspection
 
 
 def command(
@@ -65,11 +65,11 @@ def command(
     from sahcns.cli.evaluate import data_of
     from sahcns.importing import import_files
     from sahcns.serving import Recommender
-    from sahcns.studies.diagnosing import diagnose
-    from sahcns.studies.inspect_pairs import inspect_pairs
-    from sahcns.studies.inspection import Inspection
-    from sahcns.studies.rebuilt import Rebuilt
-    from sahcns.studies.sampler_cost import sampler_cost
+    from sahcns.studies.inspection.costing import sampler_cost
+    from sahcns.studies.inspection.diagnosing import diagnose
+    from sahcns.studies.inspection.pairs import inspect_pairs
+    from sahcns.studies.inspection.rebuilt import Rebuilt
+    from sahcns.studies.inspection.report import Inspection
     from sahcns.training import Protocol
 
     import_files(imports or ())
@@ -142,7 +142,7 @@ def _written(seen: "Inspection", html: Path | None, figures: Path | None, line: 
     from sahcns.files import write_whole
     from sahcns.reports.drawing import can_paint, save
     from sahcns.reports.page import to_html
-    from sahcns.studies.inspection import inspection_report
+    from sahcns.studies.inspection.report import inspection_report
 
     written = []
     if html is not None:

@@ -85,7 +85,7 @@ def report_of(folder: Path, baseline: str | None = None) -> "tuple[str, Report]"
     elif (folder / "runs").is_dir():
         found["comparison"] = _comparison(folder, baseline)
     if (folder / "trials.json").exists():
-        from sahcns.studies.search_report import search_report
+        from sahcns.studies.tuning.report import search_report
 
         found["search"] = search_report(folder)
     if not found:
@@ -117,7 +117,7 @@ def _study(folder: Path) -> "Report":
 
 def _comparison(folder: Path, baseline: str | None) -> "Report":
     from sahcns.studies.comparison import comparison_report
-    from sahcns.studies.result import results_in
+    from sahcns.studies.grid.result import results_in
 
     results = results_in(folder)
     if not results:
@@ -129,11 +129,11 @@ def _comparison(folder: Path, baseline: str | None) -> "Report":
 def _failed(folder: Path, finished: set[str]) -> "Iterator[Section]":
     """Runs that should be in the tables and are not."""
     from sahcns.reports.parts import Section, Table
-    from sahcns.studies.claims import FAILED
+    from sahcns.studies.grid.claims import FAILED
 
     keys = sorted(path.stem for path in (folder / FAILED).glob("*.json") if path.stem not in finished)
     if keys:
-        from sahcns.studies.failure import Failure  # knows jobs, which know torch
+        from sahcns.studies.grid.failure import Failure  # knows jobs, which know torch
 
         failures = [failure for key in keys if (failure := Failure.load(folder, key))]
         rows = [[one.label, one.key, one.error] for one in failures]
@@ -145,7 +145,7 @@ def _failed(folder: Path, finished: set[str]) -> "Iterator[Section]":
 
 def _inspection(file: Path) -> "Report":
     from sahcns.files import read_json
-    from sahcns.studies.inspection import Inspection, inspection_report
+    from sahcns.studies.inspection.report import Inspection, inspection_report
 
     values = read_json(file, missing=f"there is no file {file}", again="`sahcns inspect --json` writes such a file")
     if not isinstance(values, dict) or not {"model", "pairs", "diagnostics"} <= values.keys():

@@ -12,7 +12,7 @@ from sahcns.cli.console import Json, show, show_json, table, tell, warn
 from sahcns.errors import SettingError
 
 if TYPE_CHECKING:
-    from sahcns.studies.failure import Failure
+    from sahcns.studies.grid.failure import Failure
     from sahcns.studies.paper.study import Study
 
 
@@ -89,8 +89,8 @@ def run_study(study: "Study", quiet: bool = False) -> "Sequence[Failure]":
     """Stage after stage, each with its progress; what failed is returned."""
     from sahcns.cli.grid_progress import grid_progress
     from sahcns.cli.train_progress import clock
-    from sahcns.studies.grid import run_grid
-    from sahcns.studies.result import result_path
+    from sahcns.studies.grid.result import result_path
+    from sahcns.studies.grid.running import run_grid
 
     def say(message: str) -> None:
         if not quiet:
@@ -134,7 +134,7 @@ def _tune(study: "Study", quiet: bool) -> None:
     from sahcns.cli.tune_progress import tune_progress
     from sahcns.errors import SahcnsError
     from sahcns.studies.paper.study import OutOfTime
-    from sahcns.studies.proposing import optuna_module
+    from sahcns.studies.tuning.proposing import optuna_module
 
     try:
         optuna_module()

@@ -11,7 +11,7 @@ from sahcns.cli.protocol_options import with_protocol
 from sahcns.errors import SettingError
 
 if TYPE_CHECKING:
-    from sahcns.studies.search_space import Space
+    from sahcns.studies.tuning.space import Space
 
 
 @with_protocol
@@ -60,9 +60,9 @@ def command(
     from sahcns.cli.importing import import_files
     from sahcns.cli.tables import show_tables
     from sahcns.cli.tune_progress import tune_progress
-    from sahcns.studies.proposing import optuna_module
-    from sahcns.studies.search_tables import search_tables
-    from sahcns.studies.tuning import spaces_of, tune
+    from sahcns.studies.tuning.proposing import optuna_module
+    from sahcns.studies.tuning.tables import search_tables
+    from sahcns.studies.tuning.tune import spaces_of, tune
 
     optuna_module()
     import_files(imports or ())

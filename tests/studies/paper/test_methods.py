@@ -23,7 +23,7 @@ from sahcns.studies.paper.methods import (
     nine,
     variants,
 )
-from sahcns.studies.search_space import Space
+from sahcns.studies.tuning.space import Space
 from sahcns.training import Protocol
 from sahcns.training.record import described
 

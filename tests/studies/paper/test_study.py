@@ -15,14 +15,14 @@ from sahcns.errors import DataError, SettingError
 from sahcns.reports.as_markdown import to_markdown
 from sahcns.reports.page import figures_of, tables_of, to_html
 from sahcns.reports.parts import Report
-from sahcns.studies.grid import run_grid
+from sahcns.studies.grid.result import Result
+from sahcns.studies.grid.running import run_grid
 from sahcns.studies.paper.claims import judge
 from sahcns.studies.paper.evidence import Evidence
 from sahcns.studies.paper.page import does_it_hold
 from sahcns.studies.paper.report import paper_report
 from sahcns.studies.paper.sections.standing import TITLES
 from sahcns.studies.paper.study import PARTS, OutOfTime, Study
-from sahcns.studies.result import Result
 from tests.splits import random_split
 from tests.studies.paper.tiny import TINY, prepared
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from sahcns.data import save_split
+from sahcns.studies.grid.result import Result
 from sahcns.studies.paper.design import DataSet, Design
 from sahcns.studies.paper.evidence import Evidence
 from sahcns.studies.paper.experiments import GRIDS, Row, job
 from sahcns.studies.paper.methods import PROTOCOL, TOYS, YELP
-from sahcns.studies.result import Result
 from tests.splits import random_split
 
 ALL = tuple(one.name for one in GRIDS)

@@ -1,4 +1,4 @@
-"""Finished runs side by side: tables with their statistics, figures, and what may and what may not be concluded."""
+"""Samplers compared: the grid that is planned for it, and finished runs side by side with their statistics and figures."""
 
 from sahcns.studies.comparison.boards import Board as Board
 from sahcns.studies.comparison.boards import Row as Row

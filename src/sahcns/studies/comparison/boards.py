@@ -6,7 +6,7 @@ from typing import Any
 
 from sahcns.errors import SettingError, nearest
 from sahcns.studies.comparison.naming import distinct, frozen
-from sahcns.studies.result import Result
+from sahcns.studies.grid.result import Result
 
 
 @dataclass(frozen=True)

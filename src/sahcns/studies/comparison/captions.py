@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sahcns.studies.comparison.boards import Board
 from sahcns.studies.comparison.contrasts import Contrast
 from sahcns.studies.comparison.naming import joined, listed, long_name, ranked, scale, short_name
-from sahcns.studies.terms import Terms, terms_differ
+from sahcns.studies.grid.terms import Terms, terms_differ
 
 READ = {"best": "at the best validation epoch", "last": "at the last epoch, where training stopped"}
 HOW = {

@@ -14,7 +14,7 @@ from sahcns.ranking.significance.signed_rank import differences
 from sahcns.studies.comparison.boards import Board, Row
 from sahcns.studies.comparison.naming import ranked
 from sahcns.studies.comparison.summaries import summary
-from sahcns.studies.result import PerUser, Result
+from sahcns.studies.grid.result import PerUser, Result
 
 TESTS = ("t", "wilcoxon", "bootstrap")
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from sahcns.studies.comparison.boards import Board
 from sahcns.studies.comparison.naming import frozen, listed
-from sahcns.studies.result import Result
+from sahcns.studies.grid.result import Result
 
 VERSIONS = ("sahcns", "torch", "numpy", "python", "system")
 

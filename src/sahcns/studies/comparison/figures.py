@@ -10,7 +10,7 @@ from sahcns.studies.comparison.captions import READ
 from sahcns.studies.comparison.contrasts import Contrast
 from sahcns.studies.comparison.naming import frozen, listed, long_name, number, ranked, scale
 from sahcns.studies.comparison.summaries import Summary, summary
-from sahcns.studies.result import Result
+from sahcns.studies.grid.result import Result
 
 METRICS = ("recall@20", "ndcg@20")
 WATCHED = "recall@20"

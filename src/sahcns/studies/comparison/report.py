@@ -10,7 +10,7 @@ from sahcns.studies.comparison.figures import comparison_figures, differences
 from sahcns.studies.comparison.findings import cautions, findings
 from sahcns.studies.comparison.pairwise import pairs
 from sahcns.studies.comparison.tables import METRICS, comparison_tables
-from sahcns.studies.result import Result
+from sahcns.studies.grid.result import Result
 
 
 def comparison_report(

@@ -11,7 +11,7 @@ from sahcns.studies.comparison.contrasts import TESTS, Contrast, adjusted, leads
 from sahcns.studies.comparison.naming import chance, listed, number, ranked, scale, short_name
 from sahcns.studies.comparison.pairwise import pairwise_table
 from sahcns.studies.comparison.summaries import Summary, summary
-from sahcns.studies.result import Result
+from sahcns.studies.grid.result import Result
 
 METRICS = ("recall@10", "ndcg@10", "recall@20", "ndcg@20")
 READINGS = ("best", "last", "both")

@@ -1,6 +1,6 @@
 """Claims about data, pools, choices and time, checked against what was counted and measured."""
 
-from sahcns.studies.diagnostics import Diagnostics
+from sahcns.studies.inspection.diagnostics import Diagnostics
 from sahcns.studies.paper.evidence import Evidence
 from sahcns.studies.paper.methods import METHOD
 from sahcns.studies.paper.published import EFFICIENCY, FIGURE_1A, FIGURE_1B, FIGURE_5A, MEAN_HARDNESS, TABLE_1

@@ -12,14 +12,14 @@ from typing import Any
 from sahcns.errors import DataError
 from sahcns.studies.comparison import Board, boards_of
 from sahcns.studies.comparison.summaries import Summary, summary
-from sahcns.studies.cost import Cost
-from sahcns.studies.inspection import Inspection
+from sahcns.studies.grid.result import RUNS, Result, results_in
+from sahcns.studies.inspection.cost import Cost
+from sahcns.studies.inspection.report import Inspection
 from sahcns.studies.paper.design import PAPER, STUDY, Design
 from sahcns.studies.paper.experiments import Chosen, Row, job, part_named
 from sahcns.studies.paper.looks import costs_key, looks
 from sahcns.studies.paper.methods import TUNABLE
-from sahcns.studies.result import RUNS, Result, results_in
-from sahcns.studies.trials import TRIALS, Search, read_search
+from sahcns.studies.tuning.trials import TRIALS, Search, read_search
 
 TUNING, DIAGNOSTICS, EFFICIENCY = "tuning", "diagnostics", "efficiency"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sahcns.data.prepared import read_manifest
 from sahcns.errors import SettingError, nearest
-from sahcns.studies.job import Job
+from sahcns.studies.grid.job import Job
 from sahcns.studies.paper.design import Design
 from sahcns.studies.paper.methods import METHOD, UNTUNED, Settings, equal, nine, sampler, variants
 

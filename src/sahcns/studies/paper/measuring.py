@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sahcns.data.prepared import load_split
-from sahcns.studies.commit import source_commit
+from sahcns.studies.grid.commit import source_commit
 from sahcns.studies.paper.design import Design
 from sahcns.studies.paper.experiments import Chosen
 from sahcns.studies.paper.looks import POOL_SEED, Look, timed
@@ -22,9 +22,9 @@ FORMAT_VERSION = 1
 
 def look_into(look: Look, folder: Path, name: str, device: str = "auto") -> dict[str, Any]:
     """Train the model and put each sampler to work on it over all training pairs."""
-    from sahcns.studies.diagnosing import diagnose
-    from sahcns.studies.inspection import Inspection
-    from sahcns.studies.rebuilt import Rebuilt
+    from sahcns.studies.inspection.diagnosing import diagnose
+    from sahcns.studies.inspection.rebuilt import Rebuilt
+    from sahcns.studies.inspection.report import Inspection
     from sahcns.training import Protocol, fit
 
     began, split = time.perf_counter(), load_split(folder)
@@ -49,7 +49,7 @@ def time_samplers(
     design: Design, chosen: Chosen, data: str, key: str, folder: Path, device: str = "auto"
 ) -> dict[str, Any]:
     """DNS, SA-only and SAHC-NS: their forward pass and a whole epoch."""
-    from sahcns.studies.sampler_cost import sampler_cost
+    from sahcns.studies.inspection.costing import sampler_cost
     from sahcns.training import Protocol
     from sahcns.training.fit import pick_device
     from sahcns.training.record import Record

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from sahcns.data.prepared import read_manifest
 from sahcns.errors import DataError, SettingError, nearest
-from sahcns.studies.grid import late
-from sahcns.studies.job import Job
+from sahcns.studies.grid.job import Job
+from sahcns.studies.grid.running import late
 from sahcns.studies.paper.design import STUDY, DataSet, Design
 from sahcns.studies.paper.evidence import DIAGNOSTICS, EFFICIENCY, TUNING, Evidence
 from sahcns.studies.paper.experiments import GRIDS, jobs, part_named
@@ -18,7 +18,7 @@ from sahcns.studies.paper.methods import OWN, RIVALS, TUNABLE
 from sahcns.studies.paper.once import once
 
 if TYPE_CHECKING:
-    from sahcns.studies.tuning import Standing, Watch
+    from sahcns.studies.tuning.tune import Standing, Watch
 
 PARTS = ("tuning", *(part.name for part in GRIDS), "mechanisms", "efficiency")
 TUNING_SEED = 0  # none of those that tables are made with
@@ -104,7 +104,7 @@ class Study:
     def tune(self, data: str, samplers: Sequence[str] = TUNABLE, watch: "Watch | None" = None) -> None:
         """Samplers on one set, on validation, each with equal trials and one pool; needs Optuna."""
         from sahcns.studies.paper.measuring import backbone
-        from sahcns.studies.tuning import tune
+        from sahcns.studies.tuning.tune import tune
         from sahcns.training import Protocol
 
         def between(standing: "Standing") -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from sahcns.reports.parts import Cell, Figure, Section, Series, Table
-from sahcns.studies.cost import Cost
+from sahcns.studies.inspection.cost import Cost
 from sahcns.studies.paper.evidence import Evidence
 from sahcns.studies.paper.published import EFFICIENCY
 from sahcns.studies.paper.sections.standing import unfinished

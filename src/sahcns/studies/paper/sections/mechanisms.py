@@ -4,16 +4,16 @@ from dataclasses import replace
 
 from sahcns.reports.parts import Cell, Figure, Section, Table
 from sahcns.studies.comparison.naming import number
-from sahcns.studies.diagnostics import Diagnostics
-from sahcns.studies.inspection import Inspection
-from sahcns.studies.inspection_figures import (
+from sahcns.studies.inspection.diagnostics import Diagnostics
+from sahcns.studies.inspection.figures import (
     against_dns,
     discrepancy_gaps,
     easy_and_hard,
     pool_gaps,
     strength_by_gap,
 )
-from sahcns.studies.inspection_tables import diagnostics_table
+from sahcns.studies.inspection.report import Inspection
+from sahcns.studies.inspection.tables import diagnostics_table
 from sahcns.studies.paper.evidence import Evidence
 from sahcns.studies.paper.methods import METHOD
 from sahcns.studies.paper.published import FIGURE_1A, FIGURE_1B, FIGURE_5A, MEAN_HARDNESS

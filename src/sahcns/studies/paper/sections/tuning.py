@@ -7,8 +7,8 @@ from sahcns.reports.parts import Figure, Section, Table
 from sahcns.studies.paper.evidence import Evidence
 from sahcns.studies.paper.experiments import at_work, own_settings
 from sahcns.studies.paper.sections.standing import unfinished
-from sahcns.studies.search_figures import search_figures
-from sahcns.studies.search_tables import search_tables, trial_table
+from sahcns.studies.tuning.figures import search_figures
+from sahcns.studies.tuning.tables import search_tables, trial_table
 
 
 def settings_in_words(evidence: Evidence) -> str:

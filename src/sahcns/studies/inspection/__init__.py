@@ -1,0 +1,27 @@
+"""What a sampler does on a trained model: single pairs in full, an epoch in numbers, what it costs, and their report.
+
+A name is imported when it is first used, so that the report is made from the numbers without torch.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sahcns.studies.inspection.costing import sampler_cost as sampler_cost
+    from sahcns.studies.inspection.diagnosing import diagnose as diagnose
+    from sahcns.studies.inspection.pairs import inspect_pairs as inspect_pairs
+    from sahcns.studies.inspection.report import Inspection as Inspection
+    from sahcns.studies.inspection.report import inspection_report as inspection_report
+else:
+    _HOMES = {
+        "sampler_cost": "costing",
+        "diagnose": "diagnosing",
+        "inspect_pairs": "pairs",
+        "Inspection": "report",
+        "inspection_report": "report",
+    }
+
+    def __getattr__(name: str) -> Any:
+        if name in _HOMES:
+            return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

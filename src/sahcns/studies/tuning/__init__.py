@@ -1,0 +1,1 @@
+"""The search for a sampler's settings: what may be tried, every trial, and what was chosen, as tables and figures."""

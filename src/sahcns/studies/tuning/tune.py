@@ -1,0 +1,276 @@
+"""Tune samplers: the same number of trials for each, judged on validation, with the test part out of reach.
+
+search = tune("films", [SAHC, DNS], "tuned", trials=20)
+search.chosen["sahc"]                     {"alpha": 0.5, "lambda_max": 0.3, "pool": 10}
+"""
+
+import dataclasses
+import hashlib
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sahcns.data.prepared import load_split
+from sahcns.data.split import Pairs, Split
+from sahcns.errors import DataError, SahcnsError, SettingError, TrainingError, nearest
+from sahcns.settings import Between
+from sahcns.studies.grid.commit import source_commit
+from sahcns.studies.grid.job import data_name, own_sources
+from sahcns.studies.tuning.journal import Journal, Taken
+from sahcns.studies.tuning.proposing import optuna_module
+from sahcns.studies.tuning.space import Search as Searched
+from sahcns.studies.tuning.space import Space
+from sahcns.studies.tuning.terms import Pruning, SearchTerms
+from sahcns.studies.tuning.trials import Search, Trial
+from sahcns.studies.tuning.worker import helpers
+
+if TYPE_CHECKING:
+    from sahcns.backbones import Backbone
+    from sahcns.samplers import Sampler
+    from sahcns.training import Protocol
+
+PATIENCE = 0.2  # seconds between looks at trials that another process is at
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a search stands: everything so far, and what this process is at, once it has begun."""
+
+    search: Search
+    sampler: str = ""
+    settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    entry: Mapping[str, Any] | None = None  # of the epoch: loss, seconds, validation if it looked
+    ended: Trial | None = None  # the trial that has just ended
+
+
+Watch = Callable[[Standing], None]
+
+
+class _Pruned(Exception):
+    """Raised through `fit` to leave a trial that is not worth going on with."""
+
+
+def tune(
+    data: Split | str | os.PathLike[str],
+    samplers: "type[Sampler] | str | Iterable[type[Sampler] | str]",
+    out: str | os.PathLike[str],
+    *,
+    backbone: "Backbone | None" = None,
+    protocol: "Protocol | None" = None,
+    trials: int = 20,
+    seed: int = 0,
+    pool: Sequence[int] = (),
+    fixed: Mapping[str, Mapping[str, Any]] | None = None,
+    search: Mapping[str, Mapping[str, Searched]] | None = None,
+    prune: bool = True,
+    workers: int = 1,
+    imports: Iterable[str | os.PathLike[str]] = (),
+    device: str = "auto",
+    kernels: str = "auto",
+    watch: Watch | None = None,
+) -> Search:
+    """Search each sampler's own settings by the best validation value of the protocol's `monitor`.
+
+    Every sampler gets the same number of `trials`; one with fewer points to try is tried at each of them once, one with
+    nothing to tune is trained once. Trials are kept in the folder `out`: a search that was killed goes on there, several
+    processes may share it, more trials or samplers may be added, and a search on other terms is refused.
+
+    pool     one value sets the pool of all samplers, several are searched; none leaves each its default
+    fixed    {"dens": {"schedule": "warmup"}}: settings held at a value
+    search   {"sahc": {"alpha": (0.0, 0.5)}}: what to try instead of what the settings say of themselves
+    prune    cut off trials that do worse than the median (see `Pruning`)
+    workers  processes to share the work; `data` must then be a folder, and `imports` the user's own files
+    watch    is called after each epoch and each trial of this process
+    """
+    from sahcns.backbones import LightGCN
+    from sahcns.training import Protocol
+    from sahcns.training.fit import pick_device
+    from sahcns.training.record import described
+
+    optuna_module()
+    if trials < 1:
+        raise SettingError(f"trials={trials} must be 1 or more")
+    if workers < 1 or (workers > 1 and isinstance(data, Split)):
+        remedy = (
+            "must be 1 or more" if workers < 1 else "needs the data as a prepared folder, which processes can share"
+        )
+        raise SettingError(f"workers={workers} {remedy}")
+    pick_device(device)  # refused now rather than by every trial
+    backbone, protocol = backbone or LightGCN(), protocol or Protocol()
+    spaces = spaces_of(samplers, pool=pool, fixed=fixed, search=search)
+    split = data if isinstance(data, Split) else load_split(data)
+    if not len(split.valid):
+        raise DataError("the split has no valid pairs to tune on; prepare the data with a valid share")
+    about = {
+        "name": data_name(split.manifest, "data" if isinstance(data, Split) else data),
+        "fingerprint": split.fingerprint,
+        "users": split.n_users,
+        "items": split.n_items,
+        **{name: len(pairs) for name, pairs in split.parts().items()},
+    }
+    looks = max(1, protocol.patience // 2)
+    rule = Pruning(prune, after_epochs=looks * protocol.evaluate_every)
+    terms = SearchTerms(about, described(backbone), protocol.to_dict(), seed, kernels, rule)
+    trainer = _Trainer(without_test(split), backbone, protocol, seed, device, kernels)
+    tell = watch or (lambda standing: None)
+    with Journal(Path(out), terms) as journal:
+        for space in spaces:
+            journal.enrol(space, trials, _code(space.kind, type(backbone)))
+        order = {
+            "data": str(data),
+            "samplers": [space.name for space in spaces],
+            "out": str(out),
+            "backbone": terms.backbone,
+            "protocol": terms.protocol,
+            "trials": trials,
+            "seed": seed,
+            "pool": list(pool),
+            "fixed": {name: dict(values) for name, values in (fixed or {}).items()},
+            "search": {
+                name: {key: _plain(value) for key, value in own.items()} for name, own in (search or {}).items()
+            },
+            "prune": prune,
+            "imports": [str(path) for path in imports],
+            "device": device,
+            "kernels": kernels,
+        }
+        try:
+            tell(Standing(journal.save()))
+            with helpers(workers - 1, order):
+                _work(spaces, trainer, journal, tell)
+        finally:
+            found = journal.save()
+    return found
+
+
+def _work(spaces: Sequence[Space], trainer: "_Trainer", journal: Journal, tell: Watch) -> None:
+    """One trial after the other, until every sampler has its number, whoever made them."""
+    while True:
+        taken = next((one for space in spaces if (one := journal.take(space.name))), None)
+        if taken is not None:
+            _try(taken, trainer, journal, tell)
+        elif not journal.busy():
+            return
+        else:
+            time.sleep(PATIENCE)
+
+
+def spaces_of(
+    samplers: "type[Sampler] | str | Iterable[type[Sampler] | str]",
+    *,
+    pool: Sequence[int] = (),
+    fixed: Mapping[str, Mapping[str, Any]] | None = None,
+    search: Mapping[str, Mapping[str, Searched]] | None = None,
+) -> list[Space]:
+    """The search space of each sampler, by class or by name."""
+    from sahcns.samplers import Sampler
+    from sahcns.settings import class_named
+
+    given = [samplers] if isinstance(samplers, str | type) else list(samplers)
+    kinds = list(dict.fromkeys(class_named(Sampler, one) if isinstance(one, str) else one for one in given))
+    if not kinds:
+        raise SettingError("no samplers to tune: name at least one, such as sahc")
+    fixed, search = fixed or {}, search or {}
+    names = [kind.name or kind.__name__ for kind in kinds]
+    for name in (*fixed, *search):
+        if name not in names:
+            raise SettingError(f"{name!r} is set but not tuned; {nearest(name, names)}")
+    for name in names:
+        if names.count(name) > 1:
+            raise SettingError(f"two samplers are called {name!r}; rename one")
+    return [
+        Space.of(kind, pool=pool, fixed=fixed.get(name), search=search.get(name))
+        for kind, name in zip(kinds, names, strict=True)
+    ]
+
+
+def without_test(split: Split) -> Split:
+    """The same split with an empty test part: what is not there cannot be looked at."""
+    nobody = np.zeros(0, np.int32)
+    return dataclasses.replace(split, test=Pairs(nobody, nobody))
+
+
+@dataclass(frozen=True)
+class _Trainer:
+    """All that trials have in common."""
+
+    split: Split
+    backbone: "Backbone"
+    protocol: "Protocol"
+    seed: int
+    device: str
+    kernels: str
+
+    def __call__(self, sampler: "Sampler", on_epoch: Callable[[dict[str, Any]], None]) -> Any:
+        from sahcns.training import fit
+
+        run = fit(
+            self.split,
+            self.backbone,
+            sampler,
+            protocol=self.protocol,
+            seed=self.seed,
+            device=self.device,
+            kernels=self.kernels,
+            on_epoch=on_epoch,
+        )
+        if run.record.stopped == "interrupted":  # half a run is no trial
+            raise KeyboardInterrupt
+        return run.record
+
+
+def _try(taken: Taken, trainer: _Trainer, journal: Journal, tell: Watch) -> None:
+    """Train at one point and note down how it ended; whatever a sampler does, the others go on."""
+    monitor, name = trainer.protocol.monitor, taken.space.name
+    search, began = journal.save(), time.perf_counter()
+    best, epochs = (-1.0, -1), 0
+
+    def on_epoch(entry: dict[str, Any]) -> None:
+        nonlocal best, epochs
+        epochs = entry["epoch"] + 1
+        tell(Standing(search, name, taken.point, entry))
+        if "valid" in entry:
+            value = float(entry["valid"][monitor])
+            best = max(best, (value, entry["epoch"]))
+            if taken.look(entry["epoch"], value):
+                raise _Pruned
+
+    def record(**more: Any) -> dict[str, Any]:
+        seconds = round(time.perf_counter() - began, 3)
+        epoch = None if best[1] < 0 else best[1]
+        return {"epochs_run": epochs, "seconds": seconds, "commit": source_commit(), "epoch": epoch, **more}
+
+    try:
+        run = trainer(taken.space.sampler(taken.point), on_epoch)
+        valid = {key: value for key, value in run.valid["best"].items() if key.startswith(("recall@", "ndcg@"))}
+        taken.end("complete", record(epoch=run.best_epoch, valid=valid, machine=run.machine), float(valid[monitor]))
+    except _Pruned:
+        taken.end("pruned", record())
+    except Exception as error:
+        if isinstance(error, SahcnsError) and not isinstance(error, TrainingError):
+            taken.give_back()  # what is wrong here is wrong for every trial
+            raise
+        words = " ".join(str(error).split())
+        told_as = words if isinstance(error, TrainingError) else f"{type(error).__name__}: {words}"
+        taken.end("failed", record(error=told_as))
+    except BaseException:
+        taken.give_back()
+        raise
+    search = journal.save()
+    ended = next(trial for trial in search.of(name) if trial.number == taken.number)
+    tell(Standing(search, name, taken.point, ended=ended))
+
+
+def _code(*kinds: type) -> str | None:
+    """A digest of the user's own files that the classes come from; None for built-in ones."""
+    sources = own_sources(*(object.__new__(kind) for kind in kinds))
+    return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16] if sources else None
+
+
+def _plain(search: Searched) -> Any:
+    return dataclasses.asdict(search) if isinstance(search, Between) else list(search)

@@ -1,0 +1,29 @@
+"""What a sampler costs: parts that add up, held against the first; no absolute times."""
+
+import pytest
+
+from sahcns.errors import SettingError
+from sahcns.samplers import DNS, SAHC, SAOnly
+from sahcns.studies.inspection.costing import sampler_cost
+from sahcns.training import Protocol
+from tests.studies.inspection.inspected import BACKBONES, small
+
+
+def test_the_paper_s_three_samplers() -> None:
+    samplers = [DNS(pool=4), SAOnly(pool=4), SAHC(pool=4)]
+    protocol = Protocol(batch=16)
+    costs = sampler_cost(small(), samplers, BACKBONES["lightgcn"], protocol=protocol, device="cpu", epochs=1)
+    assert [one.name for one in costs] == ["dns", "sa-only", "sahc"]
+    assert costs[2].sampler == {"name": "sahc", "pool": 4, "alpha": 0.3, "lambda_max": 0.5}
+    assert costs[0].extra == 0.0
+    for one in costs:
+        assert 0 < one.choose < one.forward
+        assert one.epoch > 0
+        assert one.extra == pytest.approx(one.forward - costs[0].forward)
+        assert one.extra_share == pytest.approx(one.extra / one.epoch)
+    assert costs[1].choose > costs[0].choose  # a score of thirty operations against one argmax
+
+
+def test_nothing_to_measure() -> None:
+    with pytest.raises(SettingError, match="samplers is empty"):
+        sampler_cost(small(), [])

@@ -1,0 +1,236 @@
+"""A search as tables, figures and a report: what was chosen, how it went, and files that are none."""
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sahcns.errors import DataError
+from sahcns.reports.parts import Cell, Figure, Table
+from sahcns.studies.tuning.figures import search_figures
+from sahcns.studies.tuning.report import search_report
+from sahcns.studies.tuning.tables import search_tables, trial_table
+from sahcns.studies.tuning.trials import Search, Trial, read_search, read_tuned
+
+POINTS = [(0.3, 0.5, 0.20), (0.0, 0.5, 0.10), (0.3, 1.0, 0.30), (1.0, 1.0, 0.25)]
+
+
+def sahc(number: int, alpha: float, lambda_max: float, value: float | None, state: str = "complete") -> Trial:
+    point = {"alpha": alpha, "lambda_max": lambda_max}
+    return Trial("sahc", number, state, point, {**point, "pool": 10}, value, epoch=5 * number, seconds=2.5)
+
+
+def other(sampler: str, number: int, point: dict[str, Any], value: float | None, state: str = "complete") -> Trial:
+    return Trial(sampler, number, state, point, {**point, "pool": 10}, value, epoch=15)
+
+
+SEARCH = Search(
+    data={"name": "films", "fingerprint": "abcdef"},
+    backbone={"name": "lightgcn", "dim": 64},
+    protocol={"monitor": "recall@20", "l2": 0.0001},
+    seed=7,
+    pruning={"rule": "median", "on": True, "after_trials": 5, "after_epochs": 25},
+    budget={"dns": 6, "sahc": 6, "ahns": 6, "dens": 6},
+    sizes={"dns": 1, "sahc": 9, "ahns": None, "dens": None},
+    fixed={"dns": {}, "sahc": {}, "ahns": {}, "dens": {"warmup": 50}},
+    spaces={
+        "dns": {},
+        "sahc": {"alpha": [0.0, 0.3, 1.0], "lambda_max": [0.0, 0.5, 1.0]},
+        "ahns": {"beta": {"low": 0.1, "high": 50.0, "log": True}},
+        "dens": {"alpha": [0.0, 1.0], "schedule": ["fixed", "warmup"]},
+    },
+    trials=[
+        other("dns", 0, {}, 0.28),
+        *(sahc(number, *point) for number, point in enumerate(POINTS)),
+        sahc(4, 1.0, 0.0, 0.9, "lost"),
+        sahc(5, 0.0, 0.0, 0.05, "pruned"),
+        sahc(6, 0.0, 1.0, None, "running"),
+        replace(other("ahns", 0, {"beta": 0.1}, None, "failed"), error="the loss became nan"),
+        other("dens", 0, {"alpha": 1.0, "schedule": "fixed"}, 0.1),
+        other("dens", 1, {"schedule": "warmup"}, 0.11),  # α does not count here
+    ],
+)
+
+
+def figure(name: str) -> Figure:
+    return next(one for one in search_figures(SEARCH) if one.name == name)
+
+
+def text(cell: Cell | str) -> str:
+    return cell if isinstance(cell, str) else cell.text
+
+
+def test_what_is_best_and_what_is_finished() -> None:
+    best = SEARCH.best("sahc")
+    assert best is not None
+    assert (best.number, best.value) == (2, 0.30)  # not the one that was lost at 0.9
+    assert SEARCH.best("ahns") is None
+    assert [SEARCH.wanted(name) for name in SEARCH.samplers] == [1, 6, 6, 6]
+    assert [SEARCH.finished(name) for name in SEARCH.samplers] == [True, False, False, False]
+    assert SEARCH.chosen == {"dns": {"pool": 10}}
+    ended = replace(SEARCH, budget={"dns": 1, "sahc": 4, "ahns": 1, "dens": 2})
+    assert ended.finished("ahns")
+    assert not ended.finished("sahc")  # one is running
+    assert ended.chosen["dens"] == {"warmup": 50, "schedule": "warmup", "pool": 10}
+
+
+def test_of_equals_the_earliest_is_chosen() -> None:
+    twins = replace(SEARCH, trials=[sahc(0, 0.0, 0.0, 0.1), sahc(1, 0.3, 0.0, 0.2), sahc(2, 1.0, 0.0, 0.2)])
+    best = twins.best("sahc")
+    assert best is not None
+    assert best.number == 1
+
+
+def test_the_table_of_what_was_chosen() -> None:
+    (table,) = search_tables(SEARCH)
+    assert table.title == "Tuned on films, lightgcn"
+    assert list(table.columns) == ["sampler", "chosen", ">recall@20", ">epoch", ">first", ">spread", ">trials"]
+    rows = {text(row[0]): [text(cell) for cell in row[1:]] for row in table.rows}
+    assert rows["dns"] == ["nothing to tune", "28.00", "15", "", "", "1"]
+    assert rows["sahc"] == [
+        *("alpha=0.3, lambda_max=1", "30.00", "10", "20.00", "10.00 – 30.00", "6, 1 pruned, 1 running"),
+    ]
+    assert rows["ahns"] == ["none", "", "", "", "", "1, 1 failed"]
+    marks = {text(row[0]): row[2].mark for row in table.rows if isinstance(row[2], Cell)}
+    assert marks == {"dns": "second", "sahc": "best", "dens": ""}
+    (failed,) = (row[1] for row in table.rows if row[0] == "ahns")
+    assert isinstance(failed, Cell)
+    assert failed.hint == "the loss became nan"
+
+
+def test_the_table_of_every_trial() -> None:
+    table = trial_table(SEARCH, "sahc")
+    assert list(table.columns) == [
+        *(">trial", ">alpha", ">lambda_max", ">recall@20", ">epoch", "state", ">seconds"),
+    ]
+    assert [text(row[0]) for row in table.rows] == ["0", "1", "2", "3", "5", "6"]
+    assert [text(cell) for cell in table.rows[2]] == ["2", "0.3", "1", "30.00", "10", "complete", "2.5"]
+    assert [row[3].mark for row in table.rows if isinstance(row[3], Cell)] == ["", "", "best", "", "", ""]
+    assert [text(cell) for cell in trial_table(SEARCH, "dens").rows[1]][1:3] == ["–", "warmup"]
+
+
+def test_the_figures_there_are() -> None:
+    names = [one.name for one in search_figures(SEARCH)]
+    assert names == [
+        "search",
+        *("search-sahc-of-trials", "search-sahc-of-alpha", "search-sahc-of-lambda_max", "search-sahc-of-both"),
+        *("search-dens-of-trials", "search-dens-of-alpha", "search-dens-of-schedule", "search-dens-of-both"),
+    ]
+    assert search_figures(replace(SEARCH, trials=SEARCH.trials[:2])) == []  # nothing was searched yet
+
+
+def test_the_best_so_far() -> None:
+    race = figure("search")
+    assert [(series.name, series.role) for series in race.series] == [("sahc", "sahc"), ("dens", "dens")]
+    assert race.series[0].y == pytest.approx([20, 20, 30, 30, 30])  # one that was cut off never counts
+    assert list(race.series[0].x) == [1, 2, 3, 4, 5]
+    course = figure("search-sahc-of-trials")
+    assert course.series[0].y == pytest.approx([20, 20, 30, 30, 30])
+    assert course.series[1].y == pytest.approx([20, 10, 30, 25, 5])
+    assert list(course.series[1].x) == [0, 1, 2, 3, 5]
+    assert course.series[1].hints[4] == "alpha=0, lambda_max=0 (pruned)"
+
+
+def test_value_against_a_setting() -> None:
+    alpha = figure("search-sahc-of-alpha")
+    assert (alpha.kind, alpha.x_log) == ("scatter", False)
+    whole, cut = alpha.series
+    assert (list(whole.x), whole.role) == ([0.3, 0.0, 0.3, 1.0], "sahc")
+    assert whole.y == pytest.approx([20, 10, 30, 25])
+    assert (cut.name, list(cut.x)) == ("cut off", [0.0])
+    assert list(figure("search-dens-of-alpha").series[0].x) == [1.0]  # only where it counts
+    assert list(figure("search-dens-of-schedule").series[0].x) == ["fixed", "warmup"]
+    more = [other("ahns", 1, {"beta": 1.0}, 0.1), other("ahns", 2, {"beta": 20.0}, 0.2)]
+    ranged = search_figures(replace(SEARCH, trials=[*SEARCH.trials, *more]))
+    beta = next(one for one in ranged if one.name == "search-ahns-of-beta")
+    assert beta.x_log
+    assert not any(one.name == "search-ahns-of-both" for one in ranged)
+
+
+def test_the_map_of_two_grids() -> None:
+    heat = figure("search-sahc-of-both")
+    assert (heat.kind, heat.x_label, heat.y_label) == ("heat", "alpha", "lambda_max")
+    assert [series.name for series in heat.series] == ["0", "0.5", "1"]
+    cells = {
+        (column, series.name): value for series in heat.series for column, value in zip(series.x, series.y, strict=True)
+    }
+    assert len(cells) == 9
+    assert cells["0.3", "1"] == pytest.approx(30)
+    assert cells["0.3", "0.5"] == pytest.approx(20)
+    assert cells["1", "1"] == pytest.approx(25)
+    assert cells["0", "0"] == pytest.approx(5)
+    assert math.isnan(cells["0.3", "0"])
+    assert math.isnan(cells["1", "0"])  # the one that was lost
+    assert heat.series[0].hints[0] == "pruned"
+
+
+def saved(folder: Path, search: Search = SEARCH) -> Path:
+    folder.mkdir()
+    replace(search, folder=folder).save()
+    return folder
+
+
+def test_a_whole_report_from_the_folder(tmp_path: Path) -> None:
+    report = search_report(saved(tmp_path / "out"))
+    assert report.title == "Tuning on films"
+    assert report.summary[0] == "dns: nothing to tune, recall@20 28.00 % on validation."
+    assert report.summary[1] == (
+        "sahc: alpha=0.3, lambda_max=1, recall@20 30.00 % on validation so far, after 5 of 6 trials."
+    )
+    assert report.summary[2] == "ahns: no trial has come to its end so far, after 1 of 6 trials."
+    assert [section.title for section in report.sections] == ["Chosen", "dns", "sahc", "ahns", "dens"]
+    blocks = [block for section in report.sections for block in section.blocks]
+    names = [block.name for block in blocks if isinstance(block, Table | Figure)]
+    assert len(names) == len(set(names))
+    assert {one.name for one in search_figures(SEARCH)} <= set(names)
+    assert "Searched: beta from 0.1 to 50 (logarithmic)." in blocks
+    facts = dict(report.facts)
+    assert facts["data"] == "films, fingerprint abcdef"
+    assert facts["protocol"] == "monitor recall@20, l2 0.0001"
+    assert facts["part"] == "validation; the test part was not there"
+    assert facts["seed"] == "7"
+
+
+def test_a_search_is_read_back_as_it_was(tmp_path: Path) -> None:
+    looked = replace(SEARCH.trials[1], looks={0: 0.1, 5: 0.2}, valid={"recall@20": 0.2}, machine={"torch": "2"})
+    search = replace(SEARCH, trials=[looked, *SEARCH.trials[2:]])
+    folder = saved(tmp_path / "out", search)
+    assert read_search(folder) == replace(search, folder=folder)
+    assert read_tuned(folder) == read_tuned(folder / "tuned.json")
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (None, r"there is no search in .*out: it has no trials\.json; `sahcns tune` makes one"),
+        ("{", r"trials\.json is not readable JSON"),
+        ("[]", r"trials\.json holds no search; `sahcns tune` makes one"),
+        ('{"format": "sahcns-tuned"}', r"trials\.json holds no search; `sahcns tune` makes one"),
+        (
+            '{"format": "sahcns-trials", "format_version": 9}',
+            r"has format version 9, and this sahcns reads 1; update it",
+        ),
+        ('{"format": "sahcns-trials", "format_version": 1}', r"trials\.json is broken \('trials'\)"),
+        (
+            json.dumps({"format": "sahcns-trials", "format_version": 1, "trials": []}),
+            r"trials\.json is broken \(.*missing.*; `sahcns tune` writes it again",
+        ),
+    ],
+)
+def test_what_is_no_search_is_told_so(tmp_path: Path, content: str | None, sentence: str) -> None:
+    (tmp_path / "out").mkdir()
+    if content is not None:
+        (tmp_path / "out" / "trials.json").write_text(content)
+    with pytest.raises(DataError, match=sentence):
+        search_report(tmp_path / "out")
+
+
+def test_what_is_no_tuned_file_is_told_so(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"there is no tuned setting in .*: it has no tuned\.json; `sahcns tune` makes"):
+        read_tuned(tmp_path)
+    (tmp_path / "other.json").write_text('{"format": "sahcns-run"}')
+    with pytest.raises(DataError, match=r"other\.json holds no tuned setting"):
+        read_tuned(tmp_path / "other.json")
