@@ -63,7 +63,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("study")
     out = folder / "results"
     said = run_all(Study.of(TINY, prepared(folder / "prepared"), out, device="cpu"))
-    assert len(said) == 4 + 2
+    assert len(said) == 4 + 4 + 2
     return out
 
 
@@ -99,6 +99,11 @@ def test_each_file_says_what_it_was_made_with(home: Path) -> None:
         assert values["protocol"] == TINY.protocol
         assert values["machine"]["kernels"] == "cpu"
         assert {"commit", "seconds", "data", "format"} <= values.keys()
+    for path in (home / "readings").iterdir():
+        values = json.loads(path.read_text("utf-8"))
+        assert values["key"] == path.stem
+        assert values["protocol"] == {**TINY.protocol, "epochs": values["age"]}
+        assert {"commit", "seconds", "data", "format", "machine"} <= values.keys()
     found = Result.load(next((home / "runs").iterdir()))
     assert found.commit
     assert {"torch", "numpy", "device"} <= found.machine.keys()
@@ -111,6 +116,7 @@ def test_every_table_and_figure_is_there(home: Path) -> None:
         *("table-3-one", "table-3-two", "table-3-pairs", "table-4-ngcf-one", "table-4-simgcl-two", "mechanisms"),
         *("pool-gaps-one-dns", "diagnostics-two-sahc", "easy-and-hard-one-dns", "seconds Tiny toys", "efficiency"),
         *("figure-4-alpha-recall@20-one", "figure-4-pool-ndcg@20-two", "equal-best", "equal-pairs", "power-lead-best"),
+        *("gaps-one", "similar-two", "choices-one"),
         *("splits-recall@20", "pools-ndcg@20", "choices", "tuning-one", "search-one", "trials-sahc-two"),
     }
     assert wanted <= blocks(report)

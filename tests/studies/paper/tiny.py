@@ -31,6 +31,7 @@ TINY = Design(
     pools=(5, 10, 12),
     wide_pools=(5, 10),
     splits=2,
+    ages=(1, 2),
     trials=2,
     dim=4,
     depth=2,

@@ -90,7 +90,7 @@ def test_the_spaces_are_those_of_the_papers() -> None:
 
 
 def test_the_page_names_what_is_searched_of_each() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "tune.md").read_text("utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "tune.md").read_text("utf-8")
     table = [line for line in page.splitlines() if line.startswith("| `")]
     for kind in BUILT_IN:
         (row,) = [line for line in table if f"`{kind.name}`" in line]

@@ -28,6 +28,7 @@ from sahcns.studies.paper.checks_inside import (
 )
 from sahcns.studies.paper.evidence import Evidence
 from sahcns.studies.paper.methods import METHOD
+from sahcns.studies.paper.other_readings import choice_otherwise, pools_otherwise, similar_otherwise, tested
 from sahcns.studies.paper.verdicts import Instance, Verdict, counted, overall
 
 STRONGER = (
@@ -45,7 +46,10 @@ GRIDS = (
     "The paper zooms in on its axes and prints no numbers; differences between neighbouring values are of the size of the "
     "spread over seeds."
 )
-MODEL = "The paper says neither α nor, for Fig. 5, which model was looked into; both decide how much SA changes."
+MODEL = tested(
+    "The paper says neither α nor, for Fig. 5, which model was looked into; both decide how much SA changes.",
+    choice_otherwise,
+)
 
 
 @dataclass(frozen=True)
@@ -187,7 +191,7 @@ CLAIMS: Sequence[Claim] = (
         "Pools differ in hardness: both hard and easy ones are common.",
         "mechanisms",
         pool_variety,
-        "What a gap is divided by is not said; ours is by the positive's score.",
+        tested("What a gap is divided by is not said; ours is by the positive's score.", pools_otherwise),
     ),
     Claim(
         "pool-shares",
@@ -195,7 +199,9 @@ CLAIMS: Sequence[Claim] = (
         "33.18 % and 31.69 % of pools have a gap under 0.10, 44.47 % and 46.72 % one over 0.20 (within 5 points).",
         "mechanisms",
         pool_shares,
-        "What a gap is divided by is not said, nor when in training the model was looked into; both move these shares.",
+        tested(
+            "What a gap is divided by is not said, nor when in training the model was looked into.", pools_otherwise
+        ),
     ),
     Claim(
         "hidden",
@@ -204,7 +210,10 @@ CLAIMS: Sequence[Claim] = (
         "points) by more than 0.50.",
         "mechanisms",
         hidden_by_scores,
-        "Scores grow during training, so a difference of 0.01 means something else in another epoch.",
+        tested(
+            "Scores grow during training, so a difference of 0.01 means something else in another epoch.",
+            similar_otherwise,
+        ),
     ),
     Claim(
         "sa-choice",

@@ -42,6 +42,7 @@ class Design(Plain):
     pools: tuple[int, ...] = (5, 10, 20, 30, 50)
     wide_pools: tuple[int, ...] = (5, 10, 20, 50, 100, 200)
     splits: int = 5
+    ages: tuple[int, ...] = (1, 5, 20, 50, 100, 200)  # epochs of the models in which Figs 1 and 5 are read otherwise
     trials: int = 49  # for each sampler: as many as SAHC-NS has points in the paper's grid
     pool: int = 10  # for all in the comparison of equals
     dim: int = 64
@@ -113,6 +114,7 @@ QUICK = Design(
     pools=(5, 10, 20),
     wide_pools=(5, 10, 50),
     splits=2,
+    ages=(1, 3),
     trials=3,
     dim=16,
     protocol={**PROTOCOL, "batch": 512, "learning_rate": 0.005, "epochs": 3, "evaluate_every": 1},

@@ -14,14 +14,16 @@ from sahcns.studies.comparison import Board, boards_of
 from sahcns.studies.comparison.summaries import Summary, summary
 from sahcns.studies.grid.result import RUNS, Result, results_in
 from sahcns.studies.inspection.cost import Cost
+from sahcns.studies.inspection.pool_readings import PoolReadings
 from sahcns.studies.inspection.report import Inspection
 from sahcns.studies.paper.design import PAPER, STUDY, Design
 from sahcns.studies.paper.experiments import Chosen, Row, job, part_named
-from sahcns.studies.paper.looks import costs_key, looks
+from sahcns.studies.paper.looks import aged, costs_key, looks
 from sahcns.studies.paper.methods import TUNABLE
 from sahcns.studies.tuning.trials import TRIALS, Search, read_search
 
-TUNING, DIAGNOSTICS, EFFICIENCY = "tuning", "diagnostics", "efficiency"
+TUNING, DIAGNOSTICS, READINGS, EFFICIENCY = "tuning", "diagnostics", "readings", "efficiency"
+KINDS = (DIAGNOSTICS, READINGS, EFFICIENCY)
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ class Evidence:
     chosen: Chosen
     results: Mapping[str, Result]  # by key
     searches: Mapping[str, Search]  # by folder of the set
-    files: Mapping[str, Mapping[str, Any]]  # of diagnostics and efficiency, by key
+    files: Mapping[str, Mapping[str, Any]]  # of diagnostics, readings and efficiency, by key
     prints: Mapping[str, str]  # name of a set → its fingerprint
     left_out: int = 0  # runs by other kernels
 
@@ -69,7 +71,7 @@ class Evidence:
             for one in design.sets
             if (home / TUNING / one.folder / TRIALS).exists()
         }
-        files = {path.stem: _read(path) for kind in (DIAGNOSTICS, EFFICIENCY) for path in (home / kind).glob("*.json")}
+        files = {path.stem: _read(path) for kind in KINDS for path in (home / kind).glob("*.json")}
         seen = [
             *((one.data["name"], one.data["fingerprint"]) for one in kept),
             *((design.data(name).name, search.data["fingerprint"]) for name, search in searches.items()),
@@ -135,6 +137,16 @@ class Evidence:
         return found
 
     @cached_property
+    def readings(self) -> dict[str, dict[int, PoolReadings]]:
+        """Folder of the set → epochs of the model → what Figs 1 and 5(a) are in it, read in several ways."""
+        found: dict[str, dict[int, PoolReadings]] = {}
+        for one in aged(self.design):
+            values = self.files.get(one.key(self.fingerprint(one.data)))
+            if values is not None:
+                found.setdefault(one.data, {})[one.age] = PoolReadings.from_dict(values["readings"])
+        return found
+
+    @cached_property
     def costs(self) -> dict[str, Sequence[Cost]]:
         """By folder of the set: DNS, SA-only, SAHC-NS."""
         found: dict[str, Sequence[Cost]] = {}
@@ -150,7 +162,9 @@ class Evidence:
             ended = sum(search.finished(name) for search in self.searches.values() for name in search.samplers)
             return Standing(ended, len(TUNABLE) * len(self.design.sets), "searches")
         if part == "mechanisms":
-            return Standing(len(self.seen), len(looks(self.design, self.chosen)), "models looked into")
+            wanted = len(looks(self.design, self.chosen)) + len(aged(self.design))
+            read = sum(len(ages) for ages in self.readings.values())
+            return Standing(len(self.seen) + read, wanted, "models looked into")
         if part == "efficiency":
             return Standing(len(self.costs), len(self.design.sets), "sets timed")
         wanted = {self.key(row, seed) for row in self.rows(part) for seed in self.seeds(part)}

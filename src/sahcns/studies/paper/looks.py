@@ -45,6 +45,40 @@ def looks(design: Design, chosen: Chosen) -> list[Look]:
     return found
 
 
+@dataclass(frozen=True)
+class Aged:
+    """A model trained with DNS for so many epochs, in which Figs 1 and 5(a) are read in several ways."""
+
+    data: str  # folder of the set
+    age: int
+    trained: Settings
+    backbone: Settings
+    protocol: Settings
+    alphas: tuple[float, ...]
+    seed: int = FIRST_SEED
+
+    def key(self, fingerprint: str) -> str:
+        """`amazon-toys-20-epochs-1f3a9c04de`."""
+        parts = (fingerprint, self.trained, self.backbone, self.protocol, self.alphas, self.seed, POOL_SEED)
+        return f"{self.data}-{self.age}-epochs-{_digits(parts)}"
+
+
+def aged(design: Design) -> list[Aged]:
+    """On each set a model of each age, as it is then: no epoch is picked, and nothing is looked at on the way."""
+    return [
+        Aged(
+            data,
+            age,
+            sampler("dns"),
+            design.backbone(),
+            {**design.protocol, "epochs": age},
+            design.grid,
+        )
+        for data in design.pair
+        for age in design.ages
+    ]
+
+
 def timed(chosen: Chosen, data: str) -> list[Settings]:
     """The paper's order: hardest of the pool, with SA, with SA and HC."""
     own = at_work(chosen, data)

@@ -2,21 +2,23 @@
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sahcns.data.prepared import load_split
+from sahcns.data.split import Pairs
 from sahcns.studies.grid.commit import source_commit
 from sahcns.studies.paper.design import Design
 from sahcns.studies.paper.experiments import Chosen
-from sahcns.studies.paper.looks import POOL_SEED, Look, timed
+from sahcns.studies.paper.looks import POOL_SEED, Aged, Look, timed
 from sahcns.studies.paper.methods import Settings
 
 if TYPE_CHECKING:
     from sahcns.backbones import Backbone
     from sahcns.samplers import Sampler
 
-FORMATS = {"diagnostics": "sahcns-diagnostics", "efficiency": "sahcns-efficiency"}
+FORMATS = {kind: f"sahcns-{kind}" for kind in ("diagnostics", "readings", "efficiency")}
 FORMAT_VERSION = 1
 
 
@@ -42,6 +44,39 @@ def look_into(look: Look, folder: Path, name: str, device: str = "auto") -> dict
         "machine": run.record.machine,
         "test": run.record.test,
         **Inspection(model.about, POOL_SEED, diagnostics=found).to_dict(),
+    }
+
+
+def read_otherwise(aged: Aged, folder: Path, name: str, device: str = "auto") -> dict[str, Any]:
+    """Train the model for its epochs and read Figs 1 and 5(a) in it, in all ways."""
+    from sahcns.studies.inspection.reading_pools import read_pools
+    from sahcns.studies.inspection.rebuilt import Rebuilt
+    from sahcns.training import Protocol, fit
+
+    began, split = time.perf_counter(), load_split(folder)
+    protocol = Protocol.from_dict(aged.protocol)
+    nobody = Pairs(split.test.users[:0], split.test.items[:0])
+    bare = replace(split, valid=nobody, test=nobody)  # nothing to look at: every epoch is run, and the last one is kept
+    run = fit(
+        bare,
+        backbone(aged.backbone),
+        sampler(aged.trained),
+        protocol=protocol,
+        seed=aged.seed,
+        device=device,
+        whole=True,
+    )
+    if run.record.stopped == "interrupted":
+        raise KeyboardInterrupt
+    found = read_pools(Rebuilt.of(run, device=device), aged.alphas, aged.trained["pool"], POOL_SEED)
+    return {
+        **_head("readings", aged.key(split.fingerprint), began),
+        "seed": aged.seed,
+        "data": {"name": name, "fingerprint": split.fingerprint},
+        "protocol": aged.protocol,
+        "machine": run.record.machine,
+        "age": aged.age,
+        "readings": found.to_dict(),
     }
 
 

@@ -17,6 +17,7 @@ from sahcns.studies.paper.sections.figure_3 import figure_3_section
 from sahcns.studies.paper.sections.figure_4 import figure_4_section
 from sahcns.studies.paper.sections.levels import level_section
 from sahcns.studies.paper.sections.mechanisms import mechanisms_section
+from sahcns.studies.paper.sections.other_readings import other_readings_section
 from sahcns.studies.paper.sections.pools import pools_section
 from sahcns.studies.paper.sections.splits import splits_section
 from sahcns.studies.paper.sections.standing import TITLES, standing_section
@@ -39,6 +40,7 @@ def paper_report(folder: str | os.PathLike[str]) -> Report:
         table_3_section(evidence),
         table_4_section(evidence),
         mechanisms_section(evidence),
+        other_readings_section(evidence),
         figure_3_section(evidence),
         figure_4_section(evidence),
         efficiency_section(evidence),

@@ -11,9 +11,9 @@ from sahcns.errors import DataError, SettingError, nearest
 from sahcns.studies.grid.job import Job
 from sahcns.studies.grid.running import late
 from sahcns.studies.paper.design import STUDY, DataSet, Design
-from sahcns.studies.paper.evidence import DIAGNOSTICS, EFFICIENCY, TUNING, Evidence
+from sahcns.studies.paper.evidence import DIAGNOSTICS, EFFICIENCY, READINGS, TUNING, Evidence
 from sahcns.studies.paper.experiments import GRIDS, jobs, part_named
-from sahcns.studies.paper.looks import costs_key, looks
+from sahcns.studies.paper.looks import aged, costs_key, looks
 from sahcns.studies.paper.methods import OWN, RIVALS, TUNABLE
 from sahcns.studies.paper.once import once
 
@@ -140,8 +140,8 @@ class Study:
         return list(found.values())
 
     def look(self, say: Say) -> None:
-        """Models for Figs 1 and 5, trained and looked into."""
-        from sahcns.studies.paper.measuring import look_into
+        """Models for Figs 1 and 5, trained and looked into; then those of several ages, read in several ways."""
+        from sahcns.studies.paper.measuring import look_into, read_otherwise
 
         for one in looks(self.design, Evidence.of(self.out).chosen):
             folder, name = self.folders.get(one.data), self.design.data(one.data).name
@@ -150,6 +150,14 @@ class Study:
             key = one.key(read_manifest(folder)["fingerprint"])
             if once(self.out, DIAGNOSTICS, key, partial(look_into, one, folder, name, self.device)):
                 say(f"{name}, a model trained with {one.trained['name']}: looked into with {', '.join(one.samplers)}")
+
+        for model in aged(self.design):
+            folder, name = self.folders.get(model.data), self.design.data(model.data).name
+            if folder is None or late(self.until):
+                continue
+            key = model.key(read_manifest(folder)["fingerprint"])
+            if once(self.out, READINGS, key, partial(read_otherwise, model, folder, name, self.device)):
+                say(f"{name}, a model of {model.age} epochs: Figs 1 and 5 read in several ways")
 
     def clock(self, say: Say) -> None:
         """What SA and HC cost on each set."""
