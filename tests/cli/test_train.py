@@ -6,6 +6,7 @@ import pty
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
 from pathlib import Path
@@ -353,6 +354,27 @@ def test_the_model_to_put_to_use_is_trained_on_everything(sahcns: Sahcns, prepar
     assert torch.equal(Recommender.load(tmp_path / "again").item_vectors, model.item_vectors)
 
 
+def test_a_disk_that_fills_up_meanwhile_does_not_cost_the_training(
+    sahcns: Sahcns, prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The place was sound when training began; when it ends, a file stands in the way of its folder."""
+    (tmp_path / "spare").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "spare"))
+    save = Recommender.save
+
+    def late(model: Recommender, folder: str | os.PathLike[str]) -> Path:
+        if not (tmp_path / "runs").exists():
+            (tmp_path / "runs").write_text("")
+        return save(model, folder)
+
+    monkeypatch.setattr(Recommender, "save", late)
+    sentence = refused(sahcns("train", prepared, *QUICK, "--out", tmp_path / "runs" / "one"))
+    assert sentence.startswith(f"cannot write the trained model {tmp_path / 'runs' / 'one'}: ")
+    kept = Path(sentence.partition("; the trained model is in ")[2].removesuffix(" instead"))
+    assert kept.parent == tmp_path / "spare"
+    assert len(Recommender.load(kept).recommend(["p03"], 3)[0]) == 3
+
+
 def test_what_whole_does_not_go_with(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
     line = ("train", prepared, "--whole", "--out", tmp_path / "live")
     assert refused(sahcns(*line)).startswith("--whole needs --epochs NUMBER: with nothing held out")
@@ -361,7 +383,8 @@ def test_what_whole_does_not_go_with(sahcns: Sahcns, prepared: Path, tmp_path: P
     assert not (tmp_path / "live").exists()
 
 
-def test_ctrl_c_keeps_the_best_so_far(prepared: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_keeps_the_best_so_far(prepared: Path, tmp_path: Path, stop: signal.Signals) -> None:
     """In a real process on a real terminal: the live view runs, Ctrl-C comes, and the model is there."""
     out = tmp_path / "run"
     code = textwrap.dedent(
@@ -383,7 +406,7 @@ def test_ctrl_c_keeps_the_best_so_far(prepared: Path, tmp_path: Path) -> None:
     seen, ends = "", time.monotonic() + 60
     while "epochs/s" not in seen and time.monotonic() < ends:
         seen += os.read(master, 10_000).decode(errors="replace")
-    process.send_signal(signal.SIGINT)
+    process.send_signal(stop)
     deadline = time.monotonic() + 60
     while process.poll() is None and time.monotonic() < deadline:
         try:
@@ -393,7 +416,7 @@ def test_ctrl_c_keeps_the_best_so_far(prepared: Path, tmp_path: Path) -> None:
     shown, _ = process.communicate(timeout=60)
     os.close(master)
     assert process.returncode == 0
-    assert "then Ctrl-C; the best so far is kept" in shown
+    assert "then it was told to stop; the best so far is kept" in shown
     assert "last" not in shown
     assert "best recall@20" in seen
     assert "ends with epoch 999999" in seen

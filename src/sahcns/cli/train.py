@@ -1,5 +1,10 @@
 """`sahcns train`."""
 
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -8,17 +13,18 @@ import typer
 from sahcns.cli.console import Json, err, show, show_json, table, tell
 from sahcns.cli.importing import Imports
 from sahcns.cli.protocol_options import with_protocol
-from sahcns.errors import SettingError
+from sahcns.errors import DataError, SettingError
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from sahcns.serving import Recommender
     from sahcns.training.record import Record
 
 STOPPED = {
     "patience": "then validation did not improve any more",
     "epochs": "as many as were allowed",
-    "interrupted": "then Ctrl-C; the best so far is kept",
+    "interrupted": "then it was told to stop; the best so far is kept",
 }
 JUDGING = ("evaluate_every", "patience", "monitor", "mask")  # what has no meaning where nothing is held out
 
@@ -59,8 +65,8 @@ def command(
     """Train a recommender on a prepared set and store it, with its record, in a folder.
 
     The epoch is picked on the validation part; test numbers are those of that epoch, and of the last one beside it.
-    Ctrl-C ends training and keeps the best epoch so far. The same seed gives the same result. --whole is for the model
-    to put to use: it trains on the held-out pairs too, for as many epochs as a run before it has found to be best.
+    Ctrl-C, or a SIGTERM, ends training and keeps the best epoch so far. The same seed gives the same result. --whole is
+    for the model to put to use: it trains on the held-out pairs too, for as many epochs as a run before it found best.
 
     Examples: sahcns train films --set alpha=0.5 --out runs/sahc
               sahcns train films --set alpha=0.5 --whole --epochs 31 --out runs/live
@@ -110,7 +116,7 @@ def command(
         pairs = sum(len(part) for part in split.parts().values()) if whole else len(split.train)
         tell(f"{folder}: {split.n_users:,} users, {split.n_items:,} items, {pairs:,} training pairs")
         tell(f"{model}\n{chooser}")
-    with train_progress(terms, quiet=json, looks=not whole) as told:
+    with train_progress(terms, quiet=json, looks=not whole) as told, _stopped_like_ctrl_c():
         run = fit(
             split,
             model,
@@ -127,7 +133,7 @@ def command(
         record["data"]["folder"] = str(folder.resolve())
     if plan.imports:
         record["imports"] = [str(path.resolve()) for path in plan.imports]
-    saved = run.recommender.save(plan.out)
+    saved = _saved(run.recommender, plan.out)
     if json:
         show_json({"run": saved, **{name: value for name, value in record.items() if name != "history"}})
         return
@@ -145,6 +151,36 @@ def command(
         f"in percent, one seed, {terms.mask} items left out of the test ranking",
         f"saved in {saved}",
     )
+
+
+@contextmanager
+def _stopped_like_ctrl_c() -> Iterator[None]:
+    """SIGTERM, by which schedulers and containers end a process, is Ctrl-C meanwhile."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals are the main thread's
+        return
+    former = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, former)
+
+
+def _saved(model: "Recommender", out: Path) -> Path:
+    """The folder of the model: `out`, or, where that cannot be written by now, one that keeps the training from being lost."""
+    try:
+        return model.save(out)
+    except DataError as error:
+        import tempfile
+
+        kept = Path(tempfile.gettempdir()) / f"sahcns-{out.resolve().name}-{os.getpid()}"
+        if kept.parent == out.resolve().parent:
+            raise
+        try:
+            model.save(kept)
+        except DataError:
+            raise error from None
+        raise DataError(f"{error}; the trained model is in {kept} instead") from error
 
 
 def results(record: "Record") -> "Table":
