@@ -19,7 +19,7 @@ SMALL = 1 << 16  # fewer numbers than this do not fill a launch of their own
 def _adam(
     x, g, m, v, step, size, lr, B1, B2, EPS, LOG_B1: tl.constexpr, LOG_B2: tl.constexpr, BLOCK: tl.constexpr
 ):  # fmt: skip
-    k = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    k = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     inside = k < size
     t = (tl.load(step) + 1).to(tl.float64)  # 1 - β₂^t is near 0 at first: in 32 bits it would have four right digits
     grad = tl.load(g + k, mask=inside, other=0.0)

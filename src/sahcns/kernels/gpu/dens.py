@@ -49,7 +49,7 @@ def _select(
     t = tl.program_id(1)
     layer = first
     if t > 0:
-        layer = rest + (t - 1) * stride
+        layer = rest + (t - 1).to(tl.int64) * stride
     b = tl.program_id(0).to(tl.int64) * R + tl.arange(0, R)
     d = tl.arange(0, D)
     real = b < B

@@ -25,6 +25,7 @@ def _match(
     T: tl.constexpr, D: tl.constexpr, TILE: tl.constexpr, CONCAT: tl.constexpr, MEAN: tl.constexpr,
 ):  # fmt: skip
     b = tl.program_id(0)
+    stride = stride.to(tl.int64)  # one layer may be within what 32 bits count, and several beyond
     d = tl.arange(0, D)
     inside_d = d < DIM
     user = tl.load(users + b)

@@ -82,6 +82,7 @@ def _forward(
     ROWS: tl.constexpr,
 ):  # fmt: skip
     b = tl.program_id(0)
+    stride = stride.to(tl.int64)  # one layer may be within what 32 bits count, and several beyond
     d = tl.arange(0, D)
     margin, ridge, _, _ = _margin(
         first,
@@ -128,6 +129,7 @@ def _backward(
     ROWS: tl.constexpr,
 ):  # fmt: skip
     b = tl.program_id(0)
+    stride, g_stride = stride.to(tl.int64), g_stride.to(tl.int64)
     d = tl.arange(0, D)
     inside_d = d < DIM
     margin, _, anchor, difference = _margin(
