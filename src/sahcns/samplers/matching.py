@@ -55,6 +55,11 @@ class Matching:
         )
 
     @property
+    def asked(self) -> bool:
+        """Whether anybody has asked for scores; they are not computed before."""
+        return "_scores" in self.__dict__
+
+    @property
     def a(self) -> Tensor:
         """[B, N, T]: a[b, n, l] = <anchor_l(ē_u), V[candidate n, l]>   (Eq. 5 of the paper)."""
         return self._scores[1]

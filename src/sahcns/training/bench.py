@@ -1,9 +1,9 @@
 """What this machine does on a data set: the parts of a training step, their traffic, and how near to the roof they come.
 
-Each part is timed alone, after a warm-up, as a median. On a GPU a part runs as a captured graph where it can, so that
-launching it from Python does not count; the whole step is timed as training runs it. Bytes are what the algorithm must
-touch (each gathered row once per gather, each written row once), so a share above 100 % of the copy bandwidth means that
-caches served part of it.
+Each part is timed alone, after a warm-up, as a median, and in the way in which training runs it: as a captured graph, or
+operation after operation, where launching each from Python counts too. What a sampler does not ask for is no part. Bytes
+are what the algorithm must touch (each gathered row once per gather, each written row once), so a share above 100 % of the
+copy bandwidth means that caches served part of it.
 """
 
 import statistics
@@ -80,7 +80,10 @@ def bench(
         median,
         median / runner.steps,
         copy_rate(device),
-        [*_parts(step, runner.batches[:, 0], median / runner.steps), _evaluation(step, truth)],
+        [
+            *_parts(step, runner.batches[:, 0], median / runner.steps, capture=runner.mode == "captured"),
+            _evaluation(step, truth),
+        ],
         memory,
     )
 
@@ -108,7 +111,7 @@ def copy_rate(device: torch.device) -> float:
     return 2 * size / _median(lambda: target.copy_(source), device)
 
 
-def _parts(step: TrainingStep, batch: Tensor, whole: float) -> list[Part]:
+def _parts(step: TrainingStep, batch: Tensor, whole: float, capture: bool) -> list[Part]:
     graph, sampler, backbone, device = step.graph, step.sampler, step.backbone, step.graph.device
     pairs, users, positives = batch
     size, pool, word = len(users), sampler.pool, 4
@@ -145,8 +148,9 @@ def _parts(step: TrainingStep, batch: Tensor, whole: float) -> list[Part]:
         step.streams.choice.call = 0
         return sampler.choose(scored, step.streams.choice)
 
+    fresh = matching()
     with torch.no_grad():
-        mixture = sampler.choose(matching(), step.streams.choice).checked(size, depth, sampler.name)
+        mixture = sampler.choose(fresh, step.streams.choice).checked(size, depth, sampler.name)
 
     def loss() -> Tensor:
         step.streams.noise.call = 0
@@ -156,18 +160,24 @@ def _parts(step: TrainingStep, batch: Tensor, whole: float) -> list[Part]:
     hop = edges * (dim * word + 8) + n * dim * word
     read = size * (2 + mixture.items.shape[2]) * depth * dim * word
     weights = sum(value.numel() for value in step.parameters.values()) * word
-    timed = [
-        Part("draw", _median(draw, device), size * pool * 8 * 2),
-        Part("propagate", _median(propagate, device), backbone.depth * hop),
-        Part("match", _median(match, device), size * (pool + 2) * depth * dim * word + size * pool * depth * word),
-        Part("choose", _median(choose, device), size * pool * depth * word),
-        Part("mix and loss", _median(loss, device), read),
+
+    def timed(name: str, work: Callable[[], object], moved: int) -> Part:
+        return Part(name, _median(work, device, capture), moved)
+
+    found = [
+        timed("draw", draw, size * pool * 8 * 2),
+        timed("propagate", propagate, backbone.depth * hop),
+        timed("choose", choose, size * pool * depth * word),
+        timed("mix and loss", loss, read),
     ]
+    if fresh.asked:
+        moved = size * (pool + 2) * depth * dim * word + size * pool * depth * word
+        found.insert(2, timed("match", match, moved))
     step.loss(pairs, users, positives).backward()  # type: ignore[no-untyped-call]
-    timed.append(Part("step", _median(lambda: step.optimiser.step(), device), 7 * weights))
-    rest = max(whole - sum(part.seconds for part in timed), 0.0)  # what a whole step takes beyond its other parts
-    timed.insert(-1, Part("backward", rest, 2 * read + depth * n * dim * word + backbone.depth * hop))
-    return timed
+    found.append(timed("step", lambda: step.optimiser.step(), 7 * weights))
+    rest = max(whole - sum(part.seconds for part in found), 0.0)  # what a whole step takes beyond its other parts
+    found.insert(-1, Part("backward", rest, 2 * read + depth * n * dim * word + backbone.depth * hop))
+    return found
 
 
 def _evaluation(step: TrainingStep, truth: Truth) -> Part:
@@ -178,15 +188,20 @@ def _evaluation(step: TrainingStep, truth: Truth) -> Part:
 
 
 def _median(work: Callable[[], object], device: torch.device, capture: bool = True) -> float:
-    """Seconds of one call: captured if the device can, else as it is."""
+    """Seconds of one call; on a GPU of many in a row, waited for once, and as a captured graph if asked for and possible."""
     repeats = REPEATS[device.type]
     for _ in range(2):
         work()
-    if device.type == "cuda" and capture:
-        captured = _captured(work)
-        if captured is not None:
-            return statistics.median(_seconds(captured.replay, device) for _ in range(repeats)) / repeats
-    return statistics.median(_seconds(work, device) for _ in range(repeats))
+    if device.type != "cuda":
+        return statistics.median(_seconds(work, device) for _ in range(repeats))
+    captured = _captured(work) if capture else None
+
+    def many() -> None:
+        for _ in range(repeats):
+            work()
+
+    row = many if captured is None else captured.replay
+    return statistics.median(_seconds(row, device) for _ in range(repeats)) / repeats
 
 
 def _captured(work: Callable[[], object]) -> torch.cuda.CUDAGraph | None:

@@ -17,7 +17,7 @@ def test_an_empty_folder_is_the_paper_s_study_with_nothing_run(tmp_path: Path) -
     evidence = Evidence.of(tmp_path)
     assert evidence.design == PAPER
     assert str(evidence.standing("table2")) == "not run yet (0 of 135 runs)"
-    assert str(evidence.standing("mechanisms")) == "not run yet (0 of 4 models looked into)"
+    assert str(evidence.standing("mechanisms")) == "not run yet (0 of 16 models looked into)"
     assert evidence.board("table2") is None
     assert evidence.about("ml-1m") is None
 

@@ -75,7 +75,8 @@ def read_pools(model: Rebuilt, alphas: Sequence[float], pool: int, seed: int = 0
         len(model.graph.pair_users),
         {name: Shares(_share(gap < NEAR), _share(gap > FAR)) for name, gap in whole.items()},
         over.count,
-        *(over.means if over.count else (None, None)),
+        over.means[0] if over.count else None,
+        over.means[1] if over.count else None,
         {f"{alpha:g}": Chosen(*map(_change, profile[alpha].means, usual)) for alpha in alphas},
     )
 

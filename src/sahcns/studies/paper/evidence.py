@@ -162,9 +162,9 @@ class Evidence:
             ended = sum(search.finished(name) for search in self.searches.values() for name in search.samplers)
             return Standing(ended, len(TUNABLE) * len(self.design.sets), "searches")
         if part == "mechanisms":
-            wanted = len(looks(self.design, self.chosen)) + len(aged(self.design))
+            models = len(looks(self.design, self.chosen)) + len(aged(self.design))
             read = sum(len(ages) for ages in self.readings.values())
-            return Standing(len(self.seen) + read, wanted, "models looked into")
+            return Standing(len(self.seen) + read, models, "models looked into")
         if part == "efficiency":
             return Standing(len(self.costs), len(self.design.sets), "sets timed")
         wanted = {self.key(row, seed) for row in self.rows(part) for seed in self.seeds(part)}

@@ -9,7 +9,7 @@ from sahcns.studies.paper.evidence import Evidence
 from sahcns.studies.paper.published import FIGURE_1A, FIGURE_1B, FIGURE_5A, MEAN_HARDNESS
 
 UNTESTED = "Not tested yet: `sahcns reproduce … --only mechanisms` does it."
-Readings = Mapping[int, PoolReadings]
+Readings = dict[int, PoolReadings]
 """Of one set: epochs that the model was trained for → what was read."""
 
 
