@@ -3,6 +3,7 @@
 import contextlib
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from sahcns.errors import DataError
 from sahcns.studies.grid.result import RUNS, USERS
 
 CLAIMS, FAILED = "claims", "failed"
+WAIT = 0.01  # seconds between two attempts at a claim
 
 
 @contextlib.contextmanager
@@ -24,6 +26,17 @@ def claim(folder: Path, key: str) -> Iterator[bool]:
             with contextlib.suppress(OSError):
                 path.unlink()  # while it is locked, so that it is ours
             os.close(handle)
+
+
+@contextlib.contextmanager
+def waiting_for(folder: Path, key: str) -> Iterator[None]:
+    """Hold a claim, however long it takes to get it."""
+    while True:
+        with claim(folder, key) as mine:
+            if mine:
+                yield
+                return
+        time.sleep(WAIT)
 
 
 def sweep(folder: Path) -> None:

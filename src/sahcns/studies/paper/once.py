@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from sahcns.files import write_whole
-from sahcns.studies.tuning.journal_file import waiting_for
+from sahcns.studies.grid.claims import waiting_for
 
 
 def once(folder: Path, kind: str, key: str, make: Callable[[], Mapping[str, Any]]) -> bool:

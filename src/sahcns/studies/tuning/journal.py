@@ -19,8 +19,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from sahcns.errors import DataError
-from sahcns.studies.grid.claims import CLAIMS, claim, sweep
-from sahcns.studies.tuning.journal_file import open_journal, refuse_foreign, waiting_for
+from sahcns.studies.grid.claims import CLAIMS, claim, sweep, waiting_for
+from sahcns.studies.tuning.journal_file import open_journal, refuse_foreign
 from sahcns.studies.tuning.proposing import Tried, optuna_module, propose, quiet_optuna
 from sahcns.studies.tuning.space import Point, Space
 from sahcns.studies.tuning.terms import SearchTerms, refuse_other

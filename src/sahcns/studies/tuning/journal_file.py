@@ -1,13 +1,11 @@
 """Optuna's journal on disk, under a lock that a dead process does not keep."""
 
 import contextlib
-import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sahcns.errors import DataError
-from sahcns.studies.grid.claims import CLAIMS, claim
+from sahcns.studies.grid.claims import CLAIMS, waiting_for
 from sahcns.studies.grid.result import RUNS
 from sahcns.studies.tuning.proposing import optuna_module, quiet_optuna
 
@@ -15,7 +13,6 @@ if TYPE_CHECKING:
     from optuna.storages import JournalStorage
 
 JOURNAL = "journal.log"
-WAIT = 0.01  # seconds between two attempts at a lock
 
 
 def open_journal(folder: Path) -> "JournalStorage":
@@ -38,17 +35,6 @@ def refuse_foreign(folder: Path) -> None:
     foreign = [name for name in names if name != CLAIMS and not name.startswith(".")]
     if foreign and not {JOURNAL, RUNS} & set(names):
         raise DataError(f"{folder} holds {foreign[0]!r} and no search; choose another folder")
-
-
-@contextlib.contextmanager
-def waiting_for(folder: Path, key: str) -> Iterator[None]:
-    """Hold a claim, however long it takes to get it."""
-    while True:
-        with claim(folder, key) as mine:
-            if mine:
-                yield
-                return
-        time.sleep(WAIT)
 
 
 class _Lock:
