@@ -35,6 +35,20 @@ def test_a_metric_that_is_not_watched_is_refused_before_training() -> None:
         train(too_late, protocol=Protocol(monitor="recal@20"))
 
 
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"split": "films"}, r"fit: split='films' must be a Split, such as load_split\(folder\)"),
+        ({"backbone": LightGCN}, r"fit: backbone=LightGCN must be a Backbone, such as LightGCN\(\)"),
+        ({"sampler": "sahc"}, r"fit: sampler='sahc' must be a Sampler, such as SAHC\(\)"),
+        ({"protocol": {"epochs": 1}}, r"fit: protocol={'epochs': 1} must be a Protocol"),
+    ],
+)
+def test_one_thing_for_another(arguments: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(SettingError, match=sentence):
+        fit(**{"split": SPLIT, "protocol": PROTOCOL, "device": "cpu", **arguments})
+
+
 @pytest.mark.parametrize("device", ["gpu", "cpu:x", "tpu0"])
 def test_an_unknown_device(device: str) -> None:
     with pytest.raises(SettingError, match=rf"device='{device}' is not a device; use auto, cpu, cuda"):

@@ -63,6 +63,7 @@ def fit(
     looked at, all epochs of the protocol are run, and the last one is kept.
     """
     backbone, sampler, protocol = backbone or LightGCN(), sampler or SAHC(), protocol or Protocol()
+    _check_kinds(split, backbone, sampler, protocol)
     where = pick_device(device)
     _check_monitor(protocol.monitor)
     began = time.perf_counter()
@@ -152,6 +153,20 @@ def _epoch(epochs: Epochs, epoch: int) -> dict[str, Any]:
 def _test_truth(split: Split, protocol: Protocol, device: torch.device) -> Truth | None:
     mask: Mask = "train" if protocol.mask == "train" else "train+valid"
     return Truth.of(split, "test", mask, device) if len(split.test) else None
+
+
+def _check_kinds(split: object, backbone: object, sampler: object, protocol: object) -> None:
+    """A folder for a split, a name or a class for an object: what is handed over by mistake, said by its name."""
+    wanted = {
+        "split": (split, Split, "load_split(folder) or prepare(read(file))"),
+        "backbone": (backbone, Backbone, "LightGCN()"),
+        "sampler": (sampler, Sampler, "SAHC()"),
+        "protocol": (protocol, Protocol, "Protocol(epochs=40)"),
+    }
+    for name, (value, kind, such) in wanted.items():
+        if not isinstance(value, kind):
+            shown = value.__name__ if isinstance(value, type) else repr(value)[:60]
+            raise SettingError(f"fit: {name}={shown} must be a {kind.__name__}, such as {such}")
 
 
 def _check_monitor(monitor: str) -> None:
