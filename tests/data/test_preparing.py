@@ -51,6 +51,13 @@ def test_the_steps_run_in_the_stated_order_and_each_is_counted() -> None:
     assert split.manifest["fingerprint"] == split.fingerprint
 
 
+def test_without_a_recipe_it_is_the_default_one_and_a_frame_is_read_first() -> None:
+    raw = interactions([("a", "x"), ("b", "y"), ("a", "y")])
+    assert prepare(raw).fingerprint == prepare(raw, Recipe()).fingerprint
+    with pytest.raises(SettingError, match=r"interactions is of type list; read it first: prepare\(read\(…\)\)"):
+        prepare([("a", "x")])  # type: ignore[arg-type]
+
+
 def test_ratings_that_nobody_looked_at_are_told() -> None:
     """Else a one counts like a five, and nobody knows."""
     rows = [("a", "x"), ("b", "y")]

@@ -83,6 +83,15 @@ def test_ids_may_be_given_as_numbers_or_as_text() -> None:
     assert all(isinstance(one.item, int) and one.title is None for one in model.recommend([2], 2)[0])
 
 
+def test_users_may_come_from_anything_that_can_be_gone_through() -> None:
+    model = made(films())
+    expected = model.recommend(["p03", "p01"], 2)
+    for users in (np.array(["p03", "p01"]), (user for user in ("p03", "p01")), {"p03": 1, "p01": 2}):
+        assert model.recommend(users, 2) == expected
+    with pytest.raises(DataError, match="user 'nobody' is not in the data"):
+        model.recommend(user for user in ("p03", "nobody"))
+
+
 def test_what_a_user_is_known_to_have() -> None:
     split = Split.from_pairs([[1, 3], [0, 2], [1, 0]], valid=[[1, 1]], test=[[1, 2]], n_users=3)
     model = made(split)
@@ -102,10 +111,14 @@ def test_the_split_comes_back() -> None:
 
 def test_refusals() -> None:
     model = made(films())
-    with pytest.raises(SettingError, match="k=0 must be 1 or more"):
+    with pytest.raises(SettingError, match="k=0 must be a whole number, 1 or more"):
         model.recommend(["p01"], 0)
-    with pytest.raises(SettingError, match="k=0 must be 1 or more"):
+    with pytest.raises(SettingError, match="k=0 must be a whole number, 1 or more"):
         model.similar_items(104, 0)
+    with pytest.raises(SettingError, match=r"k=2\.5 must be a whole number, 1 or more"):
+        model.recommend(["p01"], 2.5)  # type: ignore[arg-type]
+    with pytest.raises(SettingError, match=r"users='p01' must be a list of ids, such as \['p01'\]"):
+        model.recommend("p01")
     with pytest.raises(SettingError, match="exclude='all' must be one of known, train, nothing"):
         model.recommend(["p01"], exclude="all")
     with pytest.raises(DataError, match="user 'nobody' is not in the data"):

@@ -5,7 +5,7 @@ is a binary search, both are plain `.npy` files, and a table of a hundred millio
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -91,8 +91,9 @@ class IdMap:
         at = int(np.searchsorted(self.values, number))
         return at if at < len(self.values) and self.values[at] == number else None
 
-    def encode(self, values: Sequence[Id], *, what: str = "id") -> npt.NDArray[np.int64]:
+    def encode(self, values: Iterable[Id], *, what: str = "id") -> npt.NDArray[np.int64]:
         """Positions of the ids; an unknown one is an error that names it."""
+        values = list(values)
         found = [self.find(value) for value in values]
         for value, position in zip(values, found, strict=True):
             if position is None:

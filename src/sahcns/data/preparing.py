@@ -14,11 +14,14 @@ from sahcns.data.splitting import assign
 from sahcns.errors import DataError, SettingError
 
 
-def prepare(interactions: Interactions, recipe: Recipe) -> Split:
-    """The split that `recipe` describes: rating → window → duplicates → k-core → split.
+def prepare(interactions: Interactions, recipe: Recipe | None = None) -> Split:
+    """The split that `recipe` (`Recipe()`, unless told) describes: rating → window → duplicates → k-core → split.
 
     The manifest holds each step with the counts of users, items and rows after it.
     """
+    recipe = recipe or Recipe()
+    if not isinstance(interactions, Interactions):
+        raise SettingError(f"interactions is of type {type(interactions).__name__}; read it first: prepare(read(…))")
     _refuse(interactions, recipe)
     steps = Steps(len(interactions.user_ids), len(interactions.item_ids), interactions.name)
     finish = partial(

@@ -1,10 +1,10 @@
 """A trained model in use: recommendations and similar items in the original ids."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Number
+from numbers import Integral, Number
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from sahcns.data.ids import Id, IdMap, Texts
 from sahcns.data.split import Pairs, Split
 from sahcns.errors import SettingError
 from sahcns.ranking import recommend
-from sahcns.serving.fold_in import folded
+from sahcns.serving.fold_in import folded, gram
 
 EXCLUDE = ("known", "train", "nothing")
 
@@ -89,7 +89,7 @@ class Recommender:
         return Split(train, valid, test, user_ids=self.user_ids, item_ids=self.item_ids, titles=self.titles)
 
     def recommend(
-        self, users: Sequence[Id], k: int = 20, *, exclude: str = "known", without: Sequence[Id] = ()
+        self, users: Iterable[Id], k: int = 20, *, exclude: str = "known", without: Sequence[Id] = ()
     ) -> list[list[Recommendation]]:
         """The k best items of each user.
 
@@ -105,19 +105,19 @@ class Recommender:
         have = torch.unique(self._items("items", items))
         if not len(have):
             raise SettingError("items is empty; somebody new is known by at least one item that they have")
-        user = folded(self.item_vectors[have], self.degrees[have])
+        user = folded(self.item_vectors[have], self._everything)
         hidden = torch.cat([have, self._items("without", without)])
-        found, scores = recommend(user[None], self.item_vectors, [hidden], min(k, len(self.item_ids)))
+        found, scores = recommend(user[None], self.item_vectors, [hidden], self._most(k))
         return self._named(found[0].tolist(), scores[0].tolist())
 
     def similar_items(self, item: Id, k: int = 20) -> list[Recommendation]:
         """The k items whose vectors point most nearly the same way (cosine)."""
         row = int(self.item_ids.encode([item], what="item")[0])
         unit = normalize(self.item_vectors, dim=1)
-        items, scores = recommend(unit[row][None], unit, [torch.tensor([row])], min(k, len(unit)))
+        items, scores = recommend(unit[row][None], unit, [torch.tensor([row])], self._most(k))
         return self._named(items[0].tolist(), scores[0].tolist())
 
-    def rows(self, users: Sequence[Id]) -> Tensor:
+    def rows(self, users: Iterable[Id]) -> Tensor:
         """Positions [B] of users by their ids."""
         if isinstance(users, str | Number):
             raise SettingError(f"users={users!r} must be a list of ids, such as [{users!r}]")
@@ -127,18 +127,15 @@ class Recommender:
         self, rows: Tensor, k: int, *, exclude: str = "known", without: Sequence[Id] = ()
     ) -> tuple[Tensor, Tensor]:
         """`recommend` in positions: users [B] → items and scores [B, ≤ k], best first; -1 and -inf where none is left."""
-        if k < 1:
-            raise SettingError(f"k={k} must be 1 or more")
         if exclude not in EXCLUDE:
             raise SettingError(f"exclude={exclude!r} must be one of {', '.join(EXCLUDE)}")
         hidden = self._items("without", without)
         seen = [torch.cat([self.known(int(row), exclude), hidden]) for row in rows]
-        return recommend(self.user_vectors[rows], self.item_vectors, seen, min(k, len(self.item_ids)))
+        return recommend(self.user_vectors[rows], self.item_vectors, seen, self._most(k))
 
     @cached_property
-    def degrees(self) -> Tensor:
-        """Training pairs of each item, [n_items]."""
-        return torch.bincount(self.known_items[self.known_part == 0], minlength=len(self.item_ids))
+    def _everything(self) -> Tensor:
+        return gram(self.item_vectors)
 
     def known(self, user: int, which: str = "known") -> Tensor:
         """Item positions a user (position) is known to have, in the training part or in all of the data."""
@@ -155,6 +152,12 @@ class Recommender:
 
     def title(self, item: int) -> str | None:
         return (self.titles[item] or None) if self.titles is not None else None
+
+    def _most(self, k: int) -> int:
+        """How many places a list of k has: no more than there are items."""
+        if not isinstance(k, Integral) or k < 1:
+            raise SettingError(f"k={k!r} must be a whole number, 1 or more")
+        return min(int(k), len(self.item_ids))
 
     def _items(self, argument: str, items: Sequence[Id]) -> Tensor:
         if isinstance(items, str | Number):
