@@ -25,6 +25,7 @@ def result(
     label: str = "",
     settings: Mapping[str, Any] | None = None,
     looks: Mapping[str, Sequence[float]] | None = None,
+    epoch_seconds: Sequence[float] = (),
     **others: Any,
 ) -> Result:
     """One run; `test` are its test metrics at the best epoch, `last` those at the last, a little lower unless told."""
@@ -44,7 +45,7 @@ def result(
         valid={"best": dict(test), "last": at_end},
         test={"best": dict(test), "last": at_end},
         seconds={"total": 2.0},
-        history={"loss": [], "seconds": [], "looks": dict(looks or {})},
+        history={"loss": [], "seconds": list(epoch_seconds), "looks": dict(looks or {})},
         per_user=users,
         **others,
     )

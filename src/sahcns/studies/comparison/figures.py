@@ -53,7 +53,7 @@ def curves(board: Board, data: str, rows: Sequence[Row], where: str, watched: st
         values = scale(watched) * np.array([one[watched][:length] for one in runs])  # [seeds, looks]
         mean, spread = values.mean(0), values.std(0, ddof=1) if len(runs) > 1 else np.zeros(length)
         epochs = [float(epoch) for epoch in runs[0]["epoch"][:length]]
-        clocked = [run.history["looks"]["seconds"][:length] for run in board.clocked(data, row).values()]
+        clocked = [run.look_seconds[:length] for run in board.clocked(data, row).values()]
         band = (mean - spread, mean + spread) if len(runs) > 1 else ((), ())
         low, high = ([float(value) for value in end] for end in band)
         y = [float(value) for value in mean]
@@ -69,7 +69,9 @@ def curves(board: Board, data: str, rows: Sequence[Row], where: str, watched: st
     devices = sorted({str(run.machine.get("device", "?")) for row in rows for run in board.seeds(data, row).values()})
     sharing = min((run.processes for row in rows for run in board.clocked(data, row).values()), default=1)
     shared = f", shared by {sharing} processes" if sharing > 1 else ""
-    clock = f"{said} Seconds are those of training alone, without evaluation, on {' and '.join(devices)}{shared}."
+    clock = (
+        f"{said} Seconds are those of training alone, on {' and '.join(devices)}{shared}: epochs times the median one."
+    )
     return [
         Figure(f"epochs {where}", f"Training over epochs: {where}", "epoch", label, by_epoch, caption=said),
         Figure(f"seconds {where}", f"Training over time: {where}", "seconds", label, by_second, caption=clock),

@@ -6,10 +6,12 @@ FOLDER/users/KEY.npz    test metrics of each user at the best epoch; written bef
 
 import io
 import json
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
+from statistics import median
 from typing import Any
 from zipfile import BadZipFile
 
@@ -62,6 +64,15 @@ class Result:
     def processes(self) -> int:
         """How many shared the machine while it ran; its seconds are to be read accordingly."""
         return int(self.machine.get("processes", 1))
+
+    @property
+    def look_seconds(self) -> list[float]:
+        """Seconds of training up to each look: its epochs, times the median one.
+
+        Not their sum, because a process compiles kernels in its first run, which then would be slower than the others.
+        """
+        pace = median(self.history["seconds"]) if self.history.get("seconds") else math.nan
+        return [(epoch + 1) * pace for epoch in self.history["looks"]["epoch"]]
 
     def shared_by(self, processes: int) -> "Result":
         """The same, with a note of that."""

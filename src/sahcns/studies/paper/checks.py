@@ -10,6 +10,7 @@ from sahcns.studies.comparison.boards import Board
 from sahcns.studies.comparison.contrasts import Contrast, contrast
 from sahcns.studies.comparison.naming import long_name, number
 from sahcns.studies.comparison.summaries import summary
+from sahcns.studies.grid.result import Result
 from sahcns.studies.paper.beside import READINGS
 from sahcns.studies.paper.evidence import Evidence
 from sahcns.studies.paper.leading import AT_20, METRICS
@@ -161,10 +162,9 @@ def soon(evidence: Evidence) -> list[Instance]:
         if board is None or own is None or not board.clocked(one.name, own):
             races.append(Race(one.name, "better within a short time", "", {}))
             continue
-        looks = [(run.history["looks"], run.best_epoch) for run in board.clocked(one.name, own).values()]
-        when = fmean(_seconds_to_best(*look) for look in looks)
+        when = fmean(_seconds_to_best(run) for run in board.clocked(one.name, own).values())
         reached = {
-            row.method: {seed: _reached(run.history["looks"], when) for seed, run in runs.items()}
+            row.method: {seed: _reached(run, when) for seed, run in runs.items()}
             for row in board.of("lightgcn")
             if (runs := board.clocked(one.name, row))
         }
@@ -300,11 +300,11 @@ def _means(board: Board | None, data: str, backbone: str) -> dict[str, float]:
     }
 
 
-def _seconds_to_best(looks: dict[str, list[float]], epoch: int) -> float:
-    return looks["seconds"][looks["epoch"].index(epoch)]
+def _seconds_to_best(run: Result) -> float:
+    epochs: list[int] = run.history["looks"]["epoch"]
+    return run.look_seconds[epochs.index(run.best_epoch)]
 
 
-def _reached(looks: dict[str, list[float]], when: float) -> float:
-    return max(
-        (value for value, at in zip(looks["recall@20"], looks["seconds"], strict=True) if at <= when), default=0.0
-    )
+def _reached(run: Result, when: float) -> float:
+    looks = zip(run.history["looks"]["recall@20"], run.look_seconds, strict=True)
+    return max((float(value) for value, at in looks if at <= when), default=0.0)
