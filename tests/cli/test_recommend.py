@@ -88,7 +88,6 @@ def test_without_titles_there_is_no_column_for_them(sahcns: Sahcns, tmp_path: Pa
         (["--everyone", "--user", "p03", "--to", "a.csv"], "--to writes the lists of users"),
         (["--everyone", "--to", "a.xlsx"], "'a.xlsx' must end in .csv, .jsonl or .parquet"),
         (["--having", "7"], "item '7' is not in the data (ids run from 100 to 119)"),
-        (["--user", "p03", "--without", "7"], "item '7' is not in the data"),
         (["--user", "p\udcff"], "user 'p\\udcff' is not in the data"),
         (["--user", "p03", "-k", "0"], "invalid value for '-k'"),
         (["--user", "p03", "--exclude", "seen"], "exclude='seen' must be one of known, train, nothing"),
@@ -159,3 +158,10 @@ def test_a_user_who_has_everything_is_told_of(sahcns: Sahcns, run: Path, model: 
 def test_more_than_there_are_costs_nothing(sahcns: Sahcns, run: Path) -> None:
     for asked in (("--user", "p03", "--exclude", "nothing"), ("--having", "101"), ("--similar-to", "101")):
         assert "119" in sahcns("recommend", run, *asked, "-k", "1000000000000").out
+
+
+def test_an_item_to_leave_out_that_is_not_there_is_remarked_on(sahcns: Sahcns, run: Path, tmp_path: Path) -> None:
+    for rest in ((), ("--to", tmp_path / "one.csv")):
+        done = sahcns("recommend", run, "--user", "p03", "--without", "7", *rest)
+        assert done.code == 0
+        assert done.err == "warning: --without 7: there is no such item in the data, so it is never shown anyway\n"

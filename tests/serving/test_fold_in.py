@@ -72,6 +72,11 @@ def test_what_is_never_to_be_shown(trained: Recommender) -> None:
     ]
 
 
+def test_what_the_model_does_not_know_is_never_shown_anyway(trained: Recommender) -> None:
+    assert trained.recommend(["p03"], 3, without=["novelty", 7]) == trained.recommend(["p03"], 3)
+    assert trained.recommend_new([101], 3, without=["novelty"]) == trained.recommend_new([101], 3)
+
+
 def test_somebody_who_has_everything_gets_nothing() -> None:
     model = made(films())
     assert model.recommend_new(list(range(100, 120)), 5) == []

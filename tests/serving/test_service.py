@@ -64,7 +64,9 @@ def test_users_get_what_the_model_gives_them(ask: Ask, model: Recommender) -> No
 
 
 def test_somebody_new_and_items_alike(ask: Ask, model: Recommender) -> None:
-    assert ask("/new?item=101&item=104&k=3") == (200, {"items": rows(model.recommend_new([101, 104], 3))})
+    expected = rows(model.recommend_new([101, 104], 3))
+    assert ask("/new?item=101&item=104&k=3") == (200, {"items": expected, "unknown": []})
+    assert ask("/new?item=101&item=novelty&item=104&k=3") == (200, {"items": expected, "unknown": ["novelty"]})
     assert ask("/similar?item=104") == (200, {"items": rows(model.similar_items(104))})
 
 

@@ -63,6 +63,7 @@ def command(
         _write(run, to, None if everyone else users, k, exclude, without or [], json)
         return
     model = Recommender.load(run)
+    _unknown(model, without or [])
     rows = model.rows(users or [])
     people = model.user_ids.decode(rows.tolist())
     likes = model.item_ids.decode(model.item_ids.encode(similar_to or [], what="item"))
@@ -98,6 +99,7 @@ def _write(run: Path, to: Path, users: list[str] | None, k: int, exclude: str, w
 
     check_ending(to)
     model = Recommender.load(run)
+    _unknown(model, without)
     rows = torch.arange(len(model.user_ids)) if users is None else model.rows(users)
     _remark(model, rows)
     frame = lists(model, users, k, exclude=exclude, without=without)
@@ -106,6 +108,12 @@ def _write(run: Path, to: Path, users: list[str] | None, k: int, exclude: str, w
         show_json({"file": file, "users": len(rows), "rows": frame.height})
     else:
         show(f"{frame.height:,} rows for {len(rows):,} users written to {file}")
+
+
+def _unknown(model: "Recommender", without: list[str]) -> None:
+    for item in without:
+        if model.item_ids.find(item) is None:
+            warn(f"--without {item}: there is no such item in the data, so it is never shown anyway")
 
 
 def _remark(model: "Recommender", rows: "Tensor") -> None:

@@ -95,18 +95,19 @@ class Recommender:
 
         `exclude`: "known" leaves out everything the data set says the user has, "train" only what the model was
         trained on (so that held-out items can come back), "nothing" leaves nothing out. `without`: items that nobody
-        is to be shown, such as those out of stock.
+        is to be shown, such as those out of stock; ones that the model does not know are never shown anyway.
         """
         items, scores = self.ranked(self.rows(users), k, exclude=exclude, without=without)
         return [self._named(row, score) for row, score in zip(items.tolist(), scores.tolist(), strict=True)]
 
     def recommend_new(self, items: Sequence[Id], k: int = 20, *, without: Sequence[Id] = ()) -> list[Recommendation]:
         """The k best items for somebody whom the model does not know, from the items that they have."""
-        have = torch.unique(self._items("items", items))
+        _refuse_one("items", items)
+        have = torch.unique(torch.from_numpy(self.item_ids.encode(items, what="item")))
         if not len(have):
             raise SettingError("items is empty; somebody new is known by at least one item that they have")
         user = folded(self.item_vectors[have], self._everything)
-        hidden = torch.cat([have, self._items("without", without)])
+        hidden = torch.cat([have, self._hidden(without)])
         found, scores = recommend(user[None], self.item_vectors, [hidden], self._most(k))
         return self._named(found[0].tolist(), scores[0].tolist())
 
@@ -119,8 +120,7 @@ class Recommender:
 
     def rows(self, users: Iterable[Id]) -> Tensor:
         """Positions [B] of users by their ids."""
-        if isinstance(users, str | Number):
-            raise SettingError(f"users={users!r} must be a list of ids, such as [{users!r}]")
+        _refuse_one("users", users)
         return torch.from_numpy(self.user_ids.encode(users, what="user"))
 
     def ranked(
@@ -129,7 +129,7 @@ class Recommender:
         """`recommend` in positions: users [B] → items and scores [B, ≤ k], best first; -1 and -inf where none is left."""
         if exclude not in EXCLUDE:
             raise SettingError(f"exclude={exclude!r} must be one of {', '.join(EXCLUDE)}")
-        hidden = self._items("without", without)
+        hidden = self._hidden(without)
         seen = [torch.cat([self.known(int(row), exclude), hidden]) for row in rows]
         return recommend(self.user_vectors[rows], self.item_vectors, seen, self._most(k))
 
@@ -159,10 +159,10 @@ class Recommender:
             raise SettingError(f"k={k!r} must be a whole number, 1 or more")
         return min(int(k), len(self.item_ids))
 
-    def _items(self, argument: str, items: Sequence[Id]) -> Tensor:
-        if isinstance(items, str | Number):
-            raise SettingError(f"{argument}={items!r} must be a list of ids, such as [{items!r}]")
-        return torch.from_numpy(self.item_ids.encode(items, what="item"))
+    def _hidden(self, without: Sequence[Id]) -> Tensor:
+        _refuse_one("without", without)
+        found = (self.item_ids.find(item) for item in without)
+        return torch.tensor([row for row in found if row is not None], dtype=torch.int64)
 
     def _named(self, items: list[int], scores: list[float]) -> list[Recommendation]:
         return [
@@ -170,3 +170,9 @@ class Recommender:
             for item, score in zip(items, scores, strict=True)
             if item >= 0
         ]
+
+
+def _refuse_one(argument: str, ids: object) -> None:
+    """A text is a sequence too, of ids with one letter each."""
+    if isinstance(ids, str | Number):
+        raise SettingError(f"{argument}={ids!r} must be a list of ids, such as [{ids!r}]")

@@ -1,7 +1,8 @@
 """A model folder over HTTP, in JSON, with nothing but Python's own server.
 
     GET /recommend?user=17&user=42&k=10     also exclude=known|train|nothing, without=ITEM
-    GET /new?item=1&item=318&k=10           for somebody new who has these items; also without=ITEM
+    GET /new?item=1&item=318&k=10           for somebody new who has these items; also without=ITEM; `unknown` in the
+                                            answer are those that the model does not know
     GET /similar?item=318&k=10
     GET /health                             which model answers
 
@@ -80,7 +81,11 @@ def _recommend(model: Recommender, query: Query) -> dict[str, Any]:
 
 
 def _new(model: Recommender, query: Query) -> dict[str, Any]:
-    return {"items": rows(model.recommend_new(_several(query, "item"), _k(query), without=query.get("without", ())))}
+    """What is newer than the model is left aside and named, as long as it knows one of the items."""
+    items = _several(query, "item")
+    known = [item for item in items if model.item_ids.find(item) is not None]
+    found = model.recommend_new(known or items, _k(query), without=query.get("without", ()))
+    return {"items": rows(found), "unknown": [item for item in items if item not in known]}
 
 
 def _similar(model: Recommender, query: Query) -> dict[str, Any]:

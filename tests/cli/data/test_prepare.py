@@ -279,6 +279,14 @@ def test_a_word_for_nothing_among_texts_is_warned_of(sahcns: Sahcns, tmp_path: P
     assert sahcns("data", "prepare", tmp_path / "log.csv", tmp_path / "out").err == ""
 
 
+def test_titles_of_other_ids_are_warned_of(sahcns: Sahcns, log: Path, tmp_path: Path) -> None:
+    (tmp_path / "titles.csv").write_text("item,title\n1,Tea\n2,Rye\n")
+    line = ("data", "prepare", log, tmp_path / "out", *COLUMNS, "--min-rating", "1", "--title", tmp_path / "titles.csv")
+    assert sahcns(*line).err == f"warning: no item has a title in {tmp_path / 'titles.csv'}; are the ids the same?\n"
+    (tmp_path / "titles.csv").write_text("item,title\ni1,Tea\n")
+    assert sahcns(*line).err == ""
+
+
 def test_ratings_that_nobody_looked_at_are_remarked_on(sahcns: Sahcns, log: Path, tmp_path: Path) -> None:
     done = sahcns("data", "prepare", log, tmp_path / "out", *COLUMNS)
     assert "ratings were off, 1 to 5 alike: every row counts as a like; --min-rating NUMBER" in done.err

@@ -189,6 +189,9 @@ def _remarks(manifest: Mapping[str, Any]) -> None:
                 tell(
                     f"{file['path']} was read as rows only ({columns}); if its first line names the columns, say --header"
                 )
+        titles = source.get("titles", {})
+        if titles.get("items_with_title") == 0:
+            warn(f"no item has a title in {titles.get('path') or titles.get('column')}; are the ids the same?")
         for what, found in source.get("doubtful", {}).items():
             where = f"in {found['rows']:,} row{'s' if found['rows'] > 1 else ''}, first in line {found['first_line']:,}"
             warn(
