@@ -182,6 +182,6 @@ class Graph:
         if len(stuck):
             raise DataError(
                 f"user {int(stuck[0])} (position) has seen every item with a positive sampling weight; "
-                "use uniform candidates or a smaller exponent"
+                "draw uniformly (power 0), or give the other items some weight too"
             )
         return unseen
