@@ -22,7 +22,10 @@ def readings(one: Aged) -> PoolReadings:
     toys = one.data == "one"
     return PoolReadings(
         100,
-        {"the positive's score": Shares(0.05, 0.9), "cosines": Shares(0.33, 0.45) if near else Shares(0.1, 0.8)},
+        {
+            "the positive's score": Shares(0.05, 0.9),
+            "none, of cosines": Shares(0.33, 0.45) if near else Shares(0.1, 0.8),
+        },
         7,
         0.61 - 0.1 * one.age,
         0.2,
@@ -48,9 +51,10 @@ def evidence(tmp_path: Path) -> Evidence:
 
 def test_the_nearest_reading_of_fig_1a_is_named(evidence: Evidence) -> None:
     words = pools_otherwise(evidence)
-    assert "Tested with 4 readings (2 ways to divide a gap, models of 1, 2 epochs)" in words
+    assert "Tested with 4 readings (2 ways to take a gap, models of 1, 2 epochs)" in words
     assert (
-        "divides by cosines, after 1 epoch, and gives Tiny toys 33.0 % and 45.0 %; Tiny yelp 33.0 % and 45.0 %" in words
+        "takes gaps of cosines, after 1 epoch, and gives Tiny toys 33.0 % and 45.0 %; Tiny yelp 33.0 % and 45.0 %"
+        in words
     )
     # |33 - 33.18|, |45 - 44.47|, |33 - 31.69|, |45 - 46.72|
     assert words.endswith("on average 0.9 points away.")

@@ -39,9 +39,9 @@ def pools_otherwise(evidence: Evidence) -> str:
         for one, readings in sets.values()
     )
     return (
-        f"Tested with {len(tried)} readings ({len({name for name, _ in tried})} ways to divide a gap, models of "
-        f"{_listed(_ages(sets))} epochs): the nearest divides by {name}, after {_epochs(age)}, and gives {told}, on average "
-        f"{distance((name, age)):.1f} points away."
+        f"Tested with {len(tried)} readings ({len({name for name, _ in tried})} ways to take a gap, models of "
+        f"{_listed(_ages(sets))} epochs): the nearest takes gaps {_taken(name)}, after {_epochs(age)}, and gives {told}, on "
+        f"average {distance((name, age)):.1f} points away."
     )
 
 
@@ -100,6 +100,12 @@ def _from_1a(one: DataSet, found: PoolReadings, name: str) -> Iterator[float]:
 def _ages(sets: Mapping[str, tuple[DataSet, Readings]]) -> list[int]:
     """Those that all sets were read at."""
     return sorted(set.intersection(*(set(readings) for _, readings in sets.values())))
+
+
+def _taken(name: str) -> str:
+    """`divided by both scores`, `of cosines`."""
+    undivided = "none, "
+    return name.removeprefix(undivided) if name.startswith(undivided) else f"divided by {name}"
 
 
 def _epochs(age: int) -> str:

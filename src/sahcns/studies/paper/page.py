@@ -1,18 +1,16 @@
 """The page "Does it hold?": claim by claim, made from the results."""
 
 import os
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from sahcns.reports.as_markdown import to_markdown
 from sahcns.reports.parts import Table
 from sahcns.studies.paper.claims import BEYOND, Judged, judge
 from sahcns.studies.paper.evidence import Evidence
-from sahcns.studies.paper.report import standing_in_words
+from sahcns.studies.paper.report import counts_in_words, standing_in_words
 from sahcns.studies.paper.sections.standing import standing_section
 from sahcns.studies.paper.sections.table_2 import readings_in_words, table_2_board
 from sahcns.studies.paper.sections.tuning import settings_in_words
-from sahcns.studies.paper.verdicts import VERDICTS
 
 INTRODUCTION = """The paper's claims one by one: what it prints, what came out here, and a verdict. All of it is made from
 the runs in `results/` by `sahcns reproduce --out results --page docs/does-it-hold.md`, verdicts included; a test holds this
@@ -35,11 +33,9 @@ def does_it_hold(folder: str | os.PathLike[str]) -> str:
 
 def _parts(evidence: Evidence) -> Iterator[str]:
     judged, beyond = judge(evidence), judge(evidence, BEYOND)
-    counts = Counter(one.verdict for one in judged)
     yield "# Does it hold?"
     yield _flowing(INTRODUCTION)
-    verdicts = ", ".join(f"{counts[one]} × {one}" for one in VERDICTS if counts[one])
-    yield f"Of {len(judged)} claims: {verdicts}."
+    yield counts_in_words(judged)
     yield _made_with(evidence)
     yield settings_in_words(evidence)
     yield standing_in_words(evidence)

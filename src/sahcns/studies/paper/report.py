@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 from sahcns.reports.parts import Cell, Report, Section, Table
@@ -21,10 +22,10 @@ from sahcns.studies.paper.sections.other_readings import other_readings_section
 from sahcns.studies.paper.sections.pools import pools_section
 from sahcns.studies.paper.sections.splits import splits_section
 from sahcns.studies.paper.sections.standing import TITLES, standing_section
-from sahcns.studies.paper.sections.table_2 import table_2_section
+from sahcns.studies.paper.sections.table_2 import readings_in_words, table_2_board, table_2_section
 from sahcns.studies.paper.sections.table_3 import table_3_section
 from sahcns.studies.paper.sections.table_4 import table_4_section
-from sahcns.studies.paper.sections.tuning import tuning_section
+from sahcns.studies.paper.sections.tuning import settings_in_words, tuning_section
 from sahcns.studies.paper.verdicts import VERDICTS
 
 
@@ -57,24 +58,25 @@ def paper_report(folder: str | os.PathLike[str]) -> Report:
 
 
 def summary(evidence: Evidence, judged: Sequence[Judged], beyond: Sequence[Judged]) -> list[str]:
-    """What held and what did not, in sentences made from the verdicts."""
-    told = [standing_in_words(evidence)]
-    if evidence.left_out:
-        told.append(f"{evidence.left_out} runs by other kernels than the rest are left out of everything.")
+    """What came out, in a few sentences made from the results; the claims themselves stand in the first table."""
+    told = [counts_in_words(judged)]
     if not any(one.printed for one in evidence.design.sets):
         told.append("A miniature: small models, few epochs, another set than the paper's. It shows that all parts run.")
-    for verdict in VERDICTS:
-        own = [one for one in judged if one.verdict == verdict]
-        if own and verdict == "not run yet":
-            sources = joined(list(dict.fromkeys(one.claim.source for one in own)))
-            told.append(f"{len(own)} of {len(judged)} claims: {verdict} ({sources}).")
-        elif own:
-            words = " ".join(f"{one.claim.source}: {one.claim.words.rstrip('.')} ({one.ours})." for one in own)
-            told.append(f"{len(own)} of {len(judged)} claims: {verdict}. {words}")
+    board = table_2_board(evidence)
+    if board is not None:
+        told += [settings_in_words(evidence), *readings_in_words(evidence, board)]
     for one in beyond:
-        counts = "" if one.verdict == "not run yet" else f" ({one.ours})"
-        told.append(f"{one.claim.source.capitalize()}: {one.claim.words} {one.verdict.capitalize()}{counts}.")
-    return told
+        if one.verdict != "not run yet":
+            told.append(f"{one.claim.source.capitalize()}: {one.claim.words} {one.verdict.capitalize()} ({one.ours}).")
+    if evidence.left_out:
+        told.append(f"{evidence.left_out} runs by other kernels than the rest are left out of everything.")
+    return [*told, standing_in_words(evidence)]
+
+
+def counts_in_words(judged: Sequence[Judged]) -> str:
+    """`Of 27 claims: 3 × holds, …`."""
+    counts = Counter(one.verdict for one in judged)
+    return f"Of {len(judged)} claims: {', '.join(f'{counts[one]} × {one}' for one in VERDICTS if counts[one])}."
 
 
 def standing_in_words(evidence: Evidence) -> str:
