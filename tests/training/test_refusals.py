@@ -218,3 +218,10 @@ def test_a_last_step_that_overshoots_is_said_by_the_look_after_it() -> None:
     rules = Protocol(batch=1000, learning_rate=1e38, epochs=3)
     with pytest.raises(TrainingError, match="not finite, the model has diverged; lower the learning rate"):
         fit(SPLIT, LightGCN(dim=4, depth=2), DivNS(), protocol=rules, device="cpu")
+
+
+def test_a_model_of_the_whole_set_is_not_handed_over_broken() -> None:
+    """No look follows its last step, so nothing else would find out."""
+    rules = Protocol(batch=1000, learning_rate=1e38, epochs=1)
+    with pytest.raises(TrainingError, match="vectors that are not finite; lower the learning rate"):
+        fit(SPLIT, LightGCN(dim=4, depth=2), RNS(), protocol=rules, device="cpu", whole=True)

@@ -57,7 +57,7 @@ def fit(
 
     The epoch is picked on validation and the best weights are restored; the test part is ranked once at the end, for
     the best and for the last epoch. `on_epoch` receives each epoch's history entry. Ctrl-C ends training early and
-    keeps the best epoch so far. The same seed gives the same result, bit for bit on a CPU.
+    keeps the best epoch so far. The same seed gives the same result, bit for bit on a CPU with as many threads.
 
     `whole` trains on every pair of the split, validation and test included, for the model to put to use: nothing is
     looked at, all epochs of the protocol are run, and the last one is kept.
@@ -112,6 +112,8 @@ def fit(
         vectors[reading] = backbone.vectors(weights, graph)
         if valid is not None:
             record.valid[reading] = evaluate(*vectors[reading], valid, KS, REPORTED)
+        elif not all(bool(table.isfinite().all()) for table in vectors[reading]):  # which a ranking would have found
+            raise TrainingError("the last step left vectors that are not finite; lower the learning rate")
         if test is not None:
             record.test[reading] = evaluate(*vectors[reading], test, KS, REPORTED)
     record.seconds = {part: round(value, 6) for part, value in clock.seconds.items()}
