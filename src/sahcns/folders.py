@@ -6,7 +6,6 @@ Of two who write one folder the later wins, and who reads while it is replaced g
 """
 
 import contextlib
-import fcntl
 import glob
 import hashlib
 import io
@@ -29,6 +28,7 @@ from sahcns.version import __version__
 File = tuple[str, Iterable[bytes | memoryview]]
 """A file's name and its content in pieces."""
 
+PATIENCE = 10.0  # seconds to wait for others who write beside
 TRIES = 5  # to read a folder that is replaced meanwhile
 Made = TypeVar("Made")
 
@@ -213,11 +213,22 @@ def _swap(fresh: Path, target: Path) -> None:
 
 @contextlib.contextmanager
 def _alone(parent: Path) -> Iterator[None]:
-    """Nobody else moves folders within `parent` meanwhile, as far as its file system knows locks."""
-    handle = os.open(parent, os.O_RDONLY)
+    """Nobody else moves folders within `parent` meanwhile, as far as the system knows locks; it waits, but not for ever."""
     try:
-        with contextlib.suppress(OSError):
-            fcntl.flock(handle, fcntl.LOCK_EX)
+        import fcntl
+    except ImportError:  # Windows
+        yield
+        return
+    handle, ends = os.open(parent, os.O_RDONLY), time.monotonic() + PATIENCE
+    try:
+        while time.monotonic() < ends:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                time.sleep(0.01)
+            except OSError:  # a file system without locks
+                break
         yield
     finally:
         os.close(handle)

@@ -67,7 +67,8 @@ def _stop_serving(host: Host) -> download.Report:
     """After the first bytes every further request is cut at once."""
 
     def report(done: int, total: int | None) -> None:
-        host.cut_after = [0]
+        if done:  # before that, the server may not have looked yet where it is to cut this one
+            host.cut_after = [0]
 
     return report
 
