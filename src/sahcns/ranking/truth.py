@@ -49,7 +49,7 @@ class Truth:
         held = split.parts()[part]
         if not len(held):
             raise DataError(f"the split has no {part} pairs to rank against; prepare the data with a {part} share")
-        users = np.unique(held.users)
+        users = np.flatnonzero(np.bincount(held.users, minlength=split.n_users))
         row_of = np.full(split.n_users, -1, np.int64)
         row_of[users] = np.arange(len(users))
 
