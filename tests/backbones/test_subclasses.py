@@ -68,3 +68,13 @@ def test_the_neighbours_of_a_changed_ngcf() -> None:
     plain, fused = plain_and_fused()
     torch.testing.assert_close(last(SelfLoop(dim=8), fused), last(SelfLoop(dim=8), plain))
     assert not torch.allclose(last(SelfLoop(dim=8), fused), last(NGCF(dim=8), fused))
+
+
+def test_and_the_published_ones_have_their_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, fused = plain_and_fused()
+    asked: list[str] = []
+    for verb in ("contrast", "ngcf_layers"):
+        monkeypatch.setattr(type(fused.verbs), verb, lambda *_, verb=verb: asked.append(verb))  # and answers None
+    contrast(SimGCL(dim=8, depth=2), fused)
+    NGCF(dim=8).layers(NGCF(dim=8).initial(fused, Rng(0, "start", DEVICE)), fused)
+    assert asked == ["contrast", "ngcf_layers"]

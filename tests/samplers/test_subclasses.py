@@ -1,5 +1,6 @@
 """A method changed in one place by a subclass is changed on every path: no kernel may answer for the old one."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import pytest
@@ -10,6 +11,7 @@ from sahcns.aggregation import Aggregation
 from sahcns.backbones import LightGCN
 from sahcns.errors import TrainingError
 from sahcns.kernels import Verbs, verbs_for
+from sahcns.kernels.gpu import GpuVerbs
 from sahcns.samplers import DENS, DNS, SAHC, Sampler
 from sahcns.samplers.calibration import Calibration, GlobalGap
 from sahcns.samplers.sahc import SAHCGlobal
@@ -94,3 +96,19 @@ def test_a_loss_said_in_the_other_hook_counts_too(path: str) -> None:
 def test_a_loss_of_its_own_is_one_number(path: str) -> None:
     with pytest.raises(TrainingError, match=r"LossOfEach.extra_loss\(\) returned a loss of shape \[14\]; .*one number"):
         loss(LossOfEach(pool=4), path)
+
+
+@pytest.mark.parametrize("path", PATHS[2:])
+def test_and_the_published_ones_have_their_kernels(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    for verb in ("sahc", "gate_loss"):
+        real = getattr(GpuVerbs, verb)
+
+        def noted(*arguments: object, verb: str = verb, real: Callable[..., object] = real) -> object:
+            asked.append(verb)
+            return real(*arguments)
+
+        monkeypatch.setattr(GpuVerbs, verb, noted)
+    for sampler in (SAHC(pool=4), DENS(pool=4), OtherParts(pool=4), NoGateLoss(pool=4)):
+        loss(sampler, path)
+    assert asked == ["sahc", "gate_loss"]
