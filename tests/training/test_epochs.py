@@ -15,8 +15,9 @@ from torch import Tensor
 from sahcns.backbones import MF
 from sahcns.graph import Graph
 from sahcns.rng import Rng
-from sahcns.samplers import DNS, Matching, Mixture, Sampler
+from sahcns.samplers import DNS, DivNS, Matching, Mixture, Sampler
 from sahcns.training import Protocol, fit
+from sahcns.training.bindings import bindings, replaced
 from sahcns.training.clock import Clock
 from sahcns.training.epochs import WARM_UP, Epochs
 from sahcns.training.step import PARTS, Streams, TrainingStep
@@ -108,6 +109,69 @@ def test_the_parts_of_a_few_steps_do_not_stand_for_all(captured: type[Played]) -
         pass
     captured.epochs.run(1)
     assert set(clock.seconds) == {"sampler", "evaluate"}
+
+
+@dataclass(frozen=True)
+class Keeping(Sampler):
+    """Keeps a mean of the positives' scores, and a count of epochs; `how` says in which way."""
+
+    how: str = "in place"
+
+    def begin(self, graph: Graph) -> Any:
+        return {"mean": torch.zeros(2), "epochs": torch.zeros(()), "more": []}
+
+    def choose(self, match: Matching, rng: Rng) -> Mixture:
+        state = match.state
+        new = 0.9 * state["mean"] + 0.1 * match.positive_score.mean()
+        if self.how == "replaced in a step":
+            state["mean"] = new
+        else:
+            state["mean"].copy_(new)
+        return match.pick((match.scores > state["mean"][0] + state["epochs"]).long().argmax(1))
+
+    def end_epoch(self, state: Any, item_vectors: Tensor, graph: Graph, rng: Rng) -> None:
+        if self.how == "replaced between epochs":
+            state["epochs"] = state["epochs"] + 1
+        else:
+            state["epochs"] += 1
+        state["more"].append(item_vectors.sum())  # new things are no fault
+
+
+@pytest.mark.parametrize(
+    ("how", "mode"),
+    [
+        ("in place", "captured"),
+        ("replaced in a step", r"eager (Keeping replaces state['mean']; change it in place)"),
+        ("replaced between epochs", r"eager (Keeping replaces state['epochs']; change it in place)"),
+    ],
+)
+def test_state_that_is_replaced_is_not_replayed(captured: type[Played], how: str, mode: str) -> None:
+    captured.epochs = epochs_of(Keeping(pool=2, how=how))
+    captured.epochs.capture, captured.epochs.mode = True, "captured"
+    for epoch in range(2):
+        captured.epochs.run(epoch)
+    assert captured.epochs.mode == mode
+    assert (captured.epochs.captured is None) == (mode != "captured")
+
+
+def test_what_divns_keeps_can_be_replayed(captured: type[Played]) -> None:
+    captured.epochs = epochs_of(DivNS(pool=5))
+    captured.epochs.capture, captured.epochs.mode = True, "captured"
+    for epoch in range(2):
+        captured.epochs.run(epoch)
+    assert captured.epochs.mode == "captured"
+
+
+def test_a_number_that_is_counted_up_is_found_and_one_that_holds_itself_ends() -> None:
+    state: dict[str, Any] = {"count": 1, "rows": [torch.zeros(2), "a"]}
+    state["self"] = state
+    before = bindings(state)
+    assert replaced(before, state) is None
+    state["rows"][0] += 1
+    state["new"] = 3
+    assert replaced(before, state) is None
+    state["count"] += 1
+    assert replaced(before, state) == "state['count']"
 
 
 def test_an_eager_run_measures_every_part() -> None:

@@ -8,6 +8,7 @@ step to step (batch, counters of the random streams, Adam's state) lives in tens
 import torch
 from torch import Tensor
 
+from sahcns.training.bindings import Bindings, bindings, replaced
 from sahcns.training.clock import Clock
 from sahcns.training.step import PARTS, TrainingStep
 
@@ -31,10 +32,13 @@ class Epochs:
         self.capture = capture and graph.device.type == "cuda"
         self.captured: torch.cuda.CUDAGraph | None = None
         self.mode = "captured" if self.capture else "eager"
+        self.bound: Bindings | None = None  # of the sampler's state, where steps are to be replayed
 
     def run(self, epoch: int) -> Tensor:
         """All batches of one epoch; returns the loss of each step."""
         step = self.step
+        if self.capture and self.bound is None:
+            self.bound = bindings(step.state)
         step.epoch.fill_(epoch)
         order = step.streams.shuffle.permutation(len(step.graph.pair_users))
         step.streams.shuffle.advance()
@@ -50,7 +54,8 @@ class Epochs:
             if self.captured is not None:
                 self.captured.replay()
             elif self.capture and self.done >= WARM_UP:
-                self._capture()
+                if self._replayable():
+                    self._capture()
                 self._replay_or_run()
             else:
                 self._one()
@@ -59,6 +64,8 @@ class Epochs:
         # After a loss that is not a number there is nothing to end: the trainer is about to say so.
         if step.state is not None and bool(torch.isfinite(self.losses).all()):
             self._end()
+            if self.captured is not None:
+                self._replayable()
         self.clock.settle()  # or the marks of all epochs would pile up; the losses are waited for in any case
         return self.losses
 
@@ -85,6 +92,14 @@ class Epochs:
             self.captured.replay()
         else:
             self._one()
+
+    def _replayable(self) -> bool:
+        """Not if the sampler puts something else in the place of what it keeps: a replay would go on with the old."""
+        place = replaced(self.bound or {}, self.step.state)
+        if place is not None:
+            self.capture, self.captured, self.step.clock = False, None, self.clock
+            self.mode = f"eager ({type(self.step.sampler).__name__} replaces {place}; change it in place)"
+        return place is None
 
     def _capture(self) -> None:
         """Record one step; a sampler that asks the device for a value cannot be recorded and stays ordinary."""
