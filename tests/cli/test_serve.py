@@ -36,6 +36,14 @@ def test_it_answers_until_ctrl_c(tmp_path: Path) -> None:
     assert told_on_the_way.splitlines()[-1] == "ended"
 
 
+def test_a_request_is_computed_by_one_thread(tmp_path: Path) -> None:
+    """Requests run side by side already; a team of threads for each, as large as the machine, would only be in the way."""
+    code = "import torch; torch.set_num_threads(4)\nfrom sahcns.cli import main\n"
+    code += f"try:\n    main(['serve', {str(tmp_path)!r}])\nfinally:\n    print(torch.get_num_threads())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (2, "1\n")
+
+
 def test_refusals(sahcns: Sahcns, tmp_path: Path) -> None:
     assert "is not a trained model" in refused(sahcns("serve", tmp_path))
     assert "invalid value for '--port'" in refused(sahcns("serve", tmp_path, "--port", "70000"))

@@ -24,8 +24,11 @@ def command(
     Examples: sahcns serve runs/shop
               sahcns serve runs/shop --host 0.0.0.0 --port 80
     """
+    import torch
+
     from sahcns.serving.service import Current, serve
 
+    torch.set_num_threads(1)  # requests are what runs side by side; else each would bring a thread for every core
     current = Current(run, tell)
     server = serve(current, host, port)
     url = f"http://{host}:{server.server_port}"
