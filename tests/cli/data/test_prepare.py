@@ -279,6 +279,19 @@ def test_a_word_for_nothing_among_texts_is_warned_of(sahcns: Sahcns, tmp_path: P
     assert sahcns("data", "prepare", tmp_path / "log.csv", tmp_path / "out").err == ""
 
 
+def test_ids_that_differ_by_a_blank_are_warned_of(sahcns: Sahcns, tmp_path: Path) -> None:
+    rows = "".join(f"u{n % 7}{' ' * (n == 9)},i{n % 5}{' ' * (n in (3, 4))}\n" for n in range(35))
+    (tmp_path / "log.csv").write_text(f"user,item\n{rows}")
+    done = sahcns("data", "prepare", tmp_path / "log.csv", tmp_path / "out")
+    assert done.code == 0
+    assert done.err == (
+        "warning: user id 'u2 ' is another one but for blanks around it; they count as two\n"
+        "warning: item id 'i3 ' is another one but for blanks around it, one of 2 such ids; they count as two\n"
+    )
+    (tmp_path / "log.csv").write_text("user,item\n" + "".join(f"u {n % 7},i{n % 5} z\n" for n in range(35)))
+    assert sahcns("data", "prepare", tmp_path / "log.csv", tmp_path / "out").err == ""
+
+
 def test_titles_of_other_ids_are_warned_of(sahcns: Sahcns, log: Path, tmp_path: Path) -> None:
     (tmp_path / "titles.csv").write_text("item,title\n1,Tea\n2,Rye\n")
     line = ("data", "prepare", log, tmp_path / "out", *COLUMNS, "--min-rating", "1", "--title", tmp_path / "titles.csv")

@@ -197,6 +197,9 @@ def _remarks(manifest: Mapping[str, Any]) -> None:
             warn(
                 f"{what} id {found['value']!r} stands {where} of {found['file']}, and was taken for an id like any other"
             )
+        for what, found in source.get("padded", {}).items():
+            many = f", one of {found['ids']:,} such ids" if found["ids"] > 1 else ""
+            warn(f"{what} id {found['value']!r} is another one but for blanks around it{many}; they count as two")
         for reason, found in source.get("skipped", {}).items():
             where = f"first in line {found['first_line']:,} of {found['file']}: {found['example']}"
             tell(f"skipped {found['rows']:,} row{'s' if found['rows'] > 1 else ''}: {reason} ({where})")

@@ -143,6 +143,15 @@ class IdColumn:
         found = table[int(codes[rows.argmax()])]
         return {"value": found, "rows": int(rows.sum()), "file": where.name, "first_line": line}
 
+    def padded(self) -> dict[str, object] | None:
+        """Ids that are another one but for blanks around them: the first, and how many there are."""
+        if self.tables is None:
+            return None
+        table = self._merge()
+        wide = table.filter(table.str.strip_chars() != table)
+        twins = wide.filter(wide.str.strip_chars().is_in(table.implode())) if len(wide) else wide
+        return {"value": twins[0], "ids": len(twins)} if len(twins) else None
+
     def finish(self) -> tuple[npt.NDArray[np.int32], IdMap]:
         """Positions [n] and the map of the ids that occur."""
         if self.tables is None:
@@ -160,6 +169,8 @@ class IdColumn:
         import polars as pl
 
         assert self.tables is not None
+        if len(self.tables) == 1 and self.table_size == self.merged_size:
+            return self.tables[0]  # nothing has come since
         pooled = pl.concat(self.tables) if self.tables else pl.Series([], dtype=pl.String)
         table, place = _coded(pooled)
         order = table.arg_sort().to_numpy()

@@ -77,7 +77,11 @@ class Gathered:
             self._keep(~dropped)
         if not len(self):
             raise DataError(_nothing(source, self.faults))
-        doubtful = {column.what: found for column in (self.users, self.items) if (found := column.doubtful())}
+        columns = (self.users, self.items)
+        doubts = {
+            "doubtful": {column.what: found for column in columns if (found := column.doubtful())},
+            "padded": {column.what: found for column in columns if (found := column.padded())},
+        }
         users, user_ids = self.users.finish()
         items, item_ids = self.items.finish()
         offset = self._offset(user_ids, item_ids)
@@ -89,7 +93,7 @@ class Gathered:
             "rows_read": self.faults.rows_read,
             "rows_skipped": self.faults.rows_skipped,
             "skipped": self.faults.skipped,
-        } | ({"doubtful": doubtful} if doubtful else {})
+        } | {name: found for name, found in doubts.items() if found}
         ratings = self.ratings.take() if self.ratings is not None else None
         times = self.times.take() if self.times is not None else None
         return Interactions(users, items, user_ids, item_ids, ratings, times, None, source)
