@@ -9,6 +9,7 @@ from sahcns.data import Split
 from sahcns.errors import DataError, SettingError
 from sahcns.samplers import RNS
 from sahcns.serving import Recommender
+from sahcns.serving.fold_in import ELSEWHERE, RIDGE
 from sahcns.training import Protocol, fit
 from tests.serving.films import films
 from tests.serving.test_recommender import made
@@ -25,8 +26,8 @@ def test_the_vector_solves_the_least_squares_it_stands_for() -> None:
     model = made(films())
     items = model.item_vectors.double().numpy()
     own, n = [0, 1, 5], len(items)
-    ridge = 0.1 * (items**2).sum(0).mean()
-    rows = np.concatenate([items[own], np.sqrt(0.05) * items, np.sqrt(ridge) * np.eye(items.shape[1])])
+    ridge = RIDGE * (items**2).sum(0).mean()
+    rows = np.concatenate([items[own], np.sqrt(ELSEWHERE) * items, np.sqrt(ridge) * np.eye(items.shape[1])])
     user = np.linalg.lstsq(rows, np.array([1.0] * 3 + [0.0] * (len(rows) - 3)), rcond=None)[0]
     scores = items @ user
     ranked = sorted((item for item in range(n) if item not in own), key=lambda item: -scores[item])

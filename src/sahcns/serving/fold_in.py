@@ -12,8 +12,8 @@ It asks nothing of the backbone but its item vectors.
 import torch
 from torch import Tensor
 
-ELSEWHERE = 0.05  # a: what a pair counts that was not seen, beside 1 for one that was
-RIDGE = 0.1
+ELSEWHERE = 0.02  # a: what a pair counts that was not seen, beside 1 for one that was
+RIDGE = 0.3  # both chosen on validation by benchmarks/fold_in.py
 
 
 def gram(items: Tensor) -> Tensor:
@@ -21,10 +21,10 @@ def gram(items: Tensor) -> Tensor:
     return items.double().T @ items.double()
 
 
-def folded(have: Tensor, everything: Tensor) -> Tensor:
+def folded(have: Tensor, everything: Tensor, elsewhere: float = ELSEWHERE, ridge: float = RIDGE) -> Tensor:
     """Vectors of what they have [S, D] and the `gram` of all items [D, D] → their own vector [D]."""
     own = have.double()
-    ridge = RIDGE * everything.diagonal().mean() + torch.finfo(torch.float64).tiny  # items may all be zero
-    system = ELSEWHERE * everything + own.T @ own + ridge * torch.eye(len(everything), dtype=torch.float64)
+    r = ridge * everything.diagonal().mean() + torch.finfo(torch.float64).tiny  # items may all be zero
+    system = elsewhere * everything + own.T @ own + r * torch.eye(len(everything), dtype=torch.float64)
     found: Tensor = torch.linalg.solve(system, own.sum(0))
     return found.to(have.dtype)
