@@ -22,6 +22,10 @@ class Pairs:
     users: Int32
     items: Int32
 
+    @classmethod
+    def none(cls) -> "Pairs":
+        return cls(np.zeros(0, np.int32), np.zeros(0, np.int32))
+
     def __len__(self) -> int:
         return len(self.users)
 
@@ -54,11 +58,10 @@ class Split:
         users = np.concatenate([pairs.users for pairs in self.parts().values()])
         items = np.concatenate([pairs.items for pairs in self.parts().values()])
         order = np.lexsort((items, users))
-        none = Pairs(np.zeros(0, np.int32), np.zeros(0, np.int32))
         return Split(
             Pairs(users[order], items[order]),
-            none,
-            none,
+            Pairs.none(),
+            Pairs.none(),
             user_ids=self.user_ids,
             item_ids=self.item_ids,
             titles=self.titles,

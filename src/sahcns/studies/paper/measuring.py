@@ -55,8 +55,8 @@ def read_otherwise(aged: Aged, folder: Path, name: str, device: str = "auto") ->
 
     began, split = time.perf_counter(), load_split(folder)
     protocol = Protocol.from_dict(aged.protocol)
-    nobody = Pairs(split.test.users[:0], split.test.items[:0])
-    bare = replace(split, valid=nobody, test=nobody)  # nothing to look at: every epoch is run, and the last one is kept
+    # Nothing to look at: every epoch is run, and the last one is kept.
+    bare = replace(split, valid=Pairs.none(), test=Pairs.none())
     run = fit(
         bare,
         backbone(aged.backbone),

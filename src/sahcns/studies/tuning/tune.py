@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from sahcns.data.prepared import load_split
 from sahcns.data.split import Pairs, Split
 from sahcns.errors import DataError, SahcnsError, SettingError, TrainingError, nearest
@@ -191,8 +189,7 @@ def spaces_of(
 
 def without_test(split: Split) -> Split:
     """The same split with an empty test part: what is not there cannot be looked at."""
-    nobody = np.zeros(0, np.int32)
-    return dataclasses.replace(split, test=Pairs(nobody, nobody))
+    return dataclasses.replace(split, test=Pairs.none())
 
 
 @dataclass(frozen=True)
