@@ -152,6 +152,12 @@ def test_figures_name_samplers_by_their_role() -> None:
     assert (labelled[-1].series[0].name, labelled[-1].series[0].role) == ("sahc, α = 0.9", "sahc")
 
 
+def test_what_no_sampler_does_is_not_drawn() -> None:
+    alone = {figure.name for figure in diagnostics_figures({"dns": seen().diagnostics["dns"]})}
+    every = {figure.name for figure in diagnostics_figures(seen().diagnostics)}
+    assert every - alone == {"against-dns", "strength-by-layer", "strength-by-gap", "easy-and-hard"}
+
+
 def test_a_histogram_s_bars_are_its_shares() -> None:
     made = next(figure for figure in diagnostics_figures(seen().diagnostics) if figure.name == "hardness")
     dns = seen().diagnostics["dns"].hardness.margin.histogram

@@ -9,68 +9,58 @@ from sahcns.studies.inspection.pair_view import PairView
 Found = Mapping[str, Diagnostics]
 """Diagnostics by label; the label is the sampler's name unless one sampler comes twice."""
 
+HISTOGRAMS: Sequence[tuple[str, str, str, str, Callable[[Diagnostics], Spread]]] = (
+    (
+        "hardness",
+        "Hardness of the negatives",
+        "score of the positive - score of the negative",
+        "Left of 0 the negative is scored above the positive.",
+        lambda one: one.hardness.margin,
+    ),
+    ("scores", "Scores of the negatives", "score", "As the model scores them.", lambda one: one.hardness.score),
+    (
+        "push",
+        "How hard a negative pushes",
+        "size of the gradient by its score",
+        "For one negative a pair it is 1 - sigmoid(score of the positive - score of the negative).",
+        lambda one: one.hardness.push,
+    ),
+    (
+        "user-gradient",
+        "Gradient of the user",
+        "length of the gradient",
+        "Of each pair's own loss, by the final user vector.",
+        lambda one: one.hardness.user_gradient,
+    ),
+)
+"""Name, title, axis and caption of the figures that are one histogram a sampler, and what they are of."""
+
 
 def diagnostics_figures(found: Found) -> list[Figure]:
     """All of them, in the order of the paper; what no sampler here does is left out."""
     made = [
         pool_gaps(found),
         discrepancy_gaps(found),
-        hardness(found),
-        scores(found),
-        push(found),
-        user_gradient(found),
+        *(_histograms(found, *figure) for figure in HISTOGRAMS),
         against_dns(found),
         strength_by_layer(found),
         strength_by_gap(found),
         easy_and_hard(found),
         false_negatives(found),
     ]
-    return [figure for figure in made if figure is not None]
-
-
-def hardness(found: Found) -> Figure:
-    return _histograms(
-        found,
-        lambda one: one.hardness.margin,
-        ("hardness", "Hardness of the negatives", "score of the positive - score of the negative"),
-        "Left of 0 the negative is scored above the positive.",
-    )
-
-
-def scores(found: Found) -> Figure:
-    return _histograms(
-        found,
-        lambda one: one.hardness.score,
-        ("scores", "Scores of the negatives", "score"),
-        "As the model scores them.",
-    )
-
-
-def push(found: Found) -> Figure:
-    return _histograms(
-        found,
-        lambda one: one.hardness.push,
-        ("push", "How hard a negative pushes", "size of the gradient by its score"),
-        "For one negative a pair it is 1 - sigmoid(score of the positive - score of the negative).",
-    )
-
-
-def user_gradient(found: Found) -> Figure:
-    return _histograms(
-        found,
-        lambda one: one.hardness.user_gradient,
-        ("user-gradient", "Gradient of the user", "length of the gradient"),
-        "Of each pair's own loss, by the final user vector.",
-    )
+    return [figure for figure in made if figure.series]
 
 
 def pool_gaps(found: Found) -> Figure:
     """Fig. 1(a): one series a pool size, since samplers with one size see the same pools."""
-    by_size = {one.pools.size: one for one in found.values()}
+    by_size = sorted({one.pools.size: one.pools for one in found.values()}.items())
     series = []
-    for size, one in sorted(by_size.items()):
-        hint = f"{one.pools.near:.1%} under 0.10, {one.pools.far:.1%} over 0.20"
-        series.append(_bars(f"pool of {size}", one.pools.gap.histogram, "", hint))
+    for size, pools in by_size:
+        hint = f"{pools.near:.1%} under 0.10, {pools.far:.1%} over 0.20"
+        series.append(_bars(f"pool of {size}", pools.gap.histogram, "", hint))
+    said = [
+        f"Pool of {size}: {pools.near:.2%} of pools under 0.10, {pools.far:.2%} over 0.20" for size, pools in by_size
+    ]
     return Figure(
         "pool-gaps",
         "How far pools stay behind the positive",
@@ -78,27 +68,18 @@ def pool_gaps(found: Found) -> Figure:
         "share of pools, %",
         _trimmed(series),
         "bar",
-        "; ".join(
-            f"Pool of {size}: {one.pools.near:.2%} of pools under 0.10, {one.pools.far:.2%} over 0.20"
-            for size, one in sorted(by_size.items())
-        )
-        + ". As Fig. 1(a) of the paper."
-        + _outside(one.pools.gap for one in by_size.values()),
+        "; ".join(said) + ". As Fig. 1(a) of the paper." + _outside(pools.gap for _, pools in by_size),
     )
 
 
-def discrepancy_gaps(found: Found) -> Figure | None:
-    """Fig. 1(b)."""
-    by_size = {one.pools.size: one.pools for one in found.values()}
-    pools = [(size, one, one.discrepancy_gap) for size, one in sorted(by_size.items())]
-    series = [_bars(f"pool of {size}", gap.histogram, "") for size, _, gap in pools if gap is not None]
-    if not series:
-        return None
-    said = [
-        f"Pool of {size}: {one.over_020:.2%} of {one.similar:,} pairs over 0.20, {one.over_050:.2%} over 0.50"
-        for size, one, gap in pools
-        if gap is not None
-    ]
+def discrepancy_gaps(found: Found) -> Figure:
+    """Fig. 1(b), of pools with candidates of like score."""
+    series, said = [], []
+    for size, pools in sorted({one.pools.size: one.pools for one in found.values()}.items()):
+        if pools.discrepancy_gap is not None:
+            series.append(_bars(f"pool of {size}", pools.discrepancy_gap.histogram, ""))
+            shares = f"{pools.over_020:.2%} of {pools.similar:,} pairs over 0.20, {pools.over_050:.2%} over 0.50"
+            said.append(f"Pool of {size}: {shares}")
     return Figure(
         "discrepancy-gaps",
         "What equal scores hide",
@@ -110,20 +91,14 @@ def discrepancy_gaps(found: Found) -> Figure | None:
     )
 
 
-def against_dns(found: Found) -> Figure | None:
+def against_dns(found: Found) -> Figure:
     """Fig. 5(a), of samplers that do not simply choose as DNS does."""
     series = []
     for label, one in found.items():
-        if one.selection.agreement == 1:
-            continue
-        changes = [
-            ("discrepancy σ", one.selection.sigma_change),
-            ("mean hardness μ", one.selection.mu_change),
-        ]
-        known = [(name, 100 * value) for name, value in changes if value is not None]
-        series.append(Series(label, [name for name, _ in known], [value for _, value in known], role=one.name))
-    if not series:
-        return None
+        if one.selection.agreement != 1:
+            changes = {"discrepancy σ": one.selection.sigma_change, "mean hardness μ": one.selection.mu_change}
+            known = {name: 100 * value for name, value in changes.items() if value is not None}
+            series.append(Series(label, list(known), list(known.values()), role=one.name))
     return Figure(
         "against-dns",
         "The chosen items beside DNS's choice",
@@ -135,28 +110,19 @@ def against_dns(found: Found) -> Figure | None:
     )
 
 
-def strength_by_layer(found: Found) -> Figure | None:
-    series = [
-        Series(label, one.layers, one.mixing.strength, role=one.name)
-        for label, one in found.items()
-        if one.mixing.mixes
-    ]
-    if not series:
-        return None
+def strength_by_layer(found: Found) -> Figure:
+    series = [Series(label, one.layers, one.mixing.strength, role=one.name) for label, one in _mixing(found)]
     caption = "The share of the positive in the negative."
     return Figure("strength-by-layer", "Strength λ by layer", "", "mean λ", series, "bar", caption)
 
 
-def strength_by_gap(found: Found) -> Figure | None:
+def strength_by_gap(found: Found) -> Figure:
     series = []
-    for label, one in found.items():
-        if one.mixing.mixes:
-            tenths = one.mixing.tenths
-            means = [sum(group.strength) / len(group.strength) for group in tenths]
-            hints = [f"tenth {place} of the pools, from the hardest" for place in range(1, len(tenths) + 1)]
-            series.append(Series(label, [group.gap for group in tenths], means, role=one.name, hints=hints))
-    if not series:
-        return None
+    for label, one in _mixing(found):
+        tenths = one.mixing.tenths
+        means = [sum(group.strength) / len(group.strength) for group in tenths]
+        hints = [f"tenth {place} of the pools, from the hardest" for place in range(1, len(tenths) + 1)]
+        series.append(Series(label, [group.gap for group in tenths], means, role=one.name, hints=hints))
     return Figure(
         "strength-by-gap",
         "Strength λ by the hardness of the pool",
@@ -168,16 +134,13 @@ def strength_by_gap(found: Found) -> Figure | None:
     )
 
 
-def easy_and_hard(found: Found) -> Figure | None:
+def easy_and_hard(found: Found) -> Figure:
     """Fig. 5(b)."""
     series = []
-    for label, one in found.items():
-        if one.mixing.mixes:
-            easy, hard = one.mixing.easy, one.mixing.hard
-            words = ["easy, before", "easy, after", "hard, before", "hard, after"]
-            series.append(Series(label, words, [easy.before, easy.after, hard.before, hard.after], role=one.name))
-    if not series:
-        return None
+    for label, one in _mixing(found):
+        easy, hard = one.mixing.easy, one.mixing.hard
+        words = ["easy, before", "easy, after", "hard, before", "hard, after"]
+        series.append(Series(label, words, [easy.before, easy.after, hard.before, hard.after], role=one.name))
     return Figure(
         "easy-and-hard",
         "What mixing does in easy and in hard pools",
@@ -189,7 +152,7 @@ def easy_and_hard(found: Found) -> Figure | None:
     )
 
 
-def false_negatives(found: Found) -> Figure | None:
+def false_negatives(found: Found) -> Figure:
     series = []
     for label, one in found.items():
         shares = one.false_negatives
@@ -197,8 +160,6 @@ def false_negatives(found: Found) -> Figure | None:
             words = ["candidates", "DNS's choices", "chosen"]
             values = [100 * shares.pool, 100 * shares.dns, 100 * shares.chosen]
             series.append(Series(label, words, values, role=one.name))
-    if not series:
-        return None
     return Figure(
         "false-negatives",
         "Held-out items among the negatives",
@@ -226,14 +187,20 @@ def profiles(view: PairView, number: int = 1) -> Figure:
     return Figure(f"profiles-{number}", f"Scores over the layers: {what}", "", "score at the layer", series, "line")
 
 
-def _histograms(found: Found, of: Callable[[Diagnostics], Spread], words: tuple[str, str, str], caption: str) -> Figure:
-    name, title, x_label = words
+def _histograms(
+    found: Found, name: str, title: str, x_label: str, caption: str, of: Callable[[Diagnostics], Spread]
+) -> Figure:
     series = [
         _bars(label, of(one).histogram, one.name, f"mean {of(one).mean:.3f}, std {of(one).std:.3f}")
         for label, one in found.items()
     ]
     caption += _outside(of(one) for one in found.values())
     return Figure(name, title, x_label, "share, %", _trimmed(series), "bar", caption)
+
+
+def _mixing(found: Found) -> list[tuple[str, Diagnostics]]:
+    """Those that mix the positive in."""
+    return [(label, one) for label, one in found.items() if one.mixing.mixes]
 
 
 def _outside(spreads: Iterable[Spread]) -> str:

@@ -96,7 +96,7 @@ def _figures(name: str, data: str, trained: str, seen: Inspection) -> list[str |
         *(
             replace(figure, name=f"{figure.name}-{ending}", title=f"{figure.title}: {where}")
             for figure in drawn
-            if figure is not None
+            if figure.series
         ),
         replace(table, name=f"diagnostics-{ending}", title=f"{where}: {table.title}"),
     ]
