@@ -13,6 +13,7 @@ from pathlib import Path
 import torch
 
 from sahcns.backbones import NGCF, Backbone, LightGCN, SimGCL
+from sahcns.cli.machine import keep_memory
 from sahcns.data import load_split
 from sahcns.samplers import AHNS, BNS, DENS, DNS, DNSMN, RNS, SAHC, DivNS, MixGCF, Sampler
 from sahcns.training import Protocol
@@ -41,7 +42,10 @@ def main() -> None:
     parser.add_argument("prepared", type=Path, nargs="+")
     parser.add_argument("--runs", default="sets", help=f"some of {', '.join(RUNS)}, separated by commas")
     parser.add_argument("--epochs", type=int, default=7)
+    parser.add_argument("--keep-memory", action="store_true", help="as the command line does; only matters on a CPU")
     chosen = parser.parse_args()
+    if chosen.keep_memory:
+        print("memory is kept" if keep_memory() else "memory cannot be kept")
     device = pick_device("auto")
     for folder in chosen.prepared:
         split = load_split(folder)

@@ -4,11 +4,11 @@ A command file has a function `command`, whose arguments are its options (typer)
 so that `sahcns --help` and the data commands answer at once and without torch.
 """
 
-import os
 import sys
 from collections.abc import Sequence
 
 from sahcns.cli.group import Entry, run
+from sahcns.cli.machine import wait_asleep
 
 COMMANDS = (
     Entry("data", "sahcns.cli.data", "List, get, prepare and inspect data sets."),
@@ -38,6 +38,5 @@ Examples: sahcns data prepare ml-latest-small films
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Entry point; leaves with 0, with 2 for a user's mistake, with 130 for Ctrl-C."""
-    # Torch's threads wait for each other by spinning, which on a busy machine makes training several times slower.
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    wait_asleep()
     sys.exit(run(COMMANDS, HELP, sys.argv[1:] if arguments is None else list(arguments)))

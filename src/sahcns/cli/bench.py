@@ -6,6 +6,7 @@ import typer
 
 from sahcns.cli.console import Json, show, show_json, table
 from sahcns.cli.importing import Imports, import_files
+from sahcns.cli.machine import keep_memory
 
 
 def command(
@@ -41,6 +42,7 @@ def command(
     from sahcns.training.bench import bench
     from sahcns.training.fit import pick_device
 
+    keep_memory()
     import_files(imports or ())
     told = assigned(settings or [])
     plan = Plan(

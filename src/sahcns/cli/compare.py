@@ -9,12 +9,12 @@ import typer
 
 from sahcns.cli.console import Json, show, show_json, tell, warn
 from sahcns.cli.importing import Imports
+from sahcns.cli.machine import keep_memory
 from sahcns.cli.protocol_options import with_protocol
 from sahcns.cli.tables import show_tables
 from sahcns.errors import SettingError, TrainingError, nearest
 
 if TYPE_CHECKING:
-    from sahcns.reports.parts import Table
     from sahcns.studies.grid.job import Job
     from sahcns.studies.grid.result import Result
     from sahcns.studies.grid.running import Outcome
@@ -76,11 +76,12 @@ def command(
               sahcns compare films --import my.py --samplers dns,mine --out study
               sahcns compare --config study.toml --workers 2
     """
-    from sahcns.cli.compare_plan import ComparePlan, names_in, read_compare_plan, seeds_in
+    from sahcns.cli.compare_plan import SEEDS, ComparePlan, names_in, read_compare_plan, seeds_in
     from sahcns.cli.dataset import prepared_folder
     from sahcns.cli.grid_progress import grid_progress
     from sahcns.importing import import_files
 
+    keep_memory()
     plan = ComparePlan(
         data=tuple(data or ()),
         out=out,
@@ -105,7 +106,8 @@ def command(
     labels = [row.label for row in rows]
     if plan.baseline is not None and plan.baseline not in labels:
         raise SettingError(f"--baseline {plan.baseline!r} is not compared; {nearest(plan.baseline, labels)}")
-    from sahcns.studies.comparison.compare import planned
+    from sahcns.studies.comparison import comparison_tables
+    from sahcns.studies.comparison.compare import planned, seeds_of
     from sahcns.studies.grid.running import run_grid
 
     count = 1 if plan.workers is None else plan.workers
@@ -113,13 +115,11 @@ def command(
         [prepared_folder(one) for one in plan.data],
         rows,
         models,
-        out=plan.out,
-        seeds=5 if plan.seeds is None else plan.seeds,
-        protocol=terms,
+        seeds_of(SEEDS if plan.seeds is None else plan.seeds),
+        terms,
         tuned=plan.tuned,
         kernels=plan.kernels or "auto",
         imports=plan.imports,
-        workers=count,
     )
     if not json:
         tell(_scope(jobs))
@@ -130,7 +130,7 @@ def command(
         tell(f"what is finished is kept in {plan.out}; the same command goes on from there")
         raise
     _refuse_when_all_failed(outcome)
-    tables = _tables(outcome, plan.baseline)
+    tables = comparison_tables(outcome.results, baseline=plan.baseline)
     if json:
         brief = [{k: v for k, v in one.to_dict().items() if k != "history"} for one in outcome.results]
         show_json({"folder": plan.out, "results": brief, "failures": outcome.failures, "tables": tables})
@@ -142,12 +142,6 @@ def command(
         warn(f"{failure.key} failed: {failure.error}")
     if outcome.failures:
         raise typer.Exit(1)
-
-
-def _tables(outcome: "Outcome", baseline: str | None) -> "list[Table]":
-    from sahcns.studies.comparison import comparison_tables
-
-    return comparison_tables(outcome.results, baseline=baseline)
 
 
 def _scope(jobs: "Sequence[Job]") -> str:

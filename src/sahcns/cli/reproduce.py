@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sahcns.cli.console import Json, show, show_json, table, tell, warn
+from sahcns.cli.machine import keep_memory
 from sahcns.errors import SettingError
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ def command(
     """
     from sahcns.studies.paper.design import PAPER, QUICK
 
+    keep_memory()
     home = out or Path("quick" if quick else "results")
     failures: Sequence[Failure] = ()
     if quick and prepared is not None:

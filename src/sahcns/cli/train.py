@@ -12,6 +12,7 @@ import typer
 
 from sahcns.cli.console import Json, err, show, show_json, table, tell
 from sahcns.cli.importing import Imports
+from sahcns.cli.machine import keep_memory
 from sahcns.cli.protocol_options import with_protocol
 from sahcns.errors import DataError, SettingError
 
@@ -80,6 +81,7 @@ def command(
     from sahcns.cli.plan import Plan, assigned, read_plan
     from sahcns.cli.train_progress import train_progress
 
+    keep_memory()
     assigned_to = assigned(settings or [])
     plan = Plan(
         data,

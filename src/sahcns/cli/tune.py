@@ -7,6 +7,7 @@ import typer
 
 from sahcns.cli.console import Json, show, show_json, warn
 from sahcns.cli.importing import Imports
+from sahcns.cli.machine import keep_memory
 from sahcns.cli.protocol_options import with_protocol
 from sahcns.errors import SettingError
 
@@ -64,6 +65,7 @@ def command(
     from sahcns.studies.tuning.tables import search_tables
     from sahcns.studies.tuning.tune import spaces_of, tune
 
+    keep_memory()
     optuna_module()
     import_files(imports or ())
     parts = names_in(samplers, "--samplers")

@@ -1,0 +1,79 @@
+"""A process that trains keeps the memory that it frees, unless somebody decided otherwise."""
+
+import os
+import platform
+import subprocess
+import sys
+
+import pytest
+
+from sahcns.cli.machine import KEPT, keep_memory, wait_asleep
+
+# A block of 40 MB, above what glibc ever keeps by itself, is taken, written and freed ten times; the pages that the
+# system had to clear for it are counted.
+FAULTS = """
+import resource, sys
+import numpy as np
+if sys.argv[1] == "keep":
+    from sahcns.cli.machine import keep_memory
+    assert keep_memory()
+def faults():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+np.ones(5_000_000)
+before = faults()
+for _ in range(10):
+    np.ones(5_000_000)
+print(faults() - before)
+"""
+GLIBC = platform.libc_ver()[0] == "glibc"
+
+
+def environment(**more: str) -> dict[str, str]:
+    bare = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
+    return {**bare, "NUMPY_MADVISE_HUGEPAGE": "0", **more}
+
+
+def faults(mode: str, **more: str) -> int:
+    done = subprocess.run(
+        [sys.executable, "-c", FAULTS, mode], env=environment(**more), stdout=-1, text=True, check=True
+    )
+    return int(done.stdout)
+
+
+@pytest.mark.skipif(not GLIBC, reason="other C libraries are left as they are")
+def test_freed_memory_is_used_again() -> None:
+    assert faults("keep") < faults("leave") / 10
+
+
+@pytest.mark.skipif(not GLIBC, reason="other C libraries are left as they are")
+def test_processes_that_are_started_keep_it_too() -> None:
+    told = {name: str(value) for name, _, value in KEPT}
+    assert faults("leave", **told) < faults("leave") / 10
+
+
+def test_what_the_environment_says_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, _, _ in KEPT:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("MALLOC_TOP_PAD_", "4096")
+    assert not keep_memory()
+    assert [os.environ.get(name) for name, _, _ in KEPT] == [None, None, "4096"]
+
+
+def test_threads_wait_asleep_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_WAIT_POLICY", "active")
+    wait_asleep()
+    assert os.environ["OMP_WAIT_POLICY"] == "active"
+    monkeypatch.delenv("OMP_WAIT_POLICY")
+    wait_asleep()
+    assert os.environ["OMP_WAIT_POLICY"] == "passive"
+
+
+@pytest.mark.parametrize("command", ["train", "compare", "tune", "bench", "reproduce"])
+def test_the_commands_that_train_ask_for_it(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from sahcns.cli import COMMANDS
+    from sahcns.cli.group import run
+
+    asked = []
+    monkeypatch.setattr(f"sahcns.cli.{command}.keep_memory", lambda: asked.append(command))
+    run(COMMANDS, "", [command, "nowhere", *(["--out", "none"] if command in ("train", "tune") else [])])
+    assert asked == [command]
