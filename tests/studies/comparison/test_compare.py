@@ -12,7 +12,7 @@ from sahcns.data import load_split, save_split
 from sahcns.errors import DataError, SettingError
 from sahcns.rng import Rng
 from sahcns.samplers import DNS, RNS, SAHC, Matching, Mixture, Sampler
-from sahcns.studies.comparison.compare import Contestant, compare, planned, seeds_of
+from sahcns.studies.comparison.compare import Contestant, compare, models_of, planned, rows_of, seeds_of
 from sahcns.studies.grid.job import Job
 from tests.serving.films import films
 from tests.studies.grid.jobs import QUICK, prepared
@@ -31,8 +31,9 @@ def data(tmp_path: Path) -> Path:
     return prepared(tmp_path)
 
 
-def plan(data: Any, samplers: Any, backbones: Any = "mf", **rest: Any) -> list[Job]:
-    return planned(data, samplers, backbones, **{"out": "study", "seeds": 1, "protocol": QUICK, **rest})
+def plan(data: Path | list[Path], samplers: Any, backbones: Any = "mf", seeds: int = 1, **rest: Any) -> list[Job]:
+    folders = [data] if isinstance(data, Path) else data
+    return planned(folders, rows_of(samplers), models_of(backbones), seeds_of(seeds), QUICK, **rest)
 
 
 def tuned(folder: Path, name: str = "tuned.json", **rest: Any) -> Path:
@@ -116,16 +117,38 @@ def test_a_sampler_without_a_name_is_refused(data: Path) -> None:
         plan(data, [Nameless])
 
 
-def test_a_class_that_other_processes_cannot_see_is_refused(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert plan(data, [Mine])[0].label == "mine-in-compare"
+def test_a_class_that_other_processes_cannot_see_is_refused(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(**rest: Any) -> list[str]:
+        outcome = compare(data, [Mine], MF(dim=4), out=tmp_path / "out", seeds=1, protocol=QUICK, device="cpu", **rest)
+        return [result.label for result in outcome.results]
+
     with pytest.raises(
         SettingError, match=r"Mine is defined in tests\..*, which other processes do not see; name its file"
     ):
-        plan(data, [Mine], workers=2)
-    assert plan(data, [Mine], workers=2, imports=[__file__])
+        run(workers=2)
+    assert run() == ["mine-in-compare"]
+    assert run(workers=2, imports=[__file__]) == ["mine-in-compare"]
     monkeypatch.setattr(Mine, "__module__", "__main__")
     with pytest.raises(SettingError, match="Mine is defined in __main__"):
-        plan(data, [Mine], workers=2, imports=[__file__])
+        run(workers=2, imports=[__file__])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"data": []}, "data is empty"),
+        ({"samplers": "rns"}, "samplers='rns' must be a list"),
+        ({"backbones": []}, "backbones is empty"),
+        ({"seeds": 0}, "seeds=0 must be 1 or more"),
+        ({"backbones": "lihgtgcn"}, "did you mean 'lightgcn'"),
+    ],
+)
+def test_compare_refuses_before_it_runs(data: Path, tmp_path: Path, wrong: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(SettingError, match=sentence):
+        compare(**{"data": data, "samplers": ["rns"], "out": tmp_path / "out", **wrong})
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_split_in_memory_is_stored_once_beside_the_results(tmp_path: Path) -> None:

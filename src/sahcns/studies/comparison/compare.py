@@ -80,60 +80,45 @@ def compare(
     tuned      files or folders of `sahcns tune`, for the samplers given by name or class
     imports    your own files that define samplers or backbones, for other processes if there are more workers than 1
     """
-    jobs = planned(
-        data,
-        samplers,
-        backbones,
-        out=out,
-        seeds=seeds,
-        protocol=protocol,
-        tuned=tuned,
-        kernels=kernels,
-        imports=imports,
-        workers=workers,
-    )
-    return run_grid(jobs, out, workers=workers, device=device, on_event=on_event)
-
-
-def planned(
-    data: Data | Sequence[Data],
-    samplers: Sequence[Given] | Mapping[str, Given],
-    backbones: "Backbone | str | Sequence[Backbone | str]" = "lightgcn",
-    *,
-    out: str | os.PathLike[str],
-    seeds: int | Sequence[int] = 5,
-    protocol: "Protocol | None" = None,
-    tuned: Iterable[str | os.PathLike[str]] = (),
-    kernels: str = "auto",
-    imports: Iterable[str | os.PathLike[str]] = (),
-    workers: int = 1,
-) -> list[Job]:
-    """The jobs of a comparison: all of one seed before the next, so that a grid in progress is a fair one."""
-    from sahcns.backbones import Backbone
-    from sahcns.settings import by_name
     from sahcns.training import Protocol
 
     own = tuple(map(str, imports))
     import_once(own)
-    rows = _rows(samplers)
-    given = [backbones] if isinstance(backbones, Backbone | str) else backbones
-    models = [by_name(Backbone, one, {}) if isinstance(one, str) else one for one in given]
-    sets = [data] if isinstance(data, Split | str | os.PathLike) else list(data)
-    for what, there in (("data", sets), ("samplers", rows), ("backbones", models)):
-        if not there:
-            raise SettingError(f"{what} is empty: there is nothing to compare")
+    rows, models, which = rows_of(samplers), models_of(backbones), seeds_of(seeds)
     if workers > 1:
         _refuse_unreachable([*(row.kind for row in rows), *map(type, models)], own)
-    files, terms, which = [Tuned.read(path) for path in tuned], protocol or Protocol(), seeds_of(seeds)
+    sets = [data] if isinstance(data, Split | str | os.PathLike) else data
+    folders = [_folder(one, Path(out)) for one in sets]
+    jobs = planned(folders, rows, models, which, protocol or Protocol(), tuned=tuned, kernels=kernels, imports=own)
+    return run_grid(jobs, out, workers=workers, device=device, on_event=on_event)
+
+
+def planned(
+    folders: Sequence[Path],
+    rows: Sequence[Contestant],
+    backbones: "Sequence[Backbone]",
+    seeds: Sequence[int],
+    protocol: "Protocol",
+    *,
+    tuned: Iterable[str | os.PathLike[str]] = (),
+    kernels: str = "auto",
+    imports: Iterable[str | os.PathLike[str]] = (),
+) -> list[Job]:
+    """The jobs of a comparison: all of one seed before the next, so that a grid in progress is a fair one."""
+    for what, there in (("data", folders), ("samplers", rows), ("backbones", backbones)):
+        if not there:
+            raise SettingError(f"{what} is empty: there is nothing to compare")
+    _refuse_like_labels(rows)
+    files, own = [Tuned.read(path) for path in tuned], tuple(imports)
     jobs = []
-    for folder in [_folder(one, Path(out)) for one in sets]:
+    for folder in folders:
         fingerprint = read_manifest(folder)["fingerprint"]
-        for seed in which:
-            for model in models:
+        for seed in seeds:
+            for model in backbones:
                 for row in rows:
                     chosen = tuned_for(files, fingerprint, model.name, row.kind.name)
                     sampler = row.kind.from_dict({**chosen, **row.settings})
-                    made = Job.of(folder, model, sampler, terms, seed, kernels=kernels, label=row.label, imports=own)
+                    made = Job.of(folder, model, sampler, protocol, seed, kernels=kernels, label=row.label, imports=own)
                     jobs.append(made)
     refuse_unused(files, jobs)
     _refuse_twins(jobs)
@@ -152,18 +137,21 @@ def seeds_of(seeds: int | Sequence[int]) -> list[int]:
     return found
 
 
-def _rows(samplers: Sequence[Given] | Mapping[str, Given]) -> list[Contestant]:
+def rows_of(samplers: Sequence[Given] | Mapping[str, Given]) -> list[Contestant]:
+    """A row for each; a dictionary's keys are their labels."""
     if isinstance(samplers, str):
         raise SettingError(f"samplers={samplers!r} must be a list, such as [{samplers!r}, 'rns']")
     pairs = samplers.items() if isinstance(samplers, Mapping) else [("", given) for given in samplers]
-    rows = [Contestant.of(given, label) for label, given in pairs]
-    labels = [row.label for row in rows]
-    for label in labels:
-        if labels.count(label) > 1:
-            raise SettingError(
-                f"two samplers go by {label!r}; give each a label of its own, as in {{'label': sampler}}"
-            )
-    return rows
+    return [Contestant.of(given, label) for label, given in pairs]
+
+
+def models_of(backbones: "Backbone | str | Sequence[Backbone | str]") -> "list[Backbone]":
+    """By name with its defaults, or as it is made."""
+    from sahcns.backbones import Backbone
+    from sahcns.settings import by_name
+
+    given = [backbones] if isinstance(backbones, Backbone | str) else backbones
+    return [by_name(Backbone, one, {}) if isinstance(one, str) else one for one in given]
 
 
 def _folder(data: Data, out: Path) -> Path:
@@ -186,6 +174,15 @@ def _refuse_unreachable(kinds: Iterable[type], imports: tuple[str, ...]) -> None
             raise SettingError(
                 f"{kind.__name__} is defined in {home}, which other processes do not see; name its file, as in "
                 "imports=['mine.py'], or use workers=1"
+            )
+
+
+def _refuse_like_labels(rows: Iterable[Contestant]) -> None:
+    labels = [row.label for row in rows]
+    for label in labels:
+        if labels.count(label) > 1:
+            raise SettingError(
+                f"two samplers go by {label!r}; give each a label of its own, as in {{'label': sampler}}"
             )
 
 
