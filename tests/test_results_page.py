@@ -14,12 +14,15 @@ from sahcns.training import Protocol
 
 ROOT = Path(__file__).parents[1]
 TOYS, YELP, ML1M = "Amazon-toys", "Yelp-like", "ML-1m"
-TUNED = {
+TUNED: dict[str, dict[str, Any]] = {
     TOYS: {"alpha": 0.0, "lambda_max": 0.1},
     YELP: {"alpha": 0.1, "lambda_max": 0.9},
     ML1M: {"alpha": 0.3, "lambda_max": 0.5},
 }
-PARTS = {TOYS: {"alpha": 0.3, "lambda_max": 0.1, "high": 0.1}, YELP: {"alpha": 0.1, "lambda_max": 0.9, "high": 0.9}}
+PARTS: dict[str, dict[str, Any]] = {
+    TOYS: {"alpha": 0.3, "lambda_max": 0.1, "high": 0.1},
+    YELP: {"alpha": 0.1, "lambda_max": 0.9, "high": 0.9},
+}
 NAMES = {
     "RNS": "rns",
     "DNS": "dns",
