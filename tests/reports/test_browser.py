@@ -169,6 +169,20 @@ def test_a_phone_does_not_scroll_sideways(phone: Any) -> None:
     box.evaluate("one => { one.scrollLeft = 0; }")
 
 
+@pytest.mark.parametrize("device", ["desk", "phone"])
+def test_no_cell_runs_into_the_next(device: str, request: pytest.FixtureRequest) -> None:
+    page = request.getfixturevalue(device)
+    over = page.locator(".block tbody th").evaluate_all(
+        """(heads) => heads.flatMap((head) => {
+          const range = document.createRange();
+          range.selectNodeContents(head);
+          const room = head.getBoundingClientRect().right - range.getBoundingClientRect().right;
+          return room < 0 ? [`${head.textContent}: ${room}`] : [];
+        })"""
+    )
+    assert over == []
+
+
 def test_no_width_scrolls_sideways(visit: Open) -> None:
     page = visit()
     page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")

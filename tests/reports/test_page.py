@@ -214,6 +214,17 @@ def test_a_wide_table_says_how_wide_it_is() -> None:
     assert found[1] > 200 > found[0] > 60
 
 
+def test_bold_numbers_and_markers_need_room_too() -> None:
+    """Else a table is cut off at the right in a window that has room for it."""
+
+    def wide(mark: Mark, head: str) -> float:
+        table = Table("t", "T", [head, *[">R"] * 12], [["DNS", *[Cell("13.26 ± 0.12", mark)] * 12]])
+        return float(re.findall(r"--em:([\d.]+)", to_html(Report("r", [], [Section("s", [table])])))[0])
+
+    assert wide("best", "a") > 1.05 * wide("second", "a")
+    assert wide("", "Method") > wide("", "a") + 2
+
+
 def test_a_page_is_the_same_each_time(page: str) -> None:
     assert to_html(REPORT) == page
 

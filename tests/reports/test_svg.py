@@ -186,6 +186,17 @@ def test_one_sampler_twice_is_told_apart() -> None:
     assert [dot.hollow for dot in dots] == [False, False, True]
 
 
+def test_a_dash_can_be_seen_in_the_key() -> None:
+    """A whole dash and a whole gap on either side of the marker, or a dashed line's key looks like any other."""
+    keys = groups(lay_out(CLOCK), "key")
+    dashed = [key for key in keys for item in key.items if isinstance(item, Shape) and item.dash]
+    assert len(dashed) == 1
+    (line,) = (item for item in dashed[0].items if isinstance(item, Shape))
+    (dot,) = (item for item in dashed[0].items if isinstance(item, Dot))
+    beside = dot.at[0] - dot.radius - line.runs[0][0][0]
+    assert beside >= sum(line.dash)
+
+
 @pytest.mark.parametrize("kind", ["line", "scatter", "bar"])
 @pytest.mark.parametrize("role", ["sahc", "rns", "mine", ""])
 def test_many_series_of_one_sampler_are_told_apart(kind: Kind, role: str) -> None:

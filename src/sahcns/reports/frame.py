@@ -14,6 +14,7 @@ SMALL, TEXT, HEADING = 11.5, 12.5, 15.0  # sizes of letters
 DASH = (6.0, 4.0)
 TURN = 35.0  # degrees by which words that would touch are turned
 SWATCH, GAP, ROW = 22.0, 9.0, 23.0
+LONG_SWATCH = 38.0  # where a line is dashed: on either side of the marker there is room for a dash and a gap
 EDGE = 8.0  # what a picture of its own leaves free at its sides
 
 
@@ -74,7 +75,7 @@ def legend(entries: Sequence[Drawn], width: float, top: float, edge: float, *, l
     if len(entries) < 2 and not any(entry.series.role for entry in entries):
         return [], 0.0
     groups: list[Group] = []
-    swatch = SWATCH if line else 12.0
+    swatch = (LONG_SWATCH if any(entry.dash for entry in entries) else SWATCH) if line else 12.0
     left, row = edge, 0
     for place, entry in enumerate(entries):
         text = shortened(entry.series.name, width - 2 * edge - swatch - 8, TEXT)

@@ -15,6 +15,9 @@ SAMPLERS = ("sampler", "method")  # how the first column is called where each ro
 UNDER = " · "  # `toys · R@20` stands under toys
 COLUMN = 58.0  # letters that the page's column has room for
 PADDING = 1.6  # letters that the sides of a cell take
+BOLD = 1.12  # how much wider bold is
+SWATCH = 2.1  # letters that the marker before a sampler's name takes
+WORDS = 13.0  # letters that a column of words has room for before it breaks them, if it has so many
 
 Rows = Sequence[Sequence[Cell]]
 
@@ -43,7 +46,8 @@ def table_html(table: Table, named: Mapping[str, Look], identity: str, prose: st
     caption = f'<p class="caption">{below}</p>' if below else ""
     box = f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(table.title or table.name)}">'
     title = f"<h3>{escape(table.title)}</h3>" if table.title else ""
-    ems = _ems(columns, rows)
+    marked = of_samplers or any(row[0].text in named for row in rows)
+    ems = _ems(columns, rows) + SWATCH * marked
     broad = " broad" if ems > COLUMN else ""
     return (
         f'<div class="card block{broad}" id="{identity}" style="--em:{ems:.1f}">{title}{box}'
@@ -111,7 +115,7 @@ def _column(columns: Sequence[str], rows: Rows, at: int) -> str:
     longest = max((text_width(row[at].text, 1.0) for row in rows), default=0.0)
     if right or at == 0 or longest < 4:
         return _class("number", right)
-    return f' style="min-width:{min(longest, 16.0) + 1:.1f}em"'
+    return f' style="min-width:{min(longest, WORDS) + 1:.1f}em"'
 
 
 def _class(name: str, there: bool) -> str:
@@ -121,15 +125,16 @@ def _class(name: str, there: bool) -> str:
 def _ems(columns: Sequence[str], rows: Rows) -> float:
     """About how many letters wide the table is when no number is broken; words may be, down to a dozen letters."""
 
-    def needed(text: str, right: bool) -> float:
-        whole = text_width(text, 1.0)
+    def needed(text: str, right: bool, bold: bool = False) -> float:
+        whole = text_width(text, BOLD if bold else 1.0)
         longest = max((text_width(word, 1.0) for word in text.split()), default=0.0)
         return whole if right else max(longest, min(whole, 12.0))
 
     total = 0.0
     for at, column in enumerate(columns):
         right = column.startswith(">")
-        widest = max((needed(row[at].text + row[at].note, right) for row in rows), default=0.0)
+        cells = [row[at] for row in rows]
+        widest = max((needed(cell.text + cell.note, right, cell.mark == "best") for cell in cells), default=0.0)
         head = column.removeprefix(">").rpartition(UNDER)[2]
         total += max(widest, needed(head, False)) + PADDING
     return total + 2.0
