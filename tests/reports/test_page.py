@@ -10,7 +10,7 @@ import pytest
 from sahcns.reports.page import figures_of, looks_in, tables_of, to_html, unique_names
 from sahcns.reports.page_figure import safe_json
 from sahcns.reports.palette import LOOKS, THEMES
-from sahcns.reports.parts import Cell, Report, Section, Table
+from sahcns.reports.parts import Cell, Mark, Report, Section, Table
 from tests.reports.sample import CLOUD, CURVES, EVIL, FIGURES, HEAT, REPORT, TABLE
 
 VOID = {"meta", "link", "br", "img", "path", "circle"}
