@@ -1,27 +1,24 @@
 """Runners in processes of their own, to be killed."""
 
-import multiprocessing
 import os
-import signal
-from collections.abc import Callable
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any
 
 from sahcns.studies.grid.job import Job
 from sahcns.studies.grid.running import Event, run_grid
+from tests.studies.killing import die_at_write, forked
 
-STARTED = "started.txt"
+STARTED, EPOCHS = "started.txt", "epochs.txt"
 
 
 def runner(jobs: list[Job], folder: Path, workers: int = 1) -> BaseProcess:
-    """A process that runs the grid; forked from one that has imported everything, so that it begins at once."""
-    return _forked(_run, jobs, folder, workers)
+    """A process that runs the grid."""
+    return forked([__name__], _run, jobs, folder, workers)
 
 
 def dying_runner(jobs: list[Job], folder: Path, at: int) -> BaseProcess:
     """One that is killed as it brings its `at`-th file to the disk."""
-    return _forked(_run_and_die, jobs, folder, at)
+    return forked([__name__], _run_and_die, jobs, folder, at)
 
 
 def started(folder: Path) -> list[str]:
@@ -30,34 +27,26 @@ def started(folder: Path) -> list[str]:
     return path.read_text().split() if path.exists() else []
 
 
-def _forked(target: Callable[..., None], *arguments: object) -> BaseProcess:
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.studies.grid.process", "sahcns.training", "torch._dynamo"])
-    process = context.Process(target=target, args=arguments)
-    process.start()
-    return process
+def epochs(folder: Path) -> int:
+    """How many have been trained, by whomever."""
+    path = folder / EPOCHS
+    return path.stat().st_size if path.exists() else 0
 
 
 def _run(jobs: list[Job], folder: Path, workers: int) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    handle = os.open(folder / STARTED, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    begun, passed = (os.open(folder / name, os.O_WRONLY | os.O_APPEND | os.O_CREAT) for name in (STARTED, EPOCHS))
 
     def count(event: Event) -> None:
         if event.kind == "started":
-            os.write(handle, f"{event.job.key}\n".encode())
+            os.write(begun, f"{event.job.key}\n".encode())
+        elif event.kind == "epoch":
+            os.write(passed, b".")
 
     outcome = run_grid(jobs, folder, workers=workers, device="cpu", on_event=count)
     assert (len(outcome.results), outcome.failures) == (len(jobs), [])
 
 
 def _run_and_die(jobs: list[Job], folder: Path, at: int) -> None:
-    real, calls = os.fsync, list[Any]()
-
-    def deadly(fd: Any) -> None:
-        calls.append(fd)
-        if len(calls) == at:
-            os.kill(os.getpid(), signal.SIGKILL)
-        real(fd)
-
-    os.fsync = deadly  # this process has nothing else to do
+    die_at_write(at)
     _run(jobs, folder, 1)

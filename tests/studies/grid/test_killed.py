@@ -3,42 +3,42 @@
 import os
 import random
 import signal
-import time
 from pathlib import Path
 
 import pytest
 
+from sahcns.studies.grid.job import Job
 from sahcns.studies.grid.result import results_in
 from sahcns.studies.grid.running import run_grid
 from sahcns.training import Protocol
 from tests.studies.grid.jobs import prepared, several
-from tests.studies.grid.process import dying_runner, runner, started
+from tests.studies.grid.process import dying_runner, epochs, runner, started
 from tests.studies.grid.test_running import expected, files
+from tests.studies.killing import ended, wait_until
 
 LONGER = Protocol(epochs=20, batch=16, evaluate_every=4)
 
 
+def killed_after(count: int, jobs: list[Job], out: Path) -> int | None:
+    """The exit code of a runner that is killed when so many epochs are trained, unless it ends before."""
+    moment = epochs(out) + count
+    process = runner(jobs, out)
+    wait_until(lambda: epochs(out) >= moment or not process.is_alive())
+    process.kill()
+    return ended(process)
+
+
 def test_killed_at_ten_random_moments_and_started_again(tmp_path: Path) -> None:
+    """Moments are counted in epochs, so that they are the same on a fast machine and on a busy one."""
     jobs, out = several(prepared(tmp_path), 4, LONGER), tmp_path / "out"
-    runner([], tmp_path / "nothing").join(60)  # from now on a runner begins at once
-    began = time.monotonic()
-    whole = runner(jobs, tmp_path / "undisturbed")
-    whole.join(60)
-    lasts = time.monotonic() - began
-    assert whole.exitcode == 0
+    assert ended(runner(jobs, tmp_path / "undisturbed")) == 0
     rng, killed = random.Random(7), 0
     for _ in range(10):
-        process = runner(jobs, out)
-        time.sleep(rng.uniform(0, lasts / 8))
-        process.kill()
-        process.join(60)
-        killed += process.exitcode == -signal.SIGKILL
+        killed += killed_after(rng.randrange(30), jobs, out) == -signal.SIGKILL
         if (out / "runs").exists():
             assert all(result.test for result in results_in(out))  # none torn at any time
     assert killed >= 5
-    last = runner(jobs, out)
-    last.join(60)
-    assert last.exitcode == 0
+    assert ended(runner(jobs, out)) == 0
     assert files(out) == expected(jobs)
     assert len(started(out)) > len(jobs)  # some were cut in the middle
     undisturbed = results_in(tmp_path / "undisturbed")
@@ -54,9 +54,7 @@ def test_killed_in_the_middle_of_every_file(tmp_path: Path) -> None:
     jobs, out = several(prepared(tmp_path), 1), tmp_path / "out"
     first = jobs[0].key
     for at, whole, done in ((1, [], []), (2, [f"{first}.npz"], []), (3, [f"{first}.npz"], [first])):
-        process = dying_runner(jobs, out, at)
-        process.join(60)
-        assert process.exitcode == -signal.SIGKILL
+        assert ended(dying_runner(jobs, out, at)) == -signal.SIGKILL
         left = [path.name for home in ("users", "runs") for path in (out / home).glob(".*")]
         assert len(left) == 1  # the half file, which the next runner sweeps up
         assert sorted(path.name for path in (out / "users").glob("[!.]*")) == whole
@@ -68,10 +66,8 @@ def test_killed_in_the_middle_of_every_file(tmp_path: Path) -> None:
 
 def test_three_runners_on_one_folder_share_the_work(tmp_path: Path) -> None:
     jobs, out = several(prepared(tmp_path), 5), tmp_path / "out"
-    both = [runner(jobs, out), runner(jobs[::-1], out), runner(jobs, out)]
-    for process in both:
-        process.join(60)
-    assert [process.exitcode for process in both] == [0, 0, 0]  # each saw all of the results
+    three = [runner(jobs, out), runner(jobs[::-1], out), runner(jobs, out)]
+    assert [ended(process) for process in three] == [0, 0, 0]  # each saw all of the results
     assert sorted(started(out)) == sorted(job.key for job in jobs)
     assert files(out) == expected(jobs)
 
@@ -81,16 +77,14 @@ def test_the_claim_of_a_living_runner_is_left_alone_and_a_dead_one_s_is_swept_up
     data = prepared(tmp_path)
     jobs, out = several(data, 1), tmp_path / "out"
     first = runner(several(data, 1, endless), out)
-    deadline = time.monotonic() + 60
-    while not started(out) and time.monotonic() < deadline:
-        time.sleep(0.01)
+    wait_until(lambda: bool(started(out)))
     assert first.pid is not None
     os.kill(first.pid, signal.SIGSTOP)  # alive, and so its claim is
     (claimed,) = (out / "claims").iterdir()
     run_grid(jobs, out, device="cpu")
     assert claimed.exists()
     first.kill()
-    first.join(60)
+    ended(first)
     run_grid(jobs, out, device="cpu")
     assert not claimed.exists()
     assert files(out) == expected(jobs)

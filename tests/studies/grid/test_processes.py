@@ -3,8 +3,6 @@
 import os
 import shutil
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,6 +16,7 @@ from sahcns.training import Protocol
 from tests.studies.grid.jobs import job, prepared, several
 from tests.studies.grid.process import runner, started
 from tests.studies.grid.test_running import expected, files
+from tests.studies.killing import ended, wait_until
 
 OWN = """
 import os
@@ -85,12 +84,12 @@ def test_workers_end_with_their_parent_whether_killed_or_interrupted(tmp_path: P
     endless = Protocol(epochs=10**6, patience=10**6, batch=16)
     data, out = prepared(tmp_path), tmp_path / "out"
     parent = runner(several(data, 1, endless), out, workers=2)
-    _wait(lambda: len(started(out)) == 2)
+    wait_until(lambda: len(started(out)) == 2)
     workers = _children(parent.pid)
     assert len(workers) == 2
     parent.kill()
-    parent.join(60)
-    _wait(
+    ended(parent)
+    wait_until(
         lambda: not any(Path(f"/proc/{pid}/cmdline").read_bytes() for pid in workers if Path(f"/proc/{pid}").exists())
     )
     events: list[Event] = []
@@ -127,10 +126,3 @@ def _children(parent: int | None, words: str = "") -> list[int]:
         if int(status.rpartition(")")[2].split()[1]) == parent and words in line:
             found.append(int(home.name))
     return found
-
-
-def _wait(until: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not until():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)

@@ -1,9 +1,5 @@
 """A search of a second on a set of twenty films, here or in a process of its own that can be killed."""
 
-import multiprocessing
-import os
-import signal
-from collections.abc import Callable
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
@@ -15,10 +11,12 @@ from sahcns.studies.tuning.trials import Search, Trial
 from sahcns.studies.tuning.tune import tune
 from sahcns.training import Protocol
 from tests.serving.films import films
+from tests.studies.killing import die_at_write, forked
 
 # of twenty films, the first twenty say nothing
 QUICK = Protocol(epochs=3, batch=64, evaluate_every=1, learning_rate=0.05, monitor="ndcg@10")
 MODEL = MF(dim=4)
+PRELOAD = (__name__, "optuna")
 
 
 def quick(out: Path, *samplers: Any, data: Split | Path | None = None, **rest: Any) -> Search:
@@ -37,21 +35,13 @@ def essence_of(trial: Trial) -> tuple[Any, ...]:
 
 
 def searcher(out: Path, **rest: Any) -> BaseProcess:
-    """A process that searches; forked from one that has imported everything, so that it begins at once."""
-    return _forked(_search, out, rest)
+    """A process that searches."""
+    return forked(PRELOAD, _search, out, rest)
 
 
 def dying_searcher(out: Path, at: int, **rest: Any) -> BaseProcess:
     """One that is killed as it brings its `at`-th piece of writing to the disk."""
-    return _forked(_search_and_die, out, at, rest)
-
-
-def _forked(target: Callable[..., None], *arguments: object) -> BaseProcess:
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.studies.tuning.process", "sahcns.training", "torch._dynamo", "optuna"])
-    process = context.Process(target=target, args=arguments)
-    process.start()
-    return process
+    return forked(PRELOAD, _search_and_die, out, at, rest)
 
 
 def _search(out: Path, rest: dict[str, Any]) -> None:
@@ -62,13 +52,5 @@ def _search(out: Path, rest: dict[str, Any]) -> None:
 
 
 def _search_and_die(out: Path, at: int, rest: dict[str, Any]) -> None:
-    real, calls = os.fsync, list[Any]()
-
-    def deadly(fd: Any) -> None:
-        calls.append(fd)
-        if len(calls) == at:
-            os.kill(os.getpid(), signal.SIGKILL)
-        real(fd)
-
-    os.fsync = deadly  # this process has nothing else to do
+    die_at_write(at)
     _search(out, rest)

@@ -2,7 +2,6 @@
 
 import json
 import signal
-import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from sahcns.settings import Between
 from sahcns.studies.tuning.trials import read_search, read_tuned
 from sahcns.studies.tuning.tune import Standing
 from tests.serving.films import films
+from tests.studies.killing import ended, wait_until
 from tests.studies.tuning.process import QUICK, dying_searcher, essence, quick, searcher
 
 
@@ -27,16 +27,12 @@ def test_killed_wherever_it_writes_it_comes_to_the_same(tmp_path: Path) -> None:
     whole = quick(tmp_path / "undisturbed", trials=3)
     out, killed = tmp_path / "out", 0
     for at in (1, 2, 4, 7, 11, 16, 22, 29):
-        process = dying_searcher(out, at, trials=3)
-        process.join(60)
-        killed += process.exitcode == -signal.SIGKILL
+        killed += ended(dying_searcher(out, at, trials=3)) == -signal.SIGKILL
         for name, read in (("trials.json", read_search), ("tuned.json", read_tuned)):
             if (out / name).exists():
                 read(out)  # never torn
     assert killed >= 6
-    last = searcher(out, trials=3)
-    last.join(60)
-    assert last.exitcode == 0
+    assert ended(searcher(out, trials=3)) == 0
     found = read_search(out)
     assert essence(found) == essence(whole)
     assert found.chosen == whole.chosen == read_tuned(out)["samplers"]
@@ -48,13 +44,9 @@ def test_killed_wherever_it_writes_it_comes_to_the_same(tmp_path: Path) -> None:
 def test_killed_in_the_middle_of_a_trial(tmp_path: Path) -> None:
     out = tmp_path / "out"
     process = searcher(out, trials=3, protocol=QUICK)
-    patience = time.monotonic() + 60
-    while not (out / "trials.json").exists() or not any(trial.ended for trial in read_search(out).trials):
-        assert time.monotonic() < patience
-        time.sleep(0.005)
+    wait_until(lambda: (out / "trials.json").exists() and any(trial.ended for trial in read_search(out).trials))
     process.kill()
-    process.join(60)
-    assert process.exitcode == -signal.SIGKILL
+    assert ended(process) == -signal.SIGKILL
     finished = [trial for trial in read_search(out).trials if trial.ended]
     found = quick(out, trials=3)
     assert [trial for trial in found.trials if trial.number < len(finished) and trial.sampler == "sahc"] == finished
@@ -64,9 +56,7 @@ def test_killed_in_the_middle_of_a_trial(tmp_path: Path) -> None:
 def test_two_processes_share_one_budget(tmp_path: Path) -> None:
     out = tmp_path / "out"
     processes = [searcher(out, trials=8) for _ in range(2)]
-    for process in processes:
-        process.join(60)
-    assert [process.exitcode for process in processes] == [0, 0]
+    assert [ended(process) for process in processes] == [0, 0]
     search = read_search(out)
     assert {name: len(search.of(name)) for name in search.samplers} == {"sahc": 8, "dns-mn": 4}
     for name in search.samplers:
@@ -97,10 +87,7 @@ def test_workers_are_processes_that_share_the_folder(tmp_path: Path) -> None:
 
     def wait(standing: Standing) -> None:
         """Until the other has taken a trial too."""
-        patience = time.monotonic() + 120
-        while standing.entry is not None and len(takers(tmp_path / "out")) < 2:
-            assert time.monotonic() < patience
-            time.sleep(0.05)
+        wait_until(lambda: standing.entry is None or len(takers(tmp_path / "out")) == 2)
 
     try:
         search = quick(
