@@ -6,6 +6,7 @@ import signal
 import time
 from collections.abc import Callable, Sequence
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from typing import Any
 
 PATIENCE = 600  # seconds: on however busy a machine, only what hangs takes as long
@@ -31,6 +32,19 @@ def wait_until(happened: Callable[[], bool]) -> None:
     while not happened():
         assert time.monotonic() < deadline
         time.sleep(0.002)
+
+
+def children(parent: int | None, words: str = "") -> list[int]:
+    """Processes that a process has started and that still run, those with `words` in their command line."""
+    found = []
+    for home in Path("/proc").glob("[0-9]*"):
+        try:
+            status, line = (home / "stat").read_text(), (home / "cmdline").read_bytes().decode()
+        except OSError:
+            continue
+        if int(status.rpartition(")")[2].split()[1]) == parent and words in line:
+            found.append(int(home.name))
+    return found
 
 
 def die_at_write(at: int) -> None:

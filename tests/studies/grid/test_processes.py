@@ -16,7 +16,7 @@ from sahcns.training import Protocol
 from tests.studies.grid.jobs import job, prepared, several
 from tests.studies.grid.process import runner, started
 from tests.studies.grid.test_running import expected, files
-from tests.studies.killing import ended, wait_until
+from tests.studies.killing import children, ended, wait_until
 
 OWN = """
 import os
@@ -85,7 +85,7 @@ def test_workers_end_with_their_parent_whether_killed_or_interrupted(tmp_path: P
     data, out = prepared(tmp_path), tmp_path / "out"
     parent = runner(several(data, 1, endless), out, workers=2)
     wait_until(lambda: len(started(out)) == 2)
-    workers = _children(parent.pid)
+    workers = children(parent.pid)
     assert len(workers) == 2
     parent.kill()
     ended(parent)
@@ -104,7 +104,7 @@ def test_workers_end_with_their_parent_whether_killed_or_interrupted(tmp_path: P
             [job(data, RNS(), protocol=endless), job(data, DNS(), protocol=endless)], out, workers=2, on_event=interrupt
         )
     assert [event.kind for event in events].count("started") == 1
-    assert _children(os.getpid(), "sahcns.studies.grid.worker") == []
+    assert children(os.getpid(), "sahcns.studies.grid.worker") == []
     assert files(out) == {"claims": []}
 
 
@@ -114,15 +114,3 @@ def test_workers_that_cannot_begin_are_an_error(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(sys, "executable", nothing)
     with pytest.raises(TrainingError, match="the worker processes ended with 2 jobs left"):
         run_grid(several(prepared(tmp_path), 1), tmp_path / "out", workers=2, device="cpu")
-
-
-def _children(parent: int | None, words: str = "") -> list[int]:
-    found = []
-    for home in Path("/proc").glob("[0-9]*"):
-        try:
-            status, line = (home / "stat").read_text(), (home / "cmdline").read_bytes().decode()
-        except OSError:
-            continue
-        if int(status.rpartition(")")[2].split()[1]) == parent and words in line:
-            found.append(int(home.name))
-    return found

@@ -1,6 +1,7 @@
 """Searches that are killed, and searches side by side: the same trials in the end, as many as were asked for."""
 
 import json
+import os
 import signal
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from sahcns.settings import Between
 from sahcns.studies.tuning.trials import read_search, read_tuned
 from sahcns.studies.tuning.tune import Standing
 from tests.serving.films import films
-from tests.studies.killing import ended, wait_until
+from tests.studies.killing import children, ended, wait_until
 from tests.studies.tuning.process import QUICK, dying_searcher, essence, quick, searcher
 
 
@@ -111,23 +112,19 @@ def test_workers_are_processes_that_share_the_folder(tmp_path: Path) -> None:
 
 
 def test_workers_go_when_the_search_is_interrupted(tmp_path: Path) -> None:
-    from sahcns.studies.tuning import worker
+    there: list[int] = []
 
-    started = []
-    real = worker._start
+    def helping() -> list[int]:
+        return children(os.getpid(), "sahcns.studies.tuning.worker")
 
-    def seen(order: object) -> object:
-        started.append(real(order))  # type: ignore[arg-type]
-        return started[-1]
-
-    def stop(standing: object) -> None:
-        if getattr(standing, "entry", None) is not None:
+    def stop(standing: Standing) -> None:
+        if standing.entry is not None:
+            there.extend(helping())
             raise KeyboardInterrupt
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(worker, "_start", seen)
-        with pytest.raises(KeyboardInterrupt):
-            quick(tmp_path / "out", SAHC, data=save_split(films(), tmp_path / "films"), workers=2, watch=stop)
-    assert [process.poll() is not None for process in started] == [True]
+    with pytest.raises(KeyboardInterrupt):
+        quick(tmp_path / "out", SAHC, data=save_split(films(), tmp_path / "films"), workers=2, watch=stop)
+    assert len(there) == 1
+    assert helping() == []
     again = quick(tmp_path / "out", SAHC)
     assert len(again.of("sahc")) == 4

@@ -2,11 +2,9 @@
 
 import contextlib
 import json
-import os
 import queue
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from sahcns.errors import TrainingError
+from sahcns.studies.grid.child import start_child
 from sahcns.studies.grid.claims import claim
 from sahcns.studies.grid.failure import Failure
 from sahcns.studies.grid.job import Job
-from sahcns.studies.grid.running import Event, OnEvent, finished, late
+from sahcns.studies.grid.running import Call, Event, OnEvent, finished, late
 
 Told = queue.Queue[tuple["Worker", dict[str, Any] | None]]
 
@@ -32,20 +31,7 @@ class Worker:
 
     @classmethod
     def start(cls, order: dict[str, Any], told: Told) -> "Worker":
-        made = cls(
-            subprocess.Popen(
-                [sys.executable, "-m", "sahcns.studies.grid.worker"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
-                process_group=0,  # Ctrl-C is for the parent, which ends its workers
-            )
-        )
-        assert made.process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # it died at once, which its reader is about to see
-            made.process.stdin.write(json.dumps(order) + "\n")
-            made.process.stdin.flush()
+        made = cls(start_child("sahcns.studies.grid.worker", order, subprocess.PIPE))
         made.reader = threading.Thread(target=made._read, args=(told,), daemon=True)
         made.reader.start()
         return made
@@ -68,30 +54,24 @@ class Worker:
                     pipe.close()
 
 
-def spread(
-    jobs: Sequence[Job], folder: Path, workers: int, device: str, tell: OnEvent, call: str, until: float | None = None
-) -> None:
-    """Run the jobs in `workers` processes; a process that dies costs the job it was at, and is replaced."""
+def spread(jobs: Sequence[Job], call: Call, tell: OnEvent) -> None:
+    """Run the jobs in processes of their own; one that dies costs the job it was at, and is replaced."""
     import torch
 
     order = {
         "jobs": [job.to_dict() for job in jobs],
-        "folder": str(folder),
-        "device": device,
-        "threads": max(1, torch.get_num_threads() // workers),
-        "call": call,
-        "until": until,
-        "processes": workers,
+        "call": call.to_plain(),
+        "threads": max(1, torch.get_num_threads() // call.processes),
     }
     by_key, told, open_keys = {job.key: job for job in jobs}, Told(), {job.key for job in jobs}
     running: set[Worker] = set()
     try:
-        for _ in range(workers):
+        for _ in range(call.processes):
             running.add(Worker.start(order, told))
         while running:
             worker, said = told.get()
             if said is not None:
-                event = _event(worker, said, by_key[said["key"]], open_keys, folder)
+                event = _event(worker, said, by_key[said["key"]], open_keys, call.folder)
                 ours = any(other.at == said["key"] for other in running)
                 if event is not None and not (event.kind == "elsewhere" and ours):
                     tell(event)
@@ -99,13 +79,13 @@ def spread(
             running.discard(worker)
             worker.end()
             if worker.process.returncode and worker.at is not None:
-                _lost(by_key[worker.at], worker.process.returncode, folder, call)
+                _lost(by_key[worker.at], worker.process.returncode, call)
                 if open_keys:
                     running.add(Worker.start(order, told))
     finally:
         for worker in running:
             worker.end()
-    if open_keys and not late(until):
+    if open_keys and not late(call.until):
         raise TrainingError(f"the worker processes ended with {len(open_keys)} jobs left; what they said stands above")
 
 
@@ -125,10 +105,10 @@ def _event(worker: Worker, said: dict[str, Any], job: Job, open_keys: set[str], 
     return Event(kind, job, result, said["entry"], said["error"])
 
 
-def _lost(job: Job, code: int, folder: Path, call: str) -> None:
+def _lost(job: Job, code: int, call: Call) -> None:
     """Leave a failure for a job whose process died, so that it is not tried again in this call."""
     how = f"signal {-code} ({signal.strsignal(-code)})" if code < 0 else f"code {code}"
-    with claim(folder, job.key) as mine:
-        if mine and finished(job, folder) is None:
+    with claim(call.folder, job.key) as mine:
+        if mine and finished(job, call.folder) is None:
             error = f"the process that trained it ended with {how}; perhaps memory ran out: use fewer workers"
-            Failure(job.key, job.label, error, call=call).save(folder)
+            Failure(job.key, job.label, error, call=call.name).save(call.folder)

@@ -41,6 +41,24 @@ OnEvent = Callable[[Event], None]
 
 
 @dataclass(frozen=True)
+class Call:
+    """One call of `run_grid`, as all its workers know it."""
+
+    folder: Path
+    device: str
+    name: str  # what failed in this call is not tried again in it
+    until: float | None  # no job is begun later
+    processes: int  # that work side by side; noted in each result, whose times are those of a machine that was shared
+
+    def to_plain(self) -> dict[str, Any]:
+        return {**self.__dict__, "folder": str(self.folder)}
+
+    @classmethod
+    def from_plain(cls, values: dict[str, Any]) -> "Call":
+        return cls(**{**values, "folder": Path(values["folder"])})
+
+
+@dataclass(frozen=True)
 class Outcome:
     """What a grid came to: its results and its failures, both in the order of the jobs."""
 
@@ -70,7 +88,7 @@ def run_grid(
 
     if workers < 1:
         raise SettingError(f"workers={workers} must be 1 or more")
-    home, call = Path(folder), secrets.token_hex(8)
+    home = Path(folder)
     wanted = list({job.key: job for job in jobs}.values())
     where = pick_device(device)  # what no job could be run with is refused now
     for path in {job.kernels for job in wanted}:
@@ -84,13 +102,14 @@ def run_grid(
             missing.append(job)
         else:
             tell(Event("skipped", job, result))
+    call = Call(home, device, secrets.token_hex(8), until, processes=max(1, min(workers, len(missing))))
     try:
-        if workers == 1 or len(missing) < 2:
-            work_off(missing, home, device, tell, call, until)
+        if call.processes == 1:
+            work_off(missing, call, tell)
         else:
             from sahcns.studies.grid.processes import spread
 
-            spread(missing, home, min(workers, len(missing)), device, tell, call, until)
+            spread(missing, call, tell)
     finally:
         sweep(home)
     results = [found for job in wanted if (found := finished(job, home)) is not None]
@@ -99,28 +118,17 @@ def run_grid(
     return Outcome(home, results, [failure for failure in failures if failure is not None])
 
 
-def work_off(
-    jobs: Sequence[Job],
-    folder: Path,
-    device: str,
-    tell: OnEvent,
-    call: str,
-    until: float | None = None,
-    processes: int = 1,
-) -> None:
-    """Take one job after the other; those that others are at are looked at again, until all are done or time is up.
-
-    `processes` that work side by side are noted in each result: its times are those of a machine that was shared.
-    """
+def work_off(jobs: Sequence[Job], call: Call, tell: OnEvent) -> None:
+    """Take one job after the other; those that others are at are looked at again, until all are done or time is up."""
     splits: dict[str, Split] = {}
     told: set[str] = set()  # of jobs that are elsewhere
     waiting = list(jobs)
     while waiting:
         left = []
         for job in waiting:
-            if late(until):
+            if late(call.until):
                 return
-            if not _settled(job, folder, device, tell, call, splits, told, processes):
+            if not _settled(job, call, tell, splits, told):
                 left.append(job)
         if len(left) == len(waiting):
             time.sleep(PATIENCE)
@@ -137,19 +145,10 @@ def finished(job: Job, folder: Path) -> Result | None:
     return replace(Result.load(path), label=job.label) if path.exists() else None
 
 
-def _settled(
-    job: Job,
-    folder: Path,
-    device: str,
-    tell: OnEvent,
-    call: str,
-    splits: dict[str, Split],
-    told: set[str],
-    processes: int,
-) -> bool:
+def _settled(job: Job, call: Call, tell: OnEvent, splits: dict[str, Split], told: set[str]) -> bool:
     """Whether the job has come to its end, here or elsewhere; if nobody is at it, it is run."""
-    with claim(folder, job.key) as mine:
-        result = finished(job, folder)
+    with claim(call.folder, job.key) as mine:
+        result = finished(job, call.folder)
         if result is not None:
             tell(Event("finished", job, result))
             return True
@@ -158,21 +157,21 @@ def _settled(
                 told.add(job.key)
                 tell(Event("elsewhere", job))
             return False
-        before = Failure.load(folder, job.key)
-        if before is not None and before.call == call:  # another worker of this call tried it
+        before = Failure.load(call.folder, job.key)
+        if before is not None and before.call == call.name:  # another worker of this call tried it
             tell(Event("failed", job, error=before.error))
             return True
         tell(Event("started", job))
         try:
             if job.data not in splits:
                 splits[job.data] = job.load()
-            result = job.run(device, lambda entry: tell(Event("epoch", job, entry=entry)), splits[job.data])
+            result = job.run(call.device, lambda entry: tell(Event("epoch", job, entry=entry)), splits[job.data])
         except Exception as error:  # whatever a sampler does: the others go on
-            failure = Failure.of(job, error, call)
-            failure.save(folder)
+            failure = Failure.of(job, error, call.name)
+            failure.save(call.folder)
             tell(Event("failed", job, error=failure.error))
         else:
-            result = result.shared_by(processes).save(folder)
-            failure_path(folder, job.key).unlink(missing_ok=True)
+            result = result.shared_by(call.processes).save(call.folder)
+            failure_path(call.folder, job.key).unlink(missing_ok=True)
             tell(Event("finished", job, result))
     return True

@@ -1,20 +1,17 @@
 """Further processes that work on a search beside the one that was asked for: they share its folder and its budget.
 
-An order on stdin, which stays open as long as the parent lives; when it closes, the process ends at once, in the middle
-of whatever it does, and the trial it was at is taken up by another.
+The trial that one of them was at when it ended is taken up by another.
 """
 
 import contextlib
-import json
-import os
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from sahcns.errors import SahcnsError
+from sahcns.studies.grid.child import order_of_parent, start_child
 
 
 @contextlib.contextmanager
@@ -27,7 +24,8 @@ def helpers(count: int, order: Mapping[str, Any]) -> Iterator[None]:
 
     before = torch.get_num_threads()
     share = max(1, before // (count + 1))
-    started = [_start({**order, "threads": share}) for _ in range(count)]
+    told = {**order, "threads": share}
+    started = [start_child("sahcns.studies.tuning.worker", told, subprocess.DEVNULL) for _ in range(count)]
     torch.set_num_threads(share)
     try:
         yield
@@ -42,25 +40,8 @@ def helpers(count: int, order: Mapping[str, Any]) -> Iterator[None]:
                 process.stdin.close()
 
 
-def _start(order: Mapping[str, Any]) -> "subprocess.Popen[str]":
-    process = subprocess.Popen(
-        [sys.executable, "-m", "sahcns.studies.tuning.worker"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
-        process_group=0,  # Ctrl-C is for the parent, which ends its helpers
-    )
-    assert process.stdin is not None
-    with contextlib.suppress(BrokenPipeError):  # it died at once, and said why on stderr
-        process.stdin.write(json.dumps(order) + "\n")
-        process.stdin.flush()
-    return process
-
-
 def main() -> None:
-    order = json.loads(sys.stdin.readline())
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    order = order_of_parent()
     import torch
 
     from sahcns.backbones import Backbone
@@ -82,12 +63,6 @@ def main() -> None:
         protocol=Protocol.from_dict(protocol),
         search=search,
     )
-
-
-def _end_with_parent() -> None:
-    while os.read(0, 4096):  # not through sys.stdin, whose lock would be in the way when this process ends by itself
-        pass
-    os._exit(1)
 
 
 if __name__ == "__main__":

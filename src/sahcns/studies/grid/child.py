@@ -1,0 +1,44 @@
+"""A process that works for this one: it gets its order on stdin, and ends with its parent.
+
+Its stdin stays open as long as the parent lives; when it closes, the process ends at once, in the middle of whatever it
+does. That is safe where every piece of work is claimed by a lock, which the system frees.
+"""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+
+def start_child(module: str, order: Mapping[str, Any], stdout: int) -> "subprocess.Popen[str]":
+    """`python -m module`, which asks for its order by `order_of_parent`; `stdout` is one of subprocess's constants."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", module],
+        stdin=subprocess.PIPE,
+        stdout=stdout,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+        process_group=0,  # Ctrl-C is for the parent, which ends its children
+    )
+    assert process.stdin is not None
+    with contextlib.suppress(BrokenPipeError):  # it died at once, and said why on stderr
+        process.stdin.write(json.dumps(order) + "\n")
+        process.stdin.flush()
+    return process
+
+
+def order_of_parent() -> dict[str, Any]:
+    """In the child: what it is to do; from now on it ends when its parent does."""
+    order: dict[str, Any] = json.loads(sys.stdin.readline())
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    return order
+
+
+def _end_with_parent() -> None:
+    while os.read(0, 4096):  # not through sys.stdin, whose lock would be in the way when this process ends by itself
+        pass
+    os._exit(1)
