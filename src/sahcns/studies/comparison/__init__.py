@@ -1,4 +1,7 @@
-"""Samplers compared: the grid that is planned for it, and finished runs side by side with their statistics and figures."""
+"""Samplers compared: the grid that is planned for it, and finished runs side by side with their statistics and figures.
+
+Nothing here needs torch, so these names are imported at once.
+"""
 
 from sahcns.studies.comparison.boards import Board as Board
 from sahcns.studies.comparison.boards import Row as Row

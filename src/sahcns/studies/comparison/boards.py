@@ -39,6 +39,11 @@ class Board:
         return list(dict.fromkeys(row.backbone for row in self.rows))
 
     @property
+    def places(self) -> list[tuple[str, str]]:
+        """Each set with each backbone: methods are held against one another within such a place."""
+        return [(data, backbone) for data in self.data for backbone in self.backbones]
+
+    @property
     def methods(self) -> list[str]:
         return list(dict.fromkeys(row.method for row in self.rows))
 

@@ -17,6 +17,7 @@ from sahcns.studies.comparison.summaries import summary
 from sahcns.studies.grid.result import PerUser, Result
 
 TESTS = ("t", "wilcoxon", "bootstrap")
+ALPHA = 0.05  # a difference is shown where Holm's p is below it
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,11 @@ class Contrast:
     paired: Paired
     signed_rank: SignedRank | None = None
     bootstrap: Bootstrap | None = None
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """The set and the backbone, as in `Board.places`."""
+        return self.data, self.first.backbone
 
     def p(self, test: str) -> float:
         """Of the test by this name; NaN where it could not be made."""
@@ -65,13 +71,12 @@ def leads(
     Where the baseline itself is best, or was not run, there is nothing to test.
     """
     found = []
-    for data in board.data:
-        for backbone in board.backbones:
-            for metric in filter(ranked, metrics):
-                order = ranking(board, data, backbone, metric, reading, part)
-                rivals = [row for row in order[1:] if baseline in (None, row.method)]
-                if rivals:
-                    found.append(contrast(board, data, order[0], rivals[0], metric, reading, part))
+    for data, backbone in board.places:
+        for metric in filter(ranked, metrics):
+            order = ranking(board, data, backbone, metric, reading, part)
+            rivals = [row for row in order[1:] if baseline in (None, row.method)]
+            if rivals:
+                found.append(contrast(board, data, order[0], rivals[0], metric, reading, part))
     return found
 
 

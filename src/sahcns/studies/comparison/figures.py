@@ -27,15 +27,14 @@ def comparison_figures(
     found = []
     boards = boards_of(results)
     for at, board in enumerate(boards):
-        for data in board.data:
-            for backbone in board.backbones:
-                rows = [row for row in board.of(backbone) if board.seeds(data, row)]
-                where = f"{data}, {backbone}" + (f", table {at + 1}" if len(boards) > 1 else "")
-                found += [
-                    *curves(board, data, rows, where, watched),
-                    bars(board, data, rows, where, metrics, reading),
-                    *pool_sizes(board, data, rows, where, metrics, reading),
-                ]
+        for data, backbone in board.places:
+            rows = [row for row in board.of(backbone) if board.seeds(data, row)]
+            where = f"{data}, {backbone}" + (f", table {at + 1}" if len(boards) > 1 else "")
+            found += [
+                *curves(board, data, rows, where, watched),
+                bars(board, data, rows, where, metrics, reading),
+                *pool_sizes(board, data, rows, where, metrics, reading),
+            ]
     return found
 
 

@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 
 from sahcns.studies.comparison.boards import Board
-from sahcns.studies.comparison.contrasts import Contrast, adjusted, leads
+from sahcns.studies.comparison.contrasts import ALPHA, Contrast, adjusted, leads
 from sahcns.studies.comparison.naming import chance, joined, listed, long_name, number, ranked, scale
 from sahcns.studies.comparison.pairwise import pairs, reference_of
 from sahcns.studies.comparison.summaries import summary
 
 HEADLINE = "recall@20"
-ALPHA = 0.05
 
 
 def findings(
@@ -27,17 +26,10 @@ def findings(
     told = []
     gains = leads(board, metrics, baseline, reading, part)
     ps = adjusted(gains)
-    for data in board.data:
-        for backbone in board.backbones:
-            own = {
-                one.metric: (one, p)
-                for one, p in zip(gains, ps, strict=True)
-                if (one.data, one.first.backbone) == (data, backbone)
-            }
-            if headline in own:
-                told.append(
-                    f"{data}, {backbone}: {_lead(board, *own[headline], reading, part)}{_others(own, headline)}"
-                )
+    for place in board.places:
+        own = {one.metric: (one, p) for one, p in zip(gains, ps, strict=True) if one.place == place}
+        if headline in own:
+            told.append(f"{', '.join(place)}: {_lead(board, *own[headline], reading, part)}{_others(own, headline)}")
     return told + _against(board, metrics, headline, against or baseline, reading, part)
 
 
@@ -91,27 +83,21 @@ def _against(
     found = pairs(board, metrics, reference, reading, part)
     ps = adjusted(found)
     told = []
-    for data in board.data:
-        for backbone in board.backbones:
-            groups: dict[str, list[str]] = {"better": [], "worse": [], "open": []}
-            for one, p in zip(found, ps, strict=True):
-                if (one.data, one.first.backbone, one.metric) == (data, backbone, headline):
-                    sign = "better" if one.paired.difference > 0 else "worse"
-                    groups[sign if p < ALPHA else "open"].append(one.first.method)
-            words = [
-                f"{joined(methods)} {'is' if len(methods) == 1 else 'are'} {said}"
-                for methods, said in (
-                    (groups["better"], "shown to be better"),
-                    (groups["worse"], "shown to be worse"),
-                    (groups["open"], "not shown to differ"),
-                )
-                if methods
-            ]
-            if words:
-                counted = f"Holm over {sum(p == p for p in ps)} tests"
-                told.append(
-                    f"{data}, {backbone}: against {reference} in {long_name(headline)}, {joined(words)} ({counted})."
-                )
+    for place in board.places:
+        groups: dict[str, list[str]] = {"shown to be better": [], "shown to be worse": [], "not shown to differ": []}
+        for one, p in zip(found, ps, strict=True):
+            if one.place == place and one.metric == headline:
+                sign = "better" if one.paired.difference > 0 else "worse"
+                groups[f"shown to be {sign}" if p < ALPHA else "not shown to differ"].append(one.first.method)
+        words = [
+            f"{joined(methods)} {'is' if len(methods) == 1 else 'are'} {said}"
+            for said, methods in groups.items()
+            if methods
+        ]
+        if words:
+            against_what = f"against {reference} in {long_name(headline)}"
+            counted = f"Holm over {sum(p == p for p in ps)} tests"
+            told.append(f"{', '.join(place)}: {against_what}, {joined(words)} ({counted}).")
     return told
 
 

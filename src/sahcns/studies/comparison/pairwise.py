@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sahcns.reports.parts import Cell, Table
 from sahcns.studies.comparison.boards import Board
 from sahcns.studies.comparison.captions import pairwise_caption
-from sahcns.studies.comparison.contrasts import Contrast, adjusted, contrast, with_users
+from sahcns.studies.comparison.contrasts import ALPHA, Contrast, adjusted, contrast, with_users
 from sahcns.studies.comparison.naming import chance, listed, long_name, number, scale
 
 
@@ -24,15 +24,14 @@ def pairs(
     """Every other method minus the reference, on each set and backbone where both were run."""
     reference = against or reference_of(board)
     found = []
-    for data in board.data:
-        for backbone in board.backbones:
-            fixed = board.row(backbone, reference)
-            if fixed is None or not board.seeds(data, fixed):
-                continue
-            for metric in metrics:
-                for row in board.of(backbone):
-                    if row != fixed and board.seeds(data, row):
-                        found.append(contrast(board, data, row, fixed, metric, reading, part))
+    for data, backbone in board.places:
+        fixed = board.row(backbone, reference)
+        if fixed is None or not board.seeds(data, fixed):
+            continue
+        for metric in metrics:
+            for row in board.of(backbone):
+                if row != fixed and board.seeds(data, row):
+                    found.append(contrast(board, data, row, fixed, metric, reading, part))
     return found
 
 
@@ -83,7 +82,7 @@ def seed_cells(one: Contrast, holm: float) -> list[Cell | str]:
         number(factor * paired.low, sign=True),
         number(factor * paired.high, sign=True),
         Cell(chance(paired.p), hint=paired.why),
-        Cell(chance(holm), note="*" if holm < 0.05 else ""),
+        Cell(chance(holm), note="*" if holm < ALPHA else ""),
         Cell(number(paired.effect, sign=True), hint=spread if known else paired.why),
         Cell(needed if known and paired.effect else "–", hint=_range(one) if known else paired.why),
     ]

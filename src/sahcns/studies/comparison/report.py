@@ -34,11 +34,10 @@ def comparison_report(
     for board in boards:
         found = pairs(board, metrics, against or baseline, headline)
         ps = adjusted(found)
-        for data in board.data:
-            for backbone in board.backbones:
-                here = [at for at, one in enumerate(found) if (one.data, one.first.backbone) == (data, backbone)]
-                gap = differences([found[at] for at in here], [ps[at] for at in here], f"{data}, {backbone}")
-                gaps += [gap] if gap else []
+        for place in board.places:
+            here = [at for at, one in enumerate(found) if one.place == place]
+            gap = differences([found[at] for at in here], [ps[at] for at in here], ", ".join(place))
+            gaps += [gap] if gap else []
     shown = [metric for metric in metrics if metric.endswith("@20")] or list(metrics)
     figures = comparison_figures(results, metrics=shown, reading=headline)
     sections = [

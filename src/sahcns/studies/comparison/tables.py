@@ -7,7 +7,7 @@ from sahcns.errors import SettingError
 from sahcns.reports.parts import Cell, Mark, Table
 from sahcns.studies.comparison.boards import Board, Row, boards_of, refuse_unknown
 from sahcns.studies.comparison.captions import heading, main_caption
-from sahcns.studies.comparison.contrasts import TESTS, Contrast, adjusted, leads, ranking, with_users
+from sahcns.studies.comparison.contrasts import ALPHA, TESTS, Contrast, adjusted, leads, ranking, with_users
 from sahcns.studies.comparison.naming import chance, listed, number, ranked, scale, short_name
 from sahcns.studies.comparison.pairwise import pairwise_table
 from sahcns.studies.comparison.summaries import Summary, summary
@@ -15,7 +15,6 @@ from sahcns.studies.grid.result import Result
 
 METRICS = ("recall@10", "ndcg@10", "recall@20", "ndcg@20")
 READINGS = ("best", "last", "both")
-ALPHA = 0.05
 
 
 def comparison_tables(
@@ -78,8 +77,7 @@ def main_table(
     ps = dict(zip(stars, adjusted(gains, test), strict=True))
     places = {
         (data, backbone, metric): ranking(board, data, backbone, metric, reading, part)
-        for data in board.data
-        for backbone in board.backbones
+        for data, backbone in board.places
         for metric in filter(ranked, metrics)
     }
     uneven = len({tuple(sorted(board.seeds(data, row))) for data, row in board.runs}) > 1
