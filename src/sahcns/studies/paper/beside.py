@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from sahcns.ranking.significance import Published, against_published, holm
 from sahcns.reports.parts import Cell, Mark, Table
 from sahcns.studies.comparison.boards import Board, Row
-from sahcns.studies.comparison.naming import chance, long_name, number
+from sahcns.studies.comparison.naming import chance, joined, long_name, number
 from sahcns.studies.comparison.summaries import Summary, summary
 from sahcns.studies.paper.cells import shown
 
+FAR = 0.1  # of a value: what is further off than this is another outcome, not another seed
 READINGS = {"best": "best epoch", "last": "where it stopped"}
 Printed = Mapping[tuple[str, str], tuple[float, float | None]]
 """(method, metric) → mean and, where it is printed, standard deviation, in percent."""
@@ -60,6 +61,25 @@ def beside_paper(
     columns = ["Method", "Metric", ">paper"]
     columns += [f">{words} · {what}" for words in READINGS.values() for what in ("ours", "− paper", "p")]
     return Table(name, title, columns, rows, _caption(printed, same))
+
+
+def far_from_paper(board: Board, data: str, backbone: str, printed: Printed, metric: str = "recall@20") -> list[str]:
+    """A sentence that names the methods further from the paper than a tenth, however a run is read; else nothing."""
+    told = []
+    for row in board.of(backbone):
+        theirs = printed.get((row.method, metric))
+        if theirs is None or not board.seeds(data, row):
+            continue
+        ours = [100 * summary(board, data, row, metric, reading).mean for reading in READINGS]
+        if all(abs(mean - theirs[0]) > FAR * theirs[0] for mean in ours):
+            means = " and ".join(
+                f"{number(mean)} {words}" for mean, words in zip(ours, ("best", "at the end"), strict=True)
+            )
+            told.append(f"{row.method} (paper {number(theirs[0])}; ours {means})")
+    if not told:
+        return []
+    where = f"{data}, {long_name(metric)}"
+    return [f"{where}: further than a tenth from what the paper prints, however a run is read: {joined(told)}."]
 
 
 def _ours(ours: Mapping[tuple[Row, str, str], Summary], row: Row, metric: str, reading: str) -> Cell:

@@ -1,18 +1,26 @@
 """Which choices of the protocol matter: masks, L2, the last batch."""
 
-from sahcns.ranking.significance import Paired, paired_t
+import math
+from collections.abc import Mapping
+
+from sahcns.ranking.significance import Paired, holm, paired_t
 from sahcns.reports.parts import Cell, Figure, Section, Table
-from sahcns.studies.comparison.naming import number, short_name
+from sahcns.studies.comparison.contrasts import ALPHA
+from sahcns.studies.comparison.naming import joined, long_name, number, short_name
 from sahcns.studies.comparison.summaries import Summary
 from sahcns.studies.paper.cells import shown
 from sahcns.studies.paper.evidence import Evidence
 from sahcns.studies.paper.experiments import CHOICES, FOUR
 from sahcns.studies.paper.leading import AT_20
 from sahcns.studies.paper.sections.standing import unfinished
+from sahcns.studies.paper.sections.tuning import switched_off
 
 
 def choices_section(evidence: Evidence) -> Section:
-    found: list[str | Table | Figure] = [*unfinished(evidence, "choices")]
+    found: list[str | Table | Figure] = [
+        *unfinished(evidence, "choices"),
+        *switched_off(evidence, [evidence.design.single]),
+    ]
     cells = {
         (row.group, row.label, metric): evidence.cell("choices", row, metric)
         for row in evidence.rows("choices")
@@ -30,6 +38,7 @@ def choices_section(evidence: Evidence) -> Section:
                 line += _beside(one, cells.get((usual, label, metric)) if words != usual else None)
             rows.append(line)
     if rows:
+        found += changes_in_words(cells)
         columns = ["choice", "Method"]
         columns += [f">{short_name(metric)} · {what}" for metric in AT_20 for what in ("ours", "change")]
         name = evidence.design.data(evidence.design.single).name
@@ -45,6 +54,26 @@ def choices_section(evidence: Evidence) -> Section:
             )
         )
     return Section("Choices of the protocol", found)
+
+
+def changes_in_words(cells: Mapping[tuple[str, str, str], Summary | None]) -> list[str]:
+    """How many changes remain when their number is corrected for, and which; nothing where none was tested."""
+    usual = next(iter(CHOICES))
+    tests = {
+        (words, label, metric): change(own, before).p
+        for (words, label, metric), own in cells.items()
+        if words != usual and own is not None and (before := cells.get((usual, label, metric))) is not None
+    }
+    known = {key: p for key, p in tests.items() if not math.isnan(p)}
+    if not known:
+        return []
+    alone = sum(p < ALPHA for p in known.values())
+    left = [key for key, p in zip(known, holm(list(known.values())), strict=True) if p < ALPHA]
+    named = f": {joined([f'{words}, {label}, {long_name(metric)}' for words, label, metric in left])}" if left else ""
+    return [
+        f"Of {len(known)} changes {alone} have p < 0.05, each tested for itself (the stars), where luck alone would give about "
+        f"{number(ALPHA * len(known), 1)}; {len(left)} remain after Holm over all of them{named}."
+    ]
 
 
 def _beside(own: Summary | None, usual: Summary | None) -> list[Cell | str]:

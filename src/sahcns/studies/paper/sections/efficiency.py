@@ -51,7 +51,7 @@ def _figure(evidence: Evidence) -> Figure:
         "milliseconds an epoch",
         series,
         kind="bar",
-        caption="Seconds of all steps of an epoch together.",
+        caption="All steps of an epoch together. What was timed is said below the table; the paper's times stand there.",
     )
 
 

@@ -9,6 +9,7 @@ from sahcns.studies.paper.beside import READINGS
 from sahcns.studies.paper.evidence import Evidence
 from sahcns.studies.paper.experiments import Row
 from sahcns.studies.paper.leading import AT_20
+from sahcns.studies.paper.sections.peaks import peaks_table
 from sahcns.studies.paper.sections.standing import unfinished
 from sahcns.studies.paper.sections.tuning import parts_in_words
 
@@ -31,6 +32,15 @@ def figure_4_section(evidence: Evidence) -> Section:
         *unfinished(evidence, "figure4"),
         *parts_in_words(evidence, evidence.design.pair),
     ]
+    peaks = peaks_table(
+        {
+            (evidence.design.data(data).name, letter, metric): sweep(evidence, data, argument, metric)
+            for data in evidence.design.pair
+            for metric in AT_20
+            for argument, letter in ARGUMENTS.items()
+        }
+    )
+    found += [peaks] if peaks else []
     for data in evidence.design.pair:
         for argument in ARGUMENTS:
             for metric in AT_20:

@@ -1,16 +1,15 @@
 """Levels (b) and (c) of the evidence: equal tuning and equal pools, and many seeds."""
 
 from sahcns.reports.parts import Figure, Section, Table
-from sahcns.studies.comparison.contrasts import adjusted
-from sahcns.studies.comparison.figures import differences
-from sahcns.studies.comparison.pairwise import pairs, pairwise_table
+from sahcns.studies.comparison.pairwise import pairwise_table
 from sahcns.studies.comparison.tables import main_table
 from sahcns.studies.paper.beside import READINGS
 from sahcns.studies.paper.evidence import Evidence
 from sahcns.studies.paper.leading import AT_20, METRICS, lead_table
 from sahcns.studies.paper.methods import METHOD
-from sahcns.studies.paper.sections.standing import unfinished
-from sahcns.studies.paper.sections.tuning import parts_in_words
+from sahcns.studies.paper.sections.against import near_differences, resolved_in_words
+from sahcns.studies.paper.sections.standing import seeds_in_words, unfinished
+from sahcns.studies.paper.sections.tuning import parts_in_words, switched_off
 
 TITLES = {
     "equal": "Level (b): equal tuning, equal pools",
@@ -20,7 +19,7 @@ TITLES = {
 
 def level_section(evidence: Evidence, part: str) -> Section:
     board = evidence.board(part)
-    found: list[str | Table | Figure] = [*unfinished(evidence, part)]
+    found: list[str | Table | Figure] = [*unfinished(evidence, part), *seeds_in_words(evidence, part)]
     if part == "equal":
         found.insert(
             0,
@@ -31,17 +30,17 @@ def level_section(evidence: Evidence, part: str) -> Section:
         found += parts_in_words(evidence, evidence.design.powered)
     if board is None:
         return Section(TITLES[part], found)
+    if part == "equal":
+        found += switched_off(evidence, [one.folder for one in evidence.design.sets if one.name in board.data])
+    found += resolved_in_words(board)
     for reading, words in READINGS.items():
         found.append(main_table(board, METRICS, None, reading, name=f"{part}-{reading}", title=f"Ours, {words}"))
     for reading, words in READINGS.items():
         title = f"{METHOD} against the strongest other, {words}"
         table = lead_table(board, METRICS, reading, name=f"{part}-lead-{reading}", title=title)
         found += [table] if table else []
-    contrasts = pairs(board, AT_20, METHOD)
-    holms = adjusted(contrasts)
     for data in board.data:
-        here = [at for at, one in enumerate(contrasts) if one.data == data]
-        drawn = differences([contrasts[at] for at in here], [holms[at] for at in here], f"{part}, {data}")
+        drawn = near_differences(board, data, f"{part}, {data}")
         found += [drawn] if drawn else []
     table = pairwise_table(board, AT_20, METHOD, name=f"{part}-pairs", title="over seeds")
     return Section(TITLES[part], [*found, *([table] if table else [])])

@@ -2,23 +2,31 @@
 
 from statistics import fmean, stdev
 
+from sahcns.ranking.significance import Paired, holm, paired_t
 from sahcns.reports.parts import Cell, Figure, Section, Series, Table
-from sahcns.studies.comparison.naming import long_name, number
+from sahcns.studies.comparison.naming import joined, long_name, number
 from sahcns.studies.comparison.summaries import Summary, summary
+from sahcns.studies.paper.beside import FAR
 from sahcns.studies.paper.cells import shown
 from sahcns.studies.paper.evidence import Evidence
 from sahcns.studies.paper.experiments import FOUR
 from sahcns.studies.paper.leading import AT_20
-from sahcns.studies.paper.methods import NINE
+from sahcns.studies.paper.methods import METHOD, NINE
+from sahcns.studies.paper.sections.against import difference_cell
+from sahcns.studies.paper.sections.choices import change
 from sahcns.studies.paper.sections.standing import unfinished
+from sahcns.studies.paper.sections.tuning import switched_off
 
 
 def splits_section(evidence: Evidence) -> Section:
-    found: list[str | Table | Figure] = [*unfinished(evidence, "splits")]
+    found: list[str | Table | Figure] = [
+        *unfinished(evidence, "splits"),
+        *switched_off(evidence, [evidence.design.single]),
+    ]
     for metric in AT_20:
         cells = split_cells(evidence, metric)
         if any(data != evidence.design.data(evidence.design.single).name for data, _ in cells):
-            found += [_table(evidence, metric, cells), _figure(evidence, metric, cells)]
+            found += [_table(evidence, metric, cells), *_against(evidence, metric, cells)]
     return Section("Other splits", found)
 
 
@@ -75,22 +83,74 @@ def _table(evidence: Evidence, metric: str, cells: dict[tuple[str, str], Summary
     )
 
 
-def _figure(evidence: Evidence, metric: str, cells: dict[tuple[str, str], Summary]) -> Figure:
+def against(
+    evidence: Evidence, cells: dict[tuple[str, str], Summary]
+) -> tuple[dict[tuple[str, str], Paired], dict[str, Paired]]:
+    """SAHC-NS minus each other: (name of the split, method) over its seeds, and by method over the random splits' means."""
+    others = [method for method in FOUR if method != METHOD]
+    within = {
+        (name, method): change(cells[name, METHOD], cells[name, method])
+        for name in _sets(evidence)
+        for method in others
+        if {(name, METHOD), (name, method)} <= cells.keys()
+    }
+    over = {}
+    for method in others:
+        there = [name for name in list(_sets(evidence))[1:] if (name, method) in within]
+        if there:
+            mine, theirs = ([cells[name, one].mean for name in there] for one in (METHOD, method))
+            over[method] = paired_t(mine, theirs)
+    return within, over
+
+
+def _against(evidence: Evidence, metric: str, cells: dict[tuple[str, str], Summary]) -> list[Table | Figure]:
     sets = _sets(evidence)
+    within, over = against(evidence, cells)
+    if not within:
+        return []
+    first = dict(zip(within, holm([one.p for one in within.values()]), strict=True))
+    second = dict(zip(over, holm([one.p for one in over.values()]), strict=True))
+    methods = list(dict.fromkeys(method for _, method in within))
+    rows: list[list[Cell | str]] = []
+    for method in methods:
+        keys = [(name, method) for name in sets]
+        line = [
+            difference_cell(within[key], first[key]) if key in within else Cell("–", hint="not run") for key in keys
+        ]
+        rows.append([method, *line, difference_cell(over[method], second[method]) if method in over else "–"])
+    table = Table(
+        f"splits-against-{metric}",
+        f"{METHOD} minus each other: {long_name(metric)}",
+        ["Method", *(f">{words}" for words in sets.values()), ">over the random splits"],
+        rows,
+        "In percentage points; above 0 SAHC-NS is better. * p < 0.05 in a paired t-test, over the seeds of a split with Holm "
+        "over all splits, and in the last column over the random splits' means with Holm over that column. The splits are "
+        "of the same pairs, so they are not independent, and the last column's p is somewhat too small.",
+    )
+    near = [
+        method
+        for method in methods
+        if all(
+            abs(within[name, method].difference) <= FAR * cells[name, METHOD].mean
+            for name in sets
+            if (name, method) in within
+        )
+    ]
     series = []
-    for method in FOUR:
-        there = [(words, cells[name, method]) for name, words in sets.items() if (name, method) in cells]
-        y = [100 * own.mean for _, own in there]
-        spread = [100 * own.std if own.n > 1 else 0.0 for _, own in there]
-        low = [mean - std for mean, std in zip(y, spread, strict=True)]
-        high = [mean + std for mean, std in zip(y, spread, strict=True)]
-        series.append(Series(method, [words for words, _ in there], y, low, high, NINE[method]))
-    return Figure(
+    for method in near:
+        there = [(words, within[name, method]) for name, words in sets.items() if (name, method) in within]
+        y = [100 * one.difference for _, one in there]
+        low, high = [100 * one.low for _, one in there], [100 * one.high for _, one in there]
+        series.append(Series(f"minus {method}", [words for words, _ in there], y, low, high, NINE[method]))
+    far = [method for method in methods if method not in near]
+    left = f" {joined(far)} {'is' if len(far) == 1 else 'are'} too far off to be drawn." if far else ""
+    figure = Figure(
         f"splits-{metric}",
-        f"{long_name(metric)} on each split",
+        f"{METHOD} minus each other on each split: {long_name(metric)}",
         "",
-        f"test {long_name(metric)}, %",
+        "percentage points",
         series,
         kind="bar",
-        caption="Mean over seeds; whiskers are one standard deviation over seeds.",
+        caption=f"Whiskers are 95 % intervals of the paired difference over seeds, each for itself.{left}",
     )
+    return [table, figure] if series else [table]

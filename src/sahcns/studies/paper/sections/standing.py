@@ -1,6 +1,7 @@
 """What has been run, part by part; and the sentence that stands in the place of what has not."""
 
 from sahcns.reports.parts import Cell, Section, Table
+from sahcns.studies.comparison.naming import joined
 from sahcns.studies.paper.evidence import Evidence
 from sahcns.studies.paper.experiments import GRIDS, OTHERS
 
@@ -18,6 +19,23 @@ def unfinished(evidence: Evidence, part: str) -> list[str]:
         f"Not finished: {standing.found} of {standing.wanted} {standing.what}. What follows is what there is; "
         f"`sahcns reproduce … --only {part}` runs the rest."
     ]
+
+
+def seeds_in_words(evidence: Evidence, part: str) -> list[str]:
+    """How far an unfinished part is on each set: which methods with how many seeds, and which are missing; else nothing."""
+    if evidence.standing(part).complete or not evidence.standing(part).found:
+        return []
+    seeds = evidence.seeds(part)
+    found: dict[str, dict[int, list[str]]] = {}
+    for row in evidence.rows(part):
+        there = sum(evidence.key(row, seed) in evidence.results for seed in seeds)
+        found.setdefault(row.data, {}).setdefault(there, []).append(row.label)
+    told = []
+    for data, counts in found.items():
+        some = [f"{n} of {len(seeds)} seeds of {joined(counts[n])}" for n in sorted(counts, reverse=True) if n]
+        none = [f"nothing of {joined(counts[0])}"] if 0 in counts else []
+        told.append(f"{evidence.design.data(data).name}: {'; '.join([*some, *none])}.")
+    return [" ".join(["There are, in all that follows:", *told])]
 
 
 def standing_section(evidence: Evidence) -> Section:

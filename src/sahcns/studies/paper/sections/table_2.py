@@ -7,15 +7,17 @@ from sahcns.studies.comparison.boards import Board
 from sahcns.studies.comparison.contrasts import ranking
 from sahcns.studies.comparison.figures import bars
 from sahcns.studies.comparison.naming import joined, number
+from sahcns.studies.comparison.pairwise import pairwise_table
 from sahcns.studies.comparison.summaries import summary
 from sahcns.studies.comparison.tables import main_table
-from sahcns.studies.paper.beside import READINGS, beside_paper
+from sahcns.studies.paper.beside import READINGS, beside_paper, far_from_paper
 from sahcns.studies.paper.evidence import Evidence
 from sahcns.studies.paper.leading import AT_20, METRICS, lead_table
 from sahcns.studies.paper.methods import METHOD, UNTUNED
 from sahcns.studies.paper.published import TABLE_2, printed_2
+from sahcns.studies.paper.sections.against import near_differences, resolved_in_words
 from sahcns.studies.paper.sections.standing import unfinished
-from sahcns.studies.paper.sections.tuning import settings_in_words
+from sahcns.studies.paper.sections.tuning import settings_in_words, switched_off
 
 HARD = ("DNS", "DNS(M,N)", "MixGCF", "BNS", "DivNS")  # that train as published: DENS and AHNS do not everywhere
 
@@ -30,10 +32,10 @@ def table_2_section(evidence: Evidence) -> Section:
     found: list[str | Table | Figure] = [*unfinished(evidence, "table2")]
     if board is None:
         return Section("Table II, level (a): the paper's protocol", found)
-    found.append(settings_in_words(evidence))
+    found += [settings_in_words(evidence), *switched_off(evidence, [one.folder for one in evidence.design.sets])]
     for reading, words in READINGS.items():
         found.append(main_table(board, METRICS, None, reading, name=f"table-2-{reading}", title=f"Ours, {words}"))
-    found += readings_in_words(evidence, board)
+    found += [*readings_in_words(evidence, board), *resolved_in_words(board)]
     for reading, words in READINGS.items():
         title = f"{METHOD} against the strongest other, {words}"
         table = lead_table(board, METRICS, reading, name=f"table-2-lead-{reading}", title=title)
@@ -44,11 +46,15 @@ def table_2_section(evidence: Evidence) -> Section:
         if one.printed:
             name, title = f"table-2-{one.folder}", f"{one.name}: ours beside the paper"
             numbers = printed_2(one.like)
+            found += far_from_paper(board, one.name, "lightgcn", numbers) if one.same else []
             found.append(
                 beside_paper(board, one.name, "lightgcn", numbers, METRICS, name=name, title=title, same=one.same)
             )
         found.append(bars(board, one.name, board.of("lightgcn"), one.name, AT_20))
-    found += _untuned(evidence)
+        drawn = near_differences(board, one.name, one.name)
+        found += [drawn] if drawn else []
+    pairs = pairwise_table(board, AT_20, METHOD, name="table-2-pairs", title="over seeds")
+    found += [*([pairs] if pairs else []), *_untuned(evidence)]
     return Section("Table II, level (a): the paper's protocol", found)
 
 

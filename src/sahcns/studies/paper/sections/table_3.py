@@ -8,8 +8,10 @@ from sahcns.studies.paper.evidence import Evidence
 from sahcns.studies.paper.leading import AT_20
 from sahcns.studies.paper.methods import METHOD
 from sahcns.studies.paper.published import printed_3
+from sahcns.studies.paper.sections.against import near_differences, resolved_in_words
 from sahcns.studies.paper.sections.standing import unfinished
 from sahcns.studies.paper.sections.tuning import parts_in_words
+from sahcns.studies.paper.sections.worth import departures_in_words, worth_table
 
 ALIKE = (
     "HC-only and SAHC w/o Discrepancy are the same algorithm on LightGCN, whose score is the mean over the layers; they are "
@@ -22,14 +24,22 @@ def table_3_section(evidence: Evidence) -> Section:
     found: list[str | Table | Figure] = [*unfinished(evidence, "table3")]
     if board is None:
         return Section("Table III: ablation", found)
-    found += [ALIKE, *parts_in_words(evidence, evidence.design.pair)]
+    printed = {
+        one.name: printed_3(one.like) if one.printed else {} for one in map(evidence.design.data, evidence.design.pair)
+    }
+    found += [ALIKE, *parts_in_words(evidence, evidence.design.pair), *departures_in_words(board, printed)]
+    found += resolved_in_words(board)
+    worth = worth_table(board, printed)
+    found += [worth] if worth else []
     for data in evidence.design.pair:
         one = evidence.design.data(data)
         if one.name not in board.data:
             continue
-        printed = printed_3(one.like) if one.printed else {}
         name, title = f"table-3-{data}", f"{one.name}: ours beside the paper"
-        found.append(beside_paper(board, one.name, "lightgcn", printed, AT_20, name=name, title=title, same=one.same))
+        theirs = printed[one.name]
+        found.append(beside_paper(board, one.name, "lightgcn", theirs, AT_20, name=name, title=title, same=one.same))
         found.append(bars(board, one.name, board.of("lightgcn"), f"ablation, {one.name}", AT_20))
+        drawn = near_differences(board, one.name, f"ablation, {one.name}")
+        found += [drawn] if drawn else []
     pairs = pairwise_table(board, AT_20, METHOD, name="table-3-pairs", title="over seeds")
     return Section("Table III: ablation", [*found, *([pairs] if pairs else [])])

@@ -1,12 +1,14 @@
 """Table IV: the nine methods on NGCF and SimGCL."""
 
 from sahcns.reports.parts import Figure, Section, Table
-from sahcns.studies.paper.beside import READINGS, beside_paper
+from sahcns.studies.paper.beside import READINGS, beside_paper, far_from_paper
 from sahcns.studies.paper.evidence import Evidence
 from sahcns.studies.paper.leading import AT_20, lead_table
 from sahcns.studies.paper.methods import METHOD
 from sahcns.studies.paper.published import printed_4
+from sahcns.studies.paper.sections.against import resolved_in_words
 from sahcns.studies.paper.sections.standing import unfinished
+from sahcns.studies.paper.sections.tuning import switched_off
 
 NAMES = {"ngcf": "NGCF", "simgcl": "SimGCL"}
 
@@ -20,12 +22,14 @@ def table_4_section(evidence: Evidence) -> Section:
         "α and λmax of SAHC-NS are those tuned on LightGCN, where they are tuned. The paper gives no settings of these "
         "backbones; ours are in the list of facts below."
     )
+    found += [*switched_off(evidence, evidence.design.pair), *resolved_in_words(board)]
     for backbone in board.backbones:
         for data in evidence.design.pair:
             one = evidence.design.data(data)
             if not any(board.seeds(one.name, row) for row in board.of(backbone)):
                 continue
             printed = printed_4(backbone, one.like) if one.printed else {}
+            found += far_from_paper(board, one.name, backbone, printed) if one.same else []
             name, title = f"table-4-{backbone}-{data}", f"{NAMES[backbone]}, {one.name}: ours beside the paper"
             found.append(beside_paper(board, one.name, backbone, printed, AT_20, name=name, title=title, same=one.same))
     for reading, words in READINGS.items():

@@ -9,6 +9,7 @@ from sahcns.studies.paper.experiments import at_work, own_settings
 from sahcns.studies.paper.sections.standing import unfinished
 from sahcns.studies.tuning.figures import search_figures
 from sahcns.studies.tuning.tables import search_tables, trial_table
+from sahcns.studies.tuning.trials import Search
 
 
 def settings_in_words(evidence: Evidence) -> str:
@@ -35,6 +36,33 @@ def parts_in_words(evidence: Evidence, folders: Sequence[str]) -> list[str]:
     return told
 
 
+def switched_off(evidence: Evidence, folders: Sequence[str]) -> list[str]:
+    """A sentence where tuning switched a part of SAHC-NS off, so that what stands under its name lacks it; else nothing."""
+    told = []
+    for folder in folders:
+        own = own_settings(evidence.chosen, folder)
+        for name, letter, rest in (("alpha", "α", "HC-only"), ("lambda_max", "λmax", "SA-only")):
+            if not own[name]:
+                told.append(
+                    f"On {evidence.design.data(folder).name} tuning chose {letter} = 0: what stands here as SAHC-NS on it is "
+                    f"{rest}, one half of the method."
+                )
+    return told
+
+
+def cut_off_in_words(search: Search, name: str) -> list[str]:
+    """How many trials were cut off: what they show is not what they would have reached."""
+    trials = [trial for sampler in search.samplers for trial in search.of(sampler)]
+    cut = sum(trial.state == "pruned" for trial in trials)
+    if not cut:
+        return []
+    return [
+        f"{name}: {cut} of {len(trials)} trials were cut off early, since others were ahead of them at that epoch. They stand "
+        "below with the best up to there, which is no more than they would have reached: only trials run to their end "
+        "can be held against each other."
+    ]
+
+
 def tuning_section(evidence: Evidence) -> Section:
     found: list[str | Table | Figure] = [*unfinished(evidence, "tuning")]
     if evidence.searches:
@@ -44,6 +72,7 @@ def tuning_section(evidence: Evidence) -> Section:
         )
     for data, search in evidence.searches.items():
         name = evidence.design.data(data).name
+        found += cut_off_in_words(search, name)
         found += [replace(table, name=f"tuning-{data}", title=f"Tuned on {name}") for table in search_tables(search)]
         wanted = {"search", "search-sahc-of-both"}
         found += [
