@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Sampler(Configured):
-    """Chooses the negative of each training pair from its pool of candidates."""
+    """Chooses the negative of each training pair from its pool; `.settings()` explains each argument."""
 
     pool: int = setting(10, "candidates drawn for each pair, N", low=1)
 

@@ -44,7 +44,7 @@ class SelectThenCalibrate(Sampler):
 
 @dataclass(frozen=True)
 class SAHC(SelectThenCalibrate):
-    """The method of the paper."""
+    """A candidate that is hard and uneven over the layers, mixed with the positive where the pool is easy."""
 
     name: ClassVar[str] = "sahc"
 

@@ -9,7 +9,7 @@ from sahcns.settings import Configured, setting
 
 @dataclass(frozen=True)
 class Protocol(Configured):
-    """The paper's protocol by default."""
+    """How a run is trained and judged, the paper's way by default; `Protocol.settings()` explains each argument."""
 
     name: ClassVar[str] = "protocol"
 
