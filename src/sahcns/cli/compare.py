@@ -68,7 +68,7 @@ def command(
 
     Each run is a small file in the folder. Stopped or killed at any moment, the same command goes on where it was and
     runs only what is missing; several may work on one folder. A run that fails is named and does not stop the others.
-    Results made on different data, protocols or kernels stand in tables of their own.
+    Results of different protocols or kernels stand in tables of their own; sets have columns of their own.
 
     Examples: sahcns compare films --samplers rns,dns,mixgcf,sahc --seeds 5 --out study
               sahcns compare films shop --backbones lightgcn,simgcl --out study

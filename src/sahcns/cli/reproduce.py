@@ -30,7 +30,7 @@ def command(
         bool, typer.Option("--quick", help="A miniature of all of it on the set that ships inside, on a CPU.")
     ] = False,
     only: Annotated[
-        str | None, typer.Option(metavar="PARTS", help="Some parts, such as table2,figure4; see below (all).")
+        str | None, typer.Option(metavar="PARTS", help="Some parts, such as table2,figure4; see above (all).")
     ] = None,
     seeds: Annotated[
         int | None, typer.Option(metavar="NUMBER", min=1, help="At most so many seeds for each row.")
