@@ -1,7 +1,7 @@
 """Fig. 3 near its top."""
 
-from sahcns.reports.parts import Figure, Series
-from sahcns.studies.paper.sections.figure_3 import near_the_top
+from sahcns.reports.parts import Cell, Figure, Series
+from sahcns.studies.paper.sections.figure_3 import near_the_top, times_table
 
 FIGURE = Figure(
     "seconds here",
@@ -30,3 +30,11 @@ def test_only_what_is_near_the_highest_is_drawn() -> None:
 def test_nothing_to_draw_gives_no_figure() -> None:
     assert near_the_top(Figure("f", "F", "x", "y", [])) == []
     assert near_the_top(Figure("f", "F", "x", "y", [Series("one", [1.0], [2.0])])) == []
+
+
+def test_how_soon_each_is_near_the_top() -> None:
+    (table,) = times_table({"here": FIGURE, "there": Figure("f", "F", "x", "y", [Series("good", [4.0], [1.0])])})
+    rows = {row[0]: [one.text if isinstance(one, Cell) else one for one in row[1:]] for row in table.rows}
+    assert rows["good"] == ["2.00", "10.00", "4.00", "1.00"]
+    assert rows["late"] == ["never", "9.20", "–", "–"]
+    assert times_table({}) == []
