@@ -51,7 +51,7 @@ def command(
         typer.Option(metavar="NAME", help="What the best is tested against (the strongest other)."),
     ] = None,
     workers: Annotated[
-        int | None, typer.Option(metavar="NUMBER", help="Processes; on a GPU one is the fastest (1).")
+        int | None, typer.Option(metavar="NUMBER", help="Processes; on a GPU several gain little (1).")
     ] = None,
     device: Annotated[str | None, typer.Option(metavar="NAME", help="auto, cpu, cuda or cuda:1 (auto).")] = None,
     kernels: Annotated[
