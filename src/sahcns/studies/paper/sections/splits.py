@@ -72,14 +72,14 @@ def _table(evidence: Evidence, metric: str, cells: dict[tuple[str, str], Summary
         [
             "Method",
             *(f">{words}" for words in sets.values()),
-            ">mean of the random",
-            ">std over splits",
-            ">std over seeds",
+            ">random · mean",
+            ">std · splits",
+            ">std · seeds",
         ],
         rows,
         "In percent, on the test part at the best validation epoch. Random splits are 8:1:1 over all pairs; the one given "
-        "has its own shares. std over splits is that of the means of the random splits, std over seeds the mean of those "
-        "within a split. The best of each split is bold.",
+        "has its own shares. random mean is over the random splits, std of splits that of their means, std of seeds the "
+        "mean of those within a split. The best of each split is bold.",
     )
 
 
