@@ -66,6 +66,8 @@ def test_words_say_who_is_ahead_and_who_behind(evidence: Evidence) -> None:
         "Tiny toys: in Recall@20 SAHC-NS is ahead of RNS and AHNS, behind DNS(M,N), not told apart from "
     )
     assert "DNS, MixGCF, DENS, BNS and DivNS; in NDCG@20" in first
+    assert "after Holm" not in first  # said once, at the end
+    assert resolved_in_words(board)[-1].endswith("what is not told apart is not shown to be equal.")
     only = evidence.board("splits", [row for row in evidence.rows("splits") if row.label in ("DNS", "SAHC-NS")])
     assert only is not None
     assert "in Recall@20 SAHC-NS is not told apart from any other;" in resolved_in_words(only)[0]

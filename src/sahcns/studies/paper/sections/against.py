@@ -35,7 +35,7 @@ def resolved_in_words(board: Board, metrics: Sequence[str] = AT_20) -> list[str]
     if told:
         told[-1] += (
             f" Told apart is what a paired t-test over seeds tells apart, p < {ALPHA} after Holm over all that this names; "
-            "not told apart is not shown to be equal."
+            "a table with fewer tests may tell more apart, and what is not told apart is not shown to be equal."
         )
     return told
 
