@@ -1,6 +1,9 @@
 """Verdicts follow from the results: other results, other verdicts."""
 
+import re
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,6 +22,10 @@ Judging = Callable[..., dict[str, Judged]]
 def lifted(chosen: Callable[[Row], float]) -> Value:
     """Luck, and what a row is worth."""
     return lambda row, seed, metric, reading: noisy(row, seed, metric, reading) + chosen(row)
+
+
+def worth(ahead: str, row: Row) -> float:
+    return 0.05 * (row.label == ahead)
 
 
 @pytest.fixture
@@ -80,12 +87,17 @@ def test_a_table_without_all_methods_can_fail_but_not_hold(tmp_path: Path) -> No
     assert best.verdict == "not resolved"
     assert "8 of 9 methods run" in best.instances[0].ours
 
+    behind = lifted(lambda row: 0.05 * (row.label == "BNS"))
+    fill(tmp_path, FIVE, behind, ["table2"], keep=lambda row, seed: row.label != "MixGCF")
+    (best,) = [one for one in judge(Evidence.of(tmp_path)) if one.claim.name == "best"]
+    assert best.verdict == "does not hold"
+    assert "8 of 9 methods run" in best.instances[0].ours
+
 
 @pytest.mark.parametrize(("method", "verdict"), [("SA-only", "holds"), ("DNS", "does not hold")])
 def test_ablations(judged: Judging, method: str, verdict: str) -> None:
     found = judged(lifted(lambda row: 0.05 * (row.label == method)), ("table3",))
-    claim = found["sa-only-over-dns"]
-    run = [one for one in claim.instances if one.verdict != "not run yet"]
+    run = found["sa-only-over-dns"].instances
     assert {one.verdict for one in run} == {verdict}
     assert len(run) == 4
     assert found["hc-only-over-dns"].verdict == ("not resolved" if method == "SA-only" else "does not hold")
@@ -98,6 +110,17 @@ def test_many_seeds_are_more_than_those_of_table_2(judged: Judging) -> None:
     assert found["best-power"].verdict == "holds"
     few = Design.from_dict({**FIVE.to_dict(), "many": 5})
     assert judged(better, ("power",), few)["best-power"].verdict == "not run yet"
+
+
+def test_many_seeds_count_for_an_ablation_where_they_are_run_and_are_not_waited_for(tmp_path: Path) -> None:
+    better = lifted(lambda row: 0.05 * (row.label == "SA-only"))
+    fill(tmp_path, FIVE, better, ["table3"])
+    fill(tmp_path, FIVE, better, ["power"], keep=lambda row, seed: row.data == FIVE.powered[0])
+    (claim,) = [one for one in judge(Evidence.of(tmp_path)) if one.claim.name == "sa-only-over-dns"]
+    assert claim.verdict == "holds"
+    assert [one.where for one in claim.instances if "many seeds" in one.where] == [
+        f"{FIVE.data(FIVE.powered[0]).name}, many seeds, {metric}" for metric in ("Recall@20", "NDCG@20")
+    ]
 
 
 def test_backbones(judged: Judging) -> None:
@@ -127,6 +150,28 @@ def test_moderate_values(judged: Judging, argument: str, name: str, best: float)
     assert extreme[name].verdict == "does not hold"
 
 
+def test_the_moderate_value_is_picked_on_validation(tmp_path: Path) -> None:
+    design = Design.from_dict({**FIVE.to_dict(), "pools": (5, 10, 20, 50)})
+    fill(tmp_path, design, lifted(lambda row: 0.03 * (value_of(row, "pool") == 10)), ["figure4"])
+    evidence = Evidence.of(tmp_path)
+    for wanted in (10, 20):
+        looked = {
+            key: replace(run, valid={"best": {"recall@20": 0.5 if run.sampler["pool"] == wanted else 0.1}})
+            for key, run in evidence.results.items()
+        }
+        (pool,) = [one for one in judge(replace(evidence, results=looked)) if one.claim.name == "pool"]
+        assert all(one.ours.startswith(f"{wanted} gives") for one in pool.instances)
+
+
+def test_what_is_to_be_known_is_said_whether_a_claim_holds_or_not(judged: Judging) -> None:
+    claim = next(one for one in CLAIMS if one.name == "sahc-ns-over-sahc-wo-mean")
+    assert claim.besides
+    for ahead, verdict in ((METHOD, "holds"), ("SAHC w/o Mean", "does not hold")):
+        found = judged(lifted(partial(worth, ahead)), ("table3",))[claim.name]
+        assert (found.verdict, found.besides) == (verdict, claim.besides)
+    assert judged(noisy, ("table2",))["overhead"].besides == ""
+
+
 def test_training_at_all(judged: Judging) -> None:
     found = judged(lifted(lambda row: -0.05 * (row.label == "AHNS") + 0.05 * (row.label == "DENS")))
     assert (found["ahns"].verdict, found["dens"].verdict) == ("does not hold", "holds")
@@ -154,3 +199,14 @@ def test_time_and_splits_and_counts(judged: Judging) -> None:
     assert found["data"].instances[0].ours == "40 / 60 / 320"
     behind = judged(lifted(lambda row: -0.05 * (row.label == METHOD)), ("table2", "splits"))
     assert (behind["time"].verdict, behind["best-splits"].verdict) == ("does not hold", "does not hold")
+
+
+def test_an_ablation_is_read_where_training_stopped_too(judged: Judging) -> None:
+    def value(row: Row, seed: int, metric: str, reading: str) -> float:
+        return noisy(row, seed, metric, reading) + 0.05 * (row.label == "SA-only") * (reading == "last")
+
+    found = judged(value, ("table3",))["sa-only-over-dns"]
+    assert found.verdict == "not resolved"
+    assert re.search(
+        r"so read, the difference in Recall@20 is \+[45]\.\d\d on Tiny toys \(p .*; the paper \+0\.34\)", found.reason
+    )

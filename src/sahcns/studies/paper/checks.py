@@ -8,7 +8,7 @@ from statistics import fmean
 from sahcns.ranking.significance import paired_t
 from sahcns.studies.comparison.boards import Board
 from sahcns.studies.comparison.contrasts import Contrast, contrast
-from sahcns.studies.comparison.naming import long_name, number
+from sahcns.studies.comparison.naming import chance, long_name, number
 from sahcns.studies.comparison.summaries import summary
 from sahcns.studies.grid.result import Result
 from sahcns.studies.paper.beside import READINGS
@@ -20,7 +20,7 @@ from sahcns.studies.paper.sections.choices import change
 from sahcns.studies.paper.sections.figure_4 import ARGUMENTS, sweep
 from sahcns.studies.paper.sections.splits import split_cells
 from sahcns.studies.paper.sections.table_2 import fit_of_readings, table_2_board
-from sahcns.studies.paper.verdicts import Compared, Instance, Race, Verdict, above, first, missing
+from sahcns.studies.paper.verdicts import UNRESOLVED, Compared, Instance, Race, Verdict, above, first, missing
 
 Check = Callable[[Evidence], list[Instance]]
 
@@ -81,6 +81,26 @@ def better(first: str, second: str, parts: Sequence[str] = ("table3", "power")) 
     return check
 
 
+def where_it_stopped(first: str, second: str) -> Callable[[Evidence], str]:
+    """The ablation's difference read at the epoch where training stopped, beside the paper's, in words."""
+
+    def told(evidence: Evidence) -> str:
+        board, found = evidence.board("table3"), []
+        for folder in evidence.design.pair:
+            one = evidence.design.data(folder)
+            numbers = printed_3(one.like) if one.printed else {}
+            paired = _pair(board, one.name, first, second, "recall@20", one.name, numbers, "last").paired
+            if paired is not None and paired.n:
+                a, b = (numbers[method, "recall@20"][0] if numbers else math.nan for method in (first, second))
+                paper = f"; the paper {number(a - b, sign=True)}" if numbers else ""
+                found.append(
+                    f"{number(100 * paired.difference, sign=True)} on {one.name} (p {chance(paired.p)}{paper})"
+                )
+        return f"Tested: so read, the difference in Recall@20 is {', '.join(found)}." if found else ""
+
+    return told
+
+
 def trains(method: str) -> Check:
     """A method against RNS in Table II, on the sets where the paper prints it above."""
 
@@ -133,15 +153,16 @@ def overfitting(evidence: Evidence) -> str:
 
 
 def moderate(argument: str) -> Check:
-    """The best inner value of a grid against both of its ends."""
+    """The inner value of a grid that is best on validation against both of its ends."""
 
     def check(evidence: Evidence) -> list[Instance]:
         cells = []
         grid = evidence.design.pools if argument == "pool" else evidence.design.grid
         for folder in evidence.design.pair:
             name, found = evidence.design.data(folder).name, sweep(evidence, folder, argument, "recall@20")
+            looked = sweep(evidence, folder, argument, "recall@20", of="valid")
             inner = [value for value in grid[1:-1] if value in found]
-            best = max(inner, key=lambda value: found[value].mean, default=math.nan)
+            best = max(inner, key=lambda value: looked[value].mean, default=math.nan)
             for end in (grid[0], grid[-1]):
                 where = f"{name}, {ARGUMENTS[argument]} against {end:g}"
                 if len(inner) < len(grid) - 2 or end not in found:
@@ -209,9 +230,8 @@ def stronger_backbones(evidence: Evidence) -> list[Instance]:
 
 
 def _enough(evidence: Evidence, cells: Sequence[Compared]) -> list[Compared]:
-    """Without those that have no more seeds than Table II: many seeds are not a few."""
-    few = evidence.design.seeds
-    return [replace(one, paired=None) if one.paired is not None and one.paired.n <= few else one for one in cells]
+    """Those with more seeds than Table II: many seeds are not a few, and the paper's claim does not wait for them."""
+    return [one for one in cells if one.paired is not None and one.paired.n > evidence.design.seeds]
 
 
 def _seeds(race: Race) -> int:
@@ -234,8 +254,10 @@ def _race(where: str, paper: str, values: Mapping[str, Mapping[int, float]], bef
 def _open(instances: Sequence[Instance], few: Mapping[str, str]) -> list[Instance]:
     """The best of some of the methods may not be the best of all."""
     return [
-        replace(one, verdict="not resolved", ours=f"{one.ours}; {few[one.where]}")
-        if one.verdict == "holds" and one.where in few
+        replace(
+            one, verdict=UNRESOLVED if one.verdict == "holds" else one.verdict, ours=f"{one.ours}; {few[one.where]}"
+        )
+        if one.where in few and one.verdict != "not run yet"
         else one
         for one in instances
     ]
@@ -262,7 +284,14 @@ def _leads(
 
 
 def _pair(
-    board: Board | None, data: str, first: str, second: str, metric: str, where: str, numbers: PrintedNumbers
+    board: Board | None,
+    data: str,
+    first: str,
+    second: str,
+    metric: str,
+    where: str,
+    numbers: PrintedNumbers,
+    reading: str = "best",
 ) -> Compared:
     paper = "–"
     if (first, metric) in numbers:
@@ -271,8 +300,8 @@ def _pair(
     rows = [board.row("lightgcn", method) for method in (first, second)] if board is not None else [None, None]
     if board is None or rows[0] is None or rows[1] is None:
         return Compared(where, paper, "", None)
-    one = contrast(board, data, rows[0], rows[1], metric)
-    return Compared(where, paper, _who(board, one, "best") if one.paired.n else "", one.paired)
+    one = contrast(board, data, rows[0], rows[1], metric, reading)
+    return Compared(where, paper, _who(board, one, reading) if one.paired.n else "", one.paired)
 
 
 def _who(board: Board, one: Contrast, reading: str) -> str:

@@ -116,10 +116,10 @@ class Evidence:
             raise ValueError("rows of several protocols do not share a board")
         return found[0] if found else None
 
-    def cell(self, part: str, row: Row, metric: str, reading: str = "best") -> Summary | None:
-        """A row's metric over its seeds; None while it has none."""
+    def cell(self, part: str, row: Row, metric: str, reading: str = "best", of: str = "test") -> Summary | None:
+        """A row's metric over its seeds, of its test or its validation part; None while it has none."""
         board = self.board(part, [row])
-        return summary(board, *next(iter(board.runs)), metric, reading) if board is not None else None
+        return summary(board, *next(iter(board.runs)), metric, reading, of) if board is not None else None
 
     def about(self, data: str) -> Mapping[str, Any] | None:
         """Name, fingerprint and counts of a set, from any run on it."""

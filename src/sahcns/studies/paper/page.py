@@ -47,12 +47,10 @@ def _parts(evidence: Evidence) -> Iterator[str]:
         yield "## Two readings of one run"
         yield from readings_in_words(evidence, board)
     yield "## Claim by claim"
-    for one in judged:
-        yield from _claim(one)
+    yield from _claims(judged)
     yield "## Beyond the paper"
     yield _overview(beyond)
-    for one in beyond:
-        yield from _claim(one)
+    yield from _claims(beyond)
     yield "## What has been run"
     (table,) = [block for block in standing_section(evidence).blocks if isinstance(block, Table)]
     yield to_markdown(table, title=False).rstrip()
@@ -63,15 +61,24 @@ def _overview(judged: Sequence[Judged]) -> str:
     return to_markdown(Table("claims", "", ["where", "claim", "ours", "verdict"], rows), title=False).rstrip()
 
 
-def _claim(one: Judged) -> Iterator[str]:
-    if one.verdict == "not run yet":
-        return
+def _claims(judged: Sequence[Judged]) -> Iterator[str]:
+    said = set[str]()
+    for one in judged:
+        if one.verdict != "not run yet":
+            yield from _claim(one, one.besides not in said)
+            said.add(one.besides)
+
+
+def _claim(one: Judged, first: bool) -> Iterator[str]:
+    """`first` time that it says what else is to be known."""
     yield f"### {one.claim.source}: {one.claim.words}"
     yield f"**{one.verdict.capitalize()}**" + (f" ({one.ours})." if len(one.instances) > 1 else ".")
     rows = [[part.where, part.paper, part.ours, part.verdict] for part in one.instances]
     yield to_markdown(Table("cells", "", ["where", "paper", "ours", "verdict"], rows), title=False).rstrip()
     if one.reason:
         yield f"Most likely reason: {one.reason}"
+    if one.besides and first:
+        yield one.besides
 
 
 def _made_with(evidence: Evidence) -> str:

@@ -95,11 +95,12 @@ def claims_table(judged: Sequence[Judged], name: str = "claims", title: str = "C
     rows: list[list[Cell | str]] = []
     for one in judged:
         hint = "; ".join(f"{part.where}: {part.ours} ({part.verdict})" for part in one.instances)
-        rows.append([one.claim.source, one.claim.words, Cell(one.ours, hint=hint), one.verdict, _plain(one.reason)])
+        why = _plain(" ".join(filter(None, [one.reason, one.besides])))
+        rows.append([one.claim.source, one.claim.words, Cell(one.ours, hint=hint), one.verdict, why])
     return Table(
         name,
         title,
-        ["where", "claim", "ours", "verdict", "most likely reason"],
+        ["where", "claim", "ours", "verdict", "most likely reason, and what else to know"],
         rows,
         "A difference holds or fails only where a paired t-test over the same seeds resolves it, p < 0.05 after Holm over "
         "the claim's cells, and over all rivals where one is ahead of SAHC-NS; a claim fails where it fails in any cell, "

@@ -16,12 +16,14 @@ from sahcns.studies.paper.sections.tuning import parts_in_words
 ARGUMENTS = {"alpha": "α", "lambda_max": "λmax", "pool": "N"}
 
 
-def sweep(evidence: Evidence, data: str, argument: str, metric: str, reading: str = "best") -> dict[float, Summary]:
+def sweep(
+    evidence: Evidence, data: str, argument: str, metric: str, reading: str = "best", of: str = "test"
+) -> dict[float, Summary]:
     """Value of the argument → the metric over seeds, for what was run."""
     found = {}
     for row in evidence.rows("figure4"):
         if (row.data, row.group) == (data, argument) and row.sampler is not None:
-            own = evidence.cell("figure4", row, metric, reading)
+            own = evidence.cell("figure4", row, metric, reading, of)
             if own is not None:
                 found[float(row.sampler[argument])] = own
     return found
