@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sahcns.cli.console import Json, show, show_json, tell, warn
-from sahcns.cli.importing import Imports
+from sahcns.cli.importing import Imports, import_files
 from sahcns.cli.machine import keep_memory
 from sahcns.cli.protocol_options import with_protocol
 from sahcns.cli.tables import show_tables
@@ -79,7 +79,6 @@ def command(
     from sahcns.cli.compare_plan import SEEDS, ComparePlan, names_in, read_compare_plan, seeds_in
     from sahcns.cli.dataset import prepared_folder
     from sahcns.cli.grid_progress import grid_progress
-    from sahcns.importing import import_files
 
     keep_memory()
     plan = ComparePlan(
@@ -137,7 +136,7 @@ def command(
     else:
         show_tables(tables)
         show("", f"{len(outcome.results)} runs in {plan.out}; for a page of it: sahcns report {plan.out}")
-    _mixed(outcome.results)
+    _tell_what_differs(outcome.results)
     for failure in outcome.failures:
         warn(f"{failure.key} failed: {failure.error}")
     if outcome.failures:
@@ -155,7 +154,7 @@ def _scope(jobs: "Sequence[Job]") -> str:
     return f"{len(jobs)} runs: {told} on {', '.join(dict.fromkeys(job.data_name for job in jobs))}"
 
 
-def _mixed(results: "Sequence[Result]") -> None:
+def _tell_what_differs(results: "Sequence[Result]") -> None:
     """Say it where results do not share one table, or were not made by the same sources.
 
     Another set has columns of its own, under its name; another protocol or other kernels have a table of their own.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sahcns.cli.console import Json, show, show_json, working
-from sahcns.cli.importing import Imports
+from sahcns.cli.importing import Imports, import_files
 from sahcns.errors import SettingError, nearest
 
 if TYPE_CHECKING:
@@ -63,7 +63,6 @@ def command(
     if item is not None and user is None:
         raise SettingError(f"--item {item} needs --user ID: a pair is a user and one of their training items")
     from sahcns.cli.evaluate import data_of
-    from sahcns.importing import import_files
     from sahcns.serving import Recommender
     from sahcns.studies.inspection.costing import sampler_cost
     from sahcns.studies.inspection.diagnosing import diagnose
@@ -94,7 +93,14 @@ def command(
         with working("timing epochs"):
             costs = sampler_cost(split, chosen, model.backbone, protocol=protocol, device=device, kernels=kernels)
     seen = Inspection(model.about, seed, tuple(views), found, tuple(costs))
-    written = _written(seen, html, figures, _typed(run, samplers, settings, pairs, user, item, epoch, cost, seed))
+    line = _typed(
+        ("--samplers", samplers or None),
+        *(("--set", text) for text in settings or ()),
+        *(("--pairs", pairs), ("--user", user), ("--item", item), ("--seed", seed or None)),
+        *(("--epoch", epoch), ("--cost", cost)),
+        run=run,
+    )
+    written = _written(seen, html, figures, line)
     if json:
         show_json({"run": run.resolve(), "data": folder, **seen.to_dict(), "files": written})
         return
@@ -154,21 +160,10 @@ def _written(seen: "Inspection", html: Path | None, figures: Path | None, line: 
     return written
 
 
-def _typed(
-    run: Path,
-    samplers: str | None,
-    settings: Sequence[str] | None,
-    pairs: int | None,
-    user: str | None,
-    item: str | None,
-    epoch: bool,
-    cost: bool,
-    seed: int,
-) -> str:
-    """The command line that shows the same again."""
-    words = ["sahcns", "inspect", str(run), *(["--samplers", samplers] if samplers else [])]
-    for text in settings or ():
-        words += ["--set", text]
-    for name, value in (("--pairs", pairs), ("--user", user), ("--item", item), ("--seed", seed or None)):
-        words += [name, str(value)] if value is not None else []
-    return shlex.join([*words, *(["--epoch"] if epoch else []), *(["--cost"] if cost else [])])
+def _typed(*options: tuple[str, object], run: Path) -> str:
+    """The command line that shows the same again; True is an option without a value, None and False are none."""
+    words = ["sahcns", "inspect", str(run)]
+    for name, value in options:
+        if value is not None and value is not False:
+            words += [name] if value is True else [name, str(value)]
+    return shlex.join(words)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sahcns.cli.console import Json, err, show, show_json, table, tell
-from sahcns.cli.importing import Imports
+from sahcns.cli.importing import Imports, import_files
 from sahcns.cli.machine import keep_memory
 from sahcns.cli.protocol_options import with_protocol
 from sahcns.errors import DataError, SettingError
@@ -77,7 +77,6 @@ def command(
               sahcns train films --import my.py --sampler mine --out runs/my
     """
     from sahcns.cli.dataset import prepared_folder
-    from sahcns.cli.importing import import_files
     from sahcns.cli.plan import Plan, assigned, read_plan
     from sahcns.cli.train_progress import train_progress
 

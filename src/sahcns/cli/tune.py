@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sahcns.cli.console import Json, show, show_json, warn
-from sahcns.cli.importing import Imports
+from sahcns.cli.importing import Imports, import_files
 from sahcns.cli.machine import keep_memory
 from sahcns.cli.protocol_options import with_protocol
 from sahcns.errors import SettingError
@@ -58,7 +58,6 @@ def command(
     """
     from sahcns.cli.compare_plan import ComparePlan, names_in
     from sahcns.cli.dataset import prepared_folder
-    from sahcns.cli.importing import import_files
     from sahcns.cli.tables import show_tables
     from sahcns.cli.tune_progress import tune_progress
     from sahcns.studies.tuning.proposing import optuna_module

@@ -87,7 +87,7 @@ def ended(standing: "Standing") -> str:
 
 def lines(standing: "Standing") -> tuple[str, str, str]:
     """Where the search stands; the sampler's best; what is being tried. Each fits into 80 columns."""
-    from sahcns.studies.tuning.tables import short
+    from sahcns.studies.tuning.space import short
 
     search, name = standing.search, standing.sampler or standing.search.samplers[0]
     here = sum(trial.ended for trial in search.of(name))

@@ -95,9 +95,7 @@ def adjusted(contrasts: Iterable[Contrast], test: str = "t") -> list[float]:
     return holm([one.p(test) for one in contrasts])
 
 
-def with_users(
-    board: Board, contrasts: Sequence[Contrast], tests: Sequence[str] = TESTS[1:], resamples: int = 10_000
-) -> list[Contrast]:
+def with_users(board: Board, contrasts: Sequence[Contrast], tests: Sequence[str] = TESTS[1:]) -> list[Contrast]:
     """The same, with tests over users wherever both methods' seeds kept each user's values.
 
     A user's value is the mean over the shared seeds; the values belong to the best epoch's test ranking.
@@ -113,7 +111,7 @@ def with_users(
                 found[at] = replace(one, signed_rank=wilcoxon_users(first, second))
             columns.setdefault(one.data, []).append((at, differences(first, second)))
     for own in columns.values() if "bootstrap" in tests else ():  # of one set, so over the same users
-        drawn = bootstrap_columns(np.stack([d for _, d in own], 1), resamples=resamples)
+        drawn = bootstrap_columns(np.stack([d for _, d in own], 1))
         for (at, _), one_drawn in zip(own, drawn, strict=True):
             found[at] = replace(found[at], bootstrap=one_drawn)
     return found

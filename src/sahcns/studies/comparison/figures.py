@@ -13,16 +13,15 @@ from sahcns.studies.comparison.summaries import Summary, summary
 from sahcns.studies.grid.result import Result
 
 METRICS = ("recall@20", "ndcg@20")
-WATCHED = "recall@20"
+WATCHED = "recall@20"  # on validation, for the learning curves
 
 
 def comparison_figures(
-    results: Sequence[Result], *, metrics: Sequence[str] = METRICS, watched: str = WATCHED, reading: str = "best"
+    results: Sequence[Result], *, metrics: Sequence[str] = METRICS, reading: str = "best"
 ) -> list[Figure]:
     """For each protocol, set and backbone: learning curves, the metrics of each method, and pool sizes where they vary.
 
-    metrics   of the test part, for the bars and the pool sizes
-    watched   on validation, for the learning curves
+    `metrics` are those of the test part, for the bars and the pool sizes.
     """
     found = []
     boards = boards_of(results)
@@ -31,14 +30,14 @@ def comparison_figures(
             rows = [row for row in board.of(backbone) if board.seeds(data, row)]
             where = f"{data}, {backbone}" + (f", table {at + 1}" if len(boards) > 1 else "")
             found += [
-                *curves(board, data, rows, where, watched),
+                *curves(board, data, rows, where),
                 bars(board, data, rows, where, metrics, reading),
                 *pool_sizes(board, data, rows, where, metrics, reading),
             ]
     return found
 
 
-def curves(board: Board, data: str, rows: Sequence[Row], where: str, watched: str = WATCHED) -> list[Figure]:
+def curves(board: Board, data: str, rows: Sequence[Row], where: str) -> list[Figure]:
     """Validation over epochs and over seconds of training: mean over seeds, with a band of one standard deviation.
 
     A curve ends where the first of its seeds stopped: beyond, the mean would be one of other seeds.
@@ -46,10 +45,10 @@ def curves(board: Board, data: str, rows: Sequence[Row], where: str, watched: st
     by_epoch, by_second = [], []
     for row in rows:
         runs = [run.history["looks"] for run in board.seeds(data, row).values() if run.history.get("looks")]
-        length = min((len(one.get(watched, ())) for one in runs), default=0)
+        length = min((len(one.get(WATCHED, ())) for one in runs), default=0)
         if not length:
             continue
-        values = scale(watched) * np.array([one[watched][:length] for one in runs])  # [seeds, looks]
+        values = scale(WATCHED) * np.array([one[WATCHED][:length] for one in runs])  # [seeds, looks]
         mean, spread = values.mean(0), values.std(0, ddof=1) if len(runs) > 1 else np.zeros(length)
         epochs = [float(epoch) for epoch in runs[0]["epoch"][:length]]
         clocked = [run.look_seconds[:length] for run in board.clocked(data, row).values()]
@@ -63,7 +62,7 @@ def curves(board: Board, data: str, rows: Sequence[Row], where: str, watched: st
             by_second.append(Series(row.method, seconds, y, low, high, row.sampler, hints=hints))
     if not by_epoch:
         return []
-    label = f"validation {long_name(watched)}, %"
+    label = f"validation {long_name(WATCHED)}, %"
     said = "Mean over seeds; the band is one standard deviation. A curve ends where the first of its seeds stopped."
     devices = sorted({str(run.machine.get("device", "?")) for row in rows for run in board.seeds(data, row).values()})
     sharing = min((run.processes for row in rows for run in board.clocked(data, row).values()), default=1)
@@ -112,7 +111,7 @@ def pool_sizes(
             rest = {name: value for name, value in sampler.items() if name != "pool"}
             families.setdefault((row.sampler, frozen(rest)), {})[sampler["pool"]] = row
     grown = {kind: dict(sorted(found.items())) for kind, found in families.items() if len(found) > 1}
-    names = _family_names(board, data, grown)
+    names = _family_names(grown)
     figures = []
     for metric in metrics if grown else ():
         series = []
@@ -189,9 +188,7 @@ def _hints(cells: Sequence[Summary]) -> list[str]:
     ]
 
 
-def _family_names(
-    board: Board, data: str, grown: Mapping[tuple[str, str], Mapping[int, Row]]
-) -> dict[tuple[str, str], str]:
+def _family_names(grown: Mapping[tuple[str, str], Mapping[int, Row]]) -> dict[tuple[str, str], str]:
     """The sampler's name, or where one sampler has several families, the name of each one's first row."""
     count = [sampler for sampler, _ in grown]
     return {

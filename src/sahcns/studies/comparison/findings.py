@@ -17,24 +17,23 @@ def findings(
     baseline: str | None = None,
     against: str | None = None,
     reading: str = "best",
-    part: str = "test",
 ) -> list[str]:
     """For each set and backbone who leads and whether that is resolved; then each method against the reference."""
     headline = HEADLINE if HEADLINE in metrics else next(filter(ranked, metrics), None)
     if headline is None:
         return []
     told = []
-    gains = leads(board, metrics, baseline, reading, part)
+    gains = leads(board, metrics, baseline, reading)
     ps = adjusted(gains)
     for place in board.places:
         own = {one.metric: (one, p) for one, p in zip(gains, ps, strict=True) if one.place == place}
         if headline in own:
-            told.append(f"{', '.join(place)}: {_lead(board, *own[headline], reading, part)}{_others(own, headline)}")
-    return told + _against(board, metrics, headline, against or baseline, reading, part)
+            told.append(f"{', '.join(place)}: {_lead(board, *own[headline], reading)}{_others(own, headline)}")
+    return told + _against(board, metrics, headline, against or baseline, reading)
 
 
-def _lead(board: Board, one: Contrast, p: float, reading: str, part: str) -> str:
-    best = summary(board, one.data, one.first, one.metric, reading, part)
+def _lead(board: Board, one: Contrast, p: float, reading: str) -> str:
+    best = summary(board, one.data, one.first, one.metric, reading)
     factor, paired = scale(one.metric), one.paired
     spread = f" ± {number(factor * best.std)} % over {best.n} seeds" if best.n > 1 else " % with one seed"
     text = f"{one.first.method} has the highest {long_name(one.metric)}, {number(factor * best.mean)}{spread}. "
@@ -75,12 +74,10 @@ def _others(own: dict[str, tuple[Contrast, float]], headline: str) -> str:
     )
 
 
-def _against(
-    board: Board, metrics: Sequence[str], headline: str, against: str | None, reading: str, part: str
-) -> list[str]:
+def _against(board: Board, metrics: Sequence[str], headline: str, against: str | None, reading: str) -> list[str]:
     """One sentence for each set and backbone: which methods are shown to differ from the reference, and which are not."""
     reference = against or reference_of(board)
-    found = pairs(board, metrics, reference, reading, part)
+    found = pairs(board, metrics, reference, reading)
     ps = adjusted(found)
     told = []
     for place in board.places:

@@ -64,7 +64,7 @@ class Job:
         from sahcns.training.record import described
 
         manifest = read_manifest(folder)
-        own = own_sources(backbone, sampler)
+        own = own_sources(type(backbone), type(sampler))
         return cls(
             str(folder),
             manifest["fingerprint"],
@@ -173,11 +173,11 @@ def data_name(manifest: Mapping[str, Any], folder: str | os.PathLike[str]) -> st
     return str(named or Path(os.path.realpath(folder)).name)
 
 
-def own_sources(*parts: object) -> list[Path]:
-    """The files outside this package that define the parts' classes; empty for built-in ones."""
+def own_sources(*kinds: type) -> list[Path]:
+    """The files outside this package that define the classes and what they inherit; empty for built-in ones."""
     found = set()
-    for part in parts:
-        for kind in type(part).__mro__:
+    for own in kinds:
+        for kind in own.__mro__:
             if kind.__module__.partition(".")[0] not in ("sahcns", "builtins", "abc", "typing"):
                 try:
                     source = inspect.getsourcefile(kind)

@@ -173,7 +173,8 @@ def columns(history: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """A record's history, one entry an epoch, as columns with few digits.
 
     {"loss": [n], "seconds": [n], "looks": {"epoch": [m], "seconds": [m], "recall@20": [m], …}}: seconds of an epoch are
-    those of training alone, and those of a look are the sum up to it.
+    those of training alone. Those of a look are their sum up to it, compiling included, for whoever reads the file; what
+    is compared are `Result.look_seconds`.
     """
     looks: dict[str, list[float]] = {"epoch": [], "seconds": []}
     passed = 0.0

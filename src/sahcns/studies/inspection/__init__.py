@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from sahcns.studies.inspection.report import inspection_report as inspection_report
 else:
     _HOMES = {
-        "sampler_cost": "costing",
-        "diagnose": "diagnosing",
-        "inspect_pairs": "pairs",
-        "Inspection": "report",
-        "inspection_report": "report",
+        "costing": ("sampler_cost",),
+        "diagnosing": ("diagnose",),
+        "pairs": ("inspect_pairs",),
+        "report": ("Inspection", "inspection_report"),
     }
 
     def __getattr__(name: str) -> Any:
-        if name in _HOMES:
-            return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+        for home, names in _HOMES.items():
+            if name in names:
+                return getattr(import_module(f"{__name__}.{home}"), name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

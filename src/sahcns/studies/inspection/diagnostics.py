@@ -83,11 +83,11 @@ class Selection(Plain):
     @property
     def mu_change(self) -> float | None:
         """(μ - μ of DNS) / |μ of DNS|, of the means."""
-        return _change(self.mu, self.mu_dns)
+        return relative_change(self.mu, self.mu_dns)
 
     @property
     def sigma_change(self) -> float | None:
-        return _change(self.sigma, self.sigma_dns)
+        return relative_change(self.sigma, self.sigma_dns)
 
 
 @dataclass(frozen=True)
@@ -168,5 +168,6 @@ class Diagnostics(Plain):
         return [f"layer {self.first_layer + t}" for t in range(len(self.mixing.strength))]
 
 
-def _change(value: float, base: float) -> float | None:
+def relative_change(value: float, base: float) -> float | None:
+    """None where there is nothing to relate it to."""
     return (value - base) / abs(base) if base else None

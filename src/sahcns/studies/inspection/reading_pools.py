@@ -9,6 +9,7 @@ from torch.nn.functional import normalize
 from sahcns.samplers import DNS, Matching
 from sahcns.samplers.calibration import final_gap
 from sahcns.samplers.selection import EPSILON, StructureAware, discrepancy
+from sahcns.studies.inspection.diagnostics import relative_change
 from sahcns.studies.inspection.pool_gaps import FAR, NEAR, discrepancy_gaps, normalised_gap
 from sahcns.studies.inspection.pool_readings import Chosen, PoolReadings, Shares
 from sahcns.studies.inspection.rebuilt import Rebuilt
@@ -77,13 +78,9 @@ def read_pools(model: Rebuilt, alphas: Sequence[float], pool: int, seed: int = 0
         over.count,
         over.means[0] if over.count else None,
         over.means[1] if over.count else None,
-        {f"{alpha:g}": Chosen(*map(_change, profile[alpha].means, usual)) for alpha in alphas},
+        {f"{alpha:g}": Chosen(*map(relative_change, profile[alpha].means, usual)) for alpha in alphas},
     )
 
 
 def _share(true: Tensor) -> float:
     return float(true.double().mean())
-
-
-def _change(value: float, base: float) -> float | None:
-    return (value - base) / abs(base) if base else None

@@ -33,12 +33,12 @@ class Inspection(Plain):
         return [block for section in _sections(self) for block in section.blocks if isinstance(block, Figure)]
 
 
-def inspection_report(seen: Inspection, *, title: str = "", command: str = "") -> Report:
+def inspection_report(seen: Inspection, *, command: str = "") -> Report:
     """A page of everything that was seen."""
     model = seen.model
     backbone, sampler = model["backbone"]["name"], model["sampler"]["name"]
     return Report(
-        title or f"Inside {', '.join(seen.diagnostics) or sampler}: a look at a {backbone} trained with {sampler}",
+        f"Inside {', '.join(seen.diagnostics) or sampler}: a look at a {backbone} trained with {sampler}",
         _summary(seen),
         _sections(seen),
         [

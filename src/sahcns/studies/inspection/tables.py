@@ -71,8 +71,8 @@ def layer_table(view: PairView, number: int = 1) -> Table:
     )
 
 
-def _percent(value: float | None, digits: int = 2) -> str:
-    return NONE if value is None else f"{100 * value:.{digits}f} %"
+def _percent(value: float | None) -> str:
+    return NONE if value is None else f"{100 * value:.2f} %"
 
 
 def _signed(value: float | None) -> str:

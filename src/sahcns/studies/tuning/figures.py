@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sahcns.reports.parts import Figure, Series
-from sahcns.studies.tuning.tables import said_of, short
+from sahcns.studies.tuning.space import short
+from sahcns.studies.tuning.tables import said_of
 from sahcns.studies.tuning.trials import Search, Trial
 
 PERCENT = 100.0

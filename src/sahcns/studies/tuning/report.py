@@ -6,7 +6,8 @@ from typing import Any
 
 from sahcns.reports.parts import Report, Section
 from sahcns.studies.tuning.figures import search_figures
-from sahcns.studies.tuning.tables import percent, said_of, search_tables, short, trial_table
+from sahcns.studies.tuning.space import short
+from sahcns.studies.tuning.tables import percent, said_of, search_tables, trial_table
 from sahcns.studies.tuning.trials import Search, read_search
 
 

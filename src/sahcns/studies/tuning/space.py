@@ -65,9 +65,9 @@ class Dimension:
 
     def __str__(self) -> str:
         if self.between is None:
-            return f"{self.name} {{{', '.join(map(_short, self.values))}}}"
+            return f"{self.name} {{{', '.join(map(short, self.values))}}}"
         log = ", logarithmic" if self.between.log else ""
-        return f"{self.name} {_short(self.between.low)} to {_short(self.between.high)}{log}"
+        return f"{self.name} {short(self.between.low)} to {short(self.between.high)}{log}"
 
 
 @dataclass(frozen=True)
@@ -240,5 +240,6 @@ def _numbers(values: Sequence[object]) -> bool:
     return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
 
 
-def _short(value: object) -> str:
+def short(value: object) -> str:
+    """A value of a setting, as it is shown."""
     return f"{value:g}" if isinstance(value, float) else str(value)

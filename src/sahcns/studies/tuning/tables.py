@@ -1,9 +1,9 @@
 """A search as tables: what was chosen for each sampler, and every trial."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from sahcns.reports.parts import Cell, Mark, Table
+from sahcns.studies.tuning.space import short
 from sahcns.studies.tuning.trials import Search, Trial
 
 
@@ -72,7 +72,3 @@ def _spread(values: Sequence[float]) -> str:
 
 def percent(value: float) -> str:
     return f"{100 * value:.2f}"
-
-
-def short(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -8,23 +8,24 @@ import dataclasses
 import hashlib
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sahcns.data.prepared import load_split
 from sahcns.data.split import Pairs, Split
-from sahcns.errors import DataError, SahcnsError, SettingError, TrainingError, nearest
+from sahcns.errors import DataError, SettingError, nearest
 from sahcns.settings import Between
-from sahcns.studies.grid.commit import source_commit
 from sahcns.studies.grid.job import data_name, own_sources
-from sahcns.studies.tuning.journal import Journal, Taken
+from sahcns.studies.tuning.journal import Journal
 from sahcns.studies.tuning.proposing import optuna_module
 from sahcns.studies.tuning.space import Search as Searched
 from sahcns.studies.tuning.space import Space
 from sahcns.studies.tuning.terms import Pruning, SearchTerms
-from sahcns.studies.tuning.trials import Search, Trial
+from sahcns.studies.tuning.trials import Search
+from sahcns.studies.tuning.trying import Standing as Standing
+from sahcns.studies.tuning.trying import Trainer, attempt
+from sahcns.studies.tuning.trying import Watch as Watch
 from sahcns.studies.tuning.worker import helpers
 
 if TYPE_CHECKING:
@@ -33,24 +34,6 @@ if TYPE_CHECKING:
     from sahcns.training import Protocol
 
 PATIENCE = 0.2  # seconds between looks at trials that another process is at
-
-
-@dataclass(frozen=True)
-class Standing:
-    """Where a search stands: everything so far, and what this process is at, once it has begun."""
-
-    search: Search
-    sampler: str = ""
-    settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    entry: Mapping[str, Any] | None = None  # of the epoch: loss, seconds, validation if it looked
-    ended: Trial | None = None  # the trial that has just ended
-
-
-Watch = Callable[[Standing], None]
-
-
-class _Pruned(Exception):
-    """Raised through `fit` to leave a trial that is not worth going on with."""
 
 
 def tune(
@@ -114,7 +97,7 @@ def tune(
     looks = max(1, protocol.patience // 2)
     rule = Pruning(prune, after_epochs=looks * protocol.evaluate_every)
     terms = SearchTerms(about, described(backbone), protocol.to_dict(), seed, kernels, rule)
-    trainer = _Trainer(without_test(split), backbone, protocol, seed, device, kernels)
+    trainer = Trainer(without_test(split), backbone, protocol, seed, device, kernels)
     tell = watch or (lambda standing: None)
     with Journal(Path(out), terms) as journal:
         for space in spaces:
@@ -146,12 +129,12 @@ def tune(
     return found
 
 
-def _work(spaces: Sequence[Space], trainer: "_Trainer", journal: Journal, tell: Watch) -> None:
+def _work(spaces: Sequence[Space], trainer: Trainer, journal: Journal, tell: Watch) -> None:
     """One trial after the other, until every sampler has its number, whoever made them."""
     while True:
         taken = next((one for space in spaces if (one := journal.take(space.name))), None)
         if taken is not None:
-            _try(taken, trainer, journal, tell)
+            attempt(taken, trainer, journal, tell)
         elif not journal.busy():
             return
         else:
@@ -192,80 +175,9 @@ def without_test(split: Split) -> Split:
     return dataclasses.replace(split, test=Pairs.none())
 
 
-@dataclass(frozen=True)
-class _Trainer:
-    """All that trials have in common."""
-
-    split: Split
-    backbone: "Backbone"
-    protocol: "Protocol"
-    seed: int
-    device: str
-    kernels: str
-
-    def __call__(self, sampler: "Sampler", on_epoch: Callable[[dict[str, Any]], None]) -> Any:
-        from sahcns.training import fit
-
-        run = fit(
-            self.split,
-            self.backbone,
-            sampler,
-            protocol=self.protocol,
-            seed=self.seed,
-            device=self.device,
-            kernels=self.kernels,
-            on_epoch=on_epoch,
-        )
-        if run.record.stopped == "interrupted":  # half a run is no trial
-            raise KeyboardInterrupt
-        return run.record
-
-
-def _try(taken: Taken, trainer: _Trainer, journal: Journal, tell: Watch) -> None:
-    """Train at one point and note down how it ended; whatever a sampler does, the others go on."""
-    monitor, name = trainer.protocol.monitor, taken.space.name
-    search, began = journal.save(), time.perf_counter()
-    best, epochs = (-1.0, -1), 0
-
-    def on_epoch(entry: dict[str, Any]) -> None:
-        nonlocal best, epochs
-        epochs = entry["epoch"] + 1
-        tell(Standing(search, name, taken.point, entry))
-        if "valid" in entry:
-            value = float(entry["valid"][monitor])
-            best = max(best, (value, entry["epoch"]))
-            if taken.look(entry["epoch"], value):
-                raise _Pruned
-
-    def record(**more: Any) -> dict[str, Any]:
-        seconds = round(time.perf_counter() - began, 3)
-        epoch = None if best[1] < 0 else best[1]
-        return {"epochs_run": epochs, "seconds": seconds, "commit": source_commit(), "epoch": epoch, **more}
-
-    try:
-        run = trainer(taken.space.sampler(taken.point), on_epoch)
-        valid = {key: value for key, value in run.valid["best"].items() if key.startswith(("recall@", "ndcg@"))}
-        taken.end("complete", record(epoch=run.best_epoch, valid=valid, machine=run.machine), float(valid[monitor]))
-    except _Pruned:
-        taken.end("pruned", record())
-    except Exception as error:
-        if isinstance(error, SahcnsError) and not isinstance(error, TrainingError):
-            taken.give_back()  # what is wrong here is wrong for every trial
-            raise
-        words = " ".join(str(error).split())
-        told_as = words if isinstance(error, TrainingError) else f"{type(error).__name__}: {words}"
-        taken.end("failed", record(error=told_as))
-    except BaseException:
-        taken.give_back()
-        raise
-    search = journal.save()
-    ended = next(trial for trial in search.of(name) if trial.number == taken.number)
-    tell(Standing(search, name, taken.point, ended=ended))
-
-
 def _code(*kinds: type) -> str | None:
     """A digest of the user's own files that the classes come from; None for built-in ones."""
-    sources = own_sources(*(object.__new__(kind) for kind in kinds))
+    sources = own_sources(*kinds)
     return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16] if sources else None
 
 
