@@ -18,7 +18,8 @@ def settings_in_words(evidence: Evidence) -> str:
     for one in evidence.design.sets:
         own = own_settings(evidence.chosen, one.folder)
         source = "tuned on validation" if "sahc" in evidence.chosen.get(one.folder, {}) else "not tuned yet"
-        told.append(f"{one.name} α = {own['alpha']:g}, λmax = {own['lambda_max']:g} ({source})")
+        rest = "; so it is HC-only" if not own["alpha"] else "; so it is SA-only" if not own["lambda_max"] else ""
+        told.append(f"{one.name} α = {own['alpha']:g}, λmax = {own['lambda_max']:g} ({source}{rest})")
     return f"SAHC-NS is run with {'; '.join(told)}. The paper does not print its values."
 
 
