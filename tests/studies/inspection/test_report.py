@@ -173,6 +173,24 @@ def test_a_histogram_s_bars_are_its_shares() -> None:
     assert any(one.y[0] > 0 for one in made.series)  # no bins that are empty in all of them
 
 
+def test_easy_pools_stand_before_hard_ones_in_the_figure_and_in_words() -> None:
+    made = next(figure for figure in diagnostics_figures(seen().diagnostics) if figure.name == "easy-and-hard")
+    easy, hard = seen().diagnostics["sahc"].mixing.easy, seen().diagnostics["sahc"].mixing.hard
+    assert list(made.series[0].x) == ["easy, before", "easy, after", "hard, before", "hard, after"]
+    assert list(made.series[0].y) == [easy.before, easy.after, hard.before, hard.after]
+    assert f"by {easy.reduction:.2f} in easy pools and by {hard.reduction:.2f} in hard ones" in report().summary[2]
+
+
+def test_what_lies_outside_a_histogram_is_told() -> None:
+    values = seen().diagnostics["dns"].to_dict()
+    margin = values["hardness"]["margin"]
+    margin["histogram"]["above"] = margin["count"] // 4
+    made = diagnostics_figures({"dns": Diagnostics.from_dict(values)})
+    share = (margin["count"] // 4 + margin["histogram"]["below"]) / margin["count"]
+    captions = {figure.name: figure.caption for figure in made}
+    assert captions["hardness"].endswith(f" Up to {share:.1%} lie outside the range shown.")
+
+
 def test_strength_against_the_gap_runs_from_hard_to_easy() -> None:
     made = next(figure for figure in diagnostics_figures(seen().diagnostics) if figure.name == "strength-by-gap")
     sahc = seen().diagnostics["sahc"].mixing
