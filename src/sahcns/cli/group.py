@@ -122,15 +122,16 @@ def _sentence(problem: Exception) -> str:
     context: Any = getattr(problem, "ctx", None)
     see = f"see `{context.command_path} --help`" if context else "see `sahcns --help`"
     wrong = getattr(problem, "option_name", None)
+    shown: Any = problem
+    message = " ".join(str(shown.message if wrong else shown.format_message()).split())
     if wrong and context:
         options = [
             name for option in context.command.get_params(context) for name in option.opts + option.secondary_opts
         ]
-        close = nearest(wrong, (name for name in options if name.startswith("-")))
-        if wrong not in options and close.startswith("did you mean"):
-            see = close
-    shown: Any = problem
-    message = " ".join(str(shown.message if wrong else shown.format_message()).split())
+        if wrong not in options:
+            message = f"no such option: {wrong}"  # click says it with other marks from one version to the next
+            close = nearest(wrong, (name for name in options if name.startswith("-")))
+            see = close if close.startswith("did you mean") else see
     return f"{message[:1].lower()}{message[1:].rstrip('.')}; {see}"
 
 
