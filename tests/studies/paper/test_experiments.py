@@ -43,11 +43,13 @@ def test_the_paper_s_tables_have_as_many_runs() -> None:
 
 def test_the_docs_count_the_runs_right() -> None:
     text = (RESULTS.parent / "docs" / "reproduce.md").read_text("utf-8")
-    rows = dict(re.findall(r"^\| `(\w+)` \|.*\| (\d+) \| \d+ \|$", text, re.MULTILINE))
+    rows = dict(re.findall(r"^\| `(\w+)` \|.*\| (\d+)(?: to \d+)? \| \d+ \|$", text, re.MULTILINE))
     tuned: dict[str, dict[str, dict[str, float]]] = {one.folder: {name: {} for name in TUNABLE} for one in PAPER.sets}
     counts = {part.name: len(keys(part.name)) for part in GRIDS}
     counts["equal"] = len(list(part_named("equal").rows(PAPER, tuned))) * PAPER.seeds
     assert {name: int(count) for name, count in rows.items()} == counts
+    own = {one.folder: {"sahc": {"alpha": 0.1, "lambda_max": 0.1}} for one in PAPER.sets}
+    assert f"{counts['table2']} to {len(keys('table2', chosen=own))} |" in text
 
 
 @pytest.mark.parametrize("design", [PAPER, QUICK, TINY])
