@@ -26,7 +26,7 @@ from sahcns.studies.paper.sections.table_2 import readings_in_words, table_2_boa
 from sahcns.studies.paper.sections.table_3 import table_3_section
 from sahcns.studies.paper.sections.table_4 import table_4_section
 from sahcns.studies.paper.sections.tuning import settings_in_words, tuning_section
-from sahcns.studies.paper.verdicts import VERDICTS
+from sahcns.studies.paper.verdicts import UNRESOLVED, VERDICTS
 
 
 def paper_report(folder: str | os.PathLike[str]) -> Report:
@@ -67,7 +67,8 @@ def summary(evidence: Evidence, judged: Sequence[Judged], beyond: Sequence[Judge
         told += [settings_in_words(evidence), *readings_in_words(evidence, board)]
     for one in beyond:
         if one.verdict != "not run yet":
-            told.append(f"{one.claim.source.capitalize()}: {one.claim.words} {one.verdict.capitalize()} ({one.ours}).")
+            became = f"{'is ' * (one.verdict == UNRESOLVED)}{one.verdict} ({one.ours})"
+            told.append(f"{one.claim.source.capitalize()}: that {_inside(one.claim.words)} {became}.")
     if evidence.left_out:
         told.append(f"{evidence.left_out} runs by other kernels than the rest are left out of everything.")
     return [*told, standing_in_words(evidence)]
@@ -106,6 +107,11 @@ def claims_table(judged: Sequence[Judged], name: str = "claims", title: str = "C
         "the claim's cells, and over all rivals where one is ahead of SAHC-NS; a claim fails where it fails in any cell, "
         "and holds where it holds in all.",
     )
+
+
+def _inside(sentence: str) -> str:
+    """A sentence as a part of another: `with many seeds SAHC-NS is best`."""
+    return sentence[:1].lower() + sentence[1:].removesuffix(".")
 
 
 def _plain(text: str) -> str:
