@@ -1,6 +1,7 @@
 """Looking inside a run from the command line."""
 
 import re
+import sys
 import textwrap
 from pathlib import Path
 
@@ -142,6 +143,15 @@ def test_the_page(sahcns: Sahcns, run: Path, tmp_path: Path) -> None:
     words = " ".join(re.sub("<[^>]+>", "", page).split())
     assert f"sahcns inspect {run} --samplers dns,sahc" in words
     assert lines(done.out)[-1] == ["written", "to", str(tmp_path / "page.html")]
+
+
+def test_without_matplotlib_there_are_svgs_and_a_word_about_it(
+    sahcns: Sahcns, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    done = sahcns("inspect", run, "--pairs", "1", "--figures", tmp_path / "f")
+    assert "no PNG, because matplotlib is not installed; pip install 'sahcns[plot]'\n" in done.err
+    assert {path.suffix for path in (tmp_path / "f").iterdir()} == {".svg"}
 
 
 def test_figures_as_files(sahcns: Sahcns, run: Path, tmp_path: Path) -> None:

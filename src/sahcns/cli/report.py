@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sahcns.cli.console import Json, show, show_json, tell
+from sahcns.cli.console import Json, show, show_json
+from sahcns.cli.figure_files import figure_endings
 from sahcns.errors import DataError, SettingError
 
 if TYPE_CHECKING:
@@ -154,13 +155,11 @@ def _inspection(file: Path) -> "Report":
 
 
 def _figures(made: "Report", folder: Path) -> Iterator[Path]:
-    from sahcns.reports.drawing import can_paint, save
+    from sahcns.reports.drawing import save
     from sahcns.reports.page import figures_of, looks_in, unique_names
 
     looks, drawn = looks_in(made), figures_of(made)
-    endings = (".svg", ".png") if can_paint() else (".svg",)
-    if len(endings) == 1:
-        tell("no PNG, because matplotlib is not installed; pip install 'sahcns[plot]'")
+    endings = figure_endings()
     for figure, name in zip(drawn, unique_names(figure.name for figure in drawn), strict=True):
         for ending in endings:
             yield save(figure, folder / f"{name}{ending}", looks=looks)
