@@ -194,6 +194,20 @@ def test_facts_hold_what_one_must_know(tmp_path: Path) -> None:
     assert facts["Own files"] == "my.py"
 
 
+def test_of_many_settings_only_the_values_are_told() -> None:
+    results = [
+        one
+        for pool in (100, 5, 20, 10, 50)
+        for one in chosen(CLEAR, settings={"pool": pool, "schedule": None if pool < 20 else "warm"}, data=f"set {pool}")
+    ]
+    told = dict(comparison_report(results).facts)["Sampler sahc"]
+    assert told == (
+        "5 settings, made of name sahc; pool 5, 10, 20, 50, 100; schedule None, warm; each run's file has its own"
+    )
+    few = dict(comparison_report([one for one in results if one.sampler["pool"] != 100]).facts)["Sampler sahc"]
+    assert few.count("(set ") == 4
+
+
 def plans(text: str) -> list[str]:
     """The files of a recipe: what stands below each `with NAME:`, up to the next command."""
     return [part.partition("\n\nsahcns compare")[0] for part in text.split("toml:\n\n")[1:]]

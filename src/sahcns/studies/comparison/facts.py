@@ -1,13 +1,16 @@
 """What one must know to trust a comparison, and to repeat it."""
 
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from sahcns.studies.comparison.boards import Board
 from sahcns.studies.comparison.naming import frozen, listed
 from sahcns.studies.grid.result import Result
 
+MANY = 4  # settings of one method that are told one by one
 VERSIONS = ("sahcns", "torch", "numpy", "python", "system")
 
 
@@ -94,8 +97,9 @@ def _long(value: Sequence[Any]) -> bool:
 
 
 def _settings(results: Sequence[Result], what: str) -> list[tuple[str, str]]:
-    """`Sampler sahc`: its settings, for each set where they differ from set to set."""
+    """`Sampler sahc`: its settings, for each set where they differ from set to set; of many only what they are made of."""
     found: dict[str, dict[str, list[str]]] = {}
+    parts: dict[str, list[Mapping[str, Any]]] = {}
     for result in results:
         part = getattr(result, what)
         label = result.label if what == "sampler" else part["name"]
@@ -104,15 +108,32 @@ def _settings(results: Sequence[Result], what: str) -> list[tuple[str, str]]:
             told = f"{part['name']}, {told}"
         places = found.setdefault(label, {}).setdefault(told, [])
         places += [name] if (name := str(result.data.get("name", ""))) not in places else []
+        parts.setdefault(label, []).append(part)
     return [
-        (
-            f"{what.capitalize()} {label}",
-            "; ".join(
-                f"{told} ({', '.join(places)})" if len(variants) > 1 else told for told, places in variants.items()
-            ),
-        )
+        (f"{what.capitalize()} {label}", _all_values(parts[label]) if len(variants) > MANY else _one_by_one(variants))
         for label, variants in found.items()
     ]
+
+
+def _one_by_one(variants: Mapping[str, Sequence[str]]) -> str:
+    several = len(variants) > 1
+    return "; ".join(f"{told} ({', '.join(places)})" if several else told for told, places in variants.items())
+
+
+def _all_values(parts: Sequence[Mapping[str, Any]]) -> str:
+    """`27 settings, made of pool 5, 10, 20; alpha 0.0, 0.1; each run's file has its own`."""
+    values: dict[str, dict[str, Any]] = {}
+    for part in parts:
+        for key, value in part.items():
+            values.setdefault(key, {})[str(value)] = value
+    told = "; ".join(f"{key} {', '.join(sorted(found, key=partial(_size, found)))}" for key, found in values.items())
+    return f"{len({frozen(part) for part in parts})} settings, made of {told}; each run's file has its own"
+
+
+def _size(values: Mapping[str, Any], text: str) -> tuple[float, str]:
+    """Numbers by what they are, before words."""
+    value = values[text]
+    return float(value) if isinstance(value, int | float) else math.inf, text
 
 
 def _each(results: Sequence[Result], value: Callable[[Result], str]) -> str:
