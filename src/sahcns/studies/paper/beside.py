@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from sahcns.ranking.significance import Published, against_published, holm
 from sahcns.reports.parts import Cell, Mark, Table
 from sahcns.studies.comparison.boards import Board, Row
+from sahcns.studies.comparison.contrasts import ALPHA
 from sahcns.studies.comparison.naming import chance, joined, long_name, number
 from sahcns.studies.comparison.summaries import Summary, summary
 from sahcns.studies.paper.cells import shown
@@ -102,7 +103,7 @@ def _difference(test: Published | None, p: float | None, same: bool) -> list[Cel
     if not same:
         return [Cell(number(test.difference, sign=True), hint="other data than the paper's"), "–"]
     ends = f"95 % from {number(test.low, sign=True)} to {number(test.high, sign=True)}" if not test.why else test.why
-    by = Cell(number(test.difference, sign=True), note="*" if p < 0.05 else "", hint=ends)
+    by = Cell(number(test.difference, sign=True), note="*" if p < ALPHA else "", hint=ends)
     return [by, Cell(chance(p), hint=f"before Holm {chance(test.p)}" if not test.why else test.why)]
 
 

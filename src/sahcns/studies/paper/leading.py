@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from sahcns.reports.parts import Cell, Table
 from sahcns.studies.comparison.boards import Board
-from sahcns.studies.comparison.contrasts import Contrast, adjusted, contrast, ranking
+from sahcns.studies.comparison.contrasts import ALPHA, Contrast, adjusted, contrast, ranking
 from sahcns.studies.comparison.naming import chance, listed, long_name, number
 from sahcns.studies.comparison.summaries import summary
 from sahcns.studies.paper.beside import READINGS
@@ -87,5 +87,5 @@ def _tested(one: Contrast, holm: float) -> list[Cell | str]:
         number(100 * paired.low, sign=True),
         number(100 * paired.high, sign=True),
         Cell(chance(paired.p), hint=paired.why),
-        Cell(chance(holm), note="*" if holm < 0.05 else ""),
+        Cell(chance(holm), note="*" if holm < ALPHA else ""),
     ]

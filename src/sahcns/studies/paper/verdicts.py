@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sahcns.ranking.significance import Paired, holm
+from sahcns.studies.comparison.contrasts import ALPHA
 from sahcns.studies.comparison.naming import chance, number
 
 Verdict = Literal["holds", "does not hold", "not resolved", "not run yet"]
 VERDICTS: tuple[Verdict, ...] = ("holds", "does not hold", "not resolved", "not run yet")
 UNRESOLVED: Verdict = "not resolved"
-ALPHA = 0.05
 
 
 @dataclass(frozen=True)
