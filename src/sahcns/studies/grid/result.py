@@ -8,7 +8,7 @@ import io
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from statistics import median
@@ -109,7 +109,8 @@ class Result:
         """Into FOLDER/users, then FOLDER/runs; each file is whole or not there."""
         if self.per_user is not None:
             packed = io.BytesIO()
-            np.savez_compressed(packed, allow_pickle=False, **self.per_user)
+            pack: Callable[..., None] = np.savez_compressed  # numpy 2.0 would pack an `allow_pickle` as one more array
+            pack(packed, **self.per_user)
             write_whole(Path(folder) / USERS / f"{self.key}.npz", packed.getvalue(), "result")
         path = write_whole(result_path(folder, self.key), self.to_json(), "result")
         return replace(self, path=path)
