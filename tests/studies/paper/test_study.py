@@ -15,6 +15,7 @@ from sahcns.errors import DataError, SettingError
 from sahcns.reports.as_markdown import to_markdown
 from sahcns.reports.page import figures_of, tables_of, to_html
 from sahcns.reports.parts import Report
+from sahcns.studies.grid.commit import VARIABLE
 from sahcns.studies.grid.result import Result
 from sahcns.studies.grid.running import run_grid
 from sahcns.studies.paper.claims import judge
@@ -26,6 +27,7 @@ from sahcns.studies.paper.study import PARTS, OutOfTime, Study
 from tests.splits import random_split
 from tests.studies.paper.tiny import TINY, prepared
 
+COMMIT = "0123456789"
 ALONE = """
     import sys
 
@@ -62,7 +64,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Results of a whole tiny study."""
     folder = tmp_path_factory.mktemp("study")
     out = folder / "results"
-    said = run_all(Study.of(TINY, prepared(folder / "prepared"), out, device="cpu"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(VARIABLE, COMMIT)  # the sources may stand outside of any checkout
+        said = run_all(Study.of(TINY, prepared(folder / "prepared"), out, device="cpu"))
     assert len(said) == 4 + 4 + 2
     return out
 
@@ -98,14 +102,16 @@ def test_each_file_says_what_it_was_made_with(home: Path) -> None:
         assert values["key"] == path.stem
         assert values["protocol"] == TINY.protocol
         assert values["machine"]["kernels"] == "cpu"
-        assert {"commit", "seconds", "data", "format"} <= values.keys()
+        assert values["commit"] == COMMIT
+        assert {"seconds", "data", "format"} <= values.keys()
     for path in (home / "readings").iterdir():
         values = json.loads(path.read_text("utf-8"))
         assert values["key"] == path.stem
         assert values["protocol"] == {**TINY.protocol, "epochs": values["age"]}
-        assert {"commit", "seconds", "data", "format", "machine"} <= values.keys()
+        assert values["commit"] == COMMIT
+        assert {"seconds", "data", "format", "machine"} <= values.keys()
     found = Result.load(next((home / "runs").iterdir()))
-    assert found.commit
+    assert found.commit == COMMIT
     assert {"torch", "numpy", "device"} <= found.machine.keys()
 
 
