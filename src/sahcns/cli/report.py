@@ -147,11 +147,13 @@ def _failed(folder: Path, finished: set[str]) -> "Iterator[Section]":
 def _inspection(file: Path) -> "Report":
     from sahcns.files import read_json
     from sahcns.studies.inspection.report import Inspection, inspection_report
+    from sahcns.studies.plain import read_from
 
     values = read_json(file, missing=f"there is no file {file}", again="`sahcns inspect --json` writes such a file")
     if not isinstance(values, dict) or not {"model", "pairs", "diagnostics"} <= values.keys():
         raise DataError(f"{file} is not what `sahcns inspect --json` writes, and not a folder either")
-    return inspection_report(Inspection.from_dict(values))
+    with read_from(file):
+        return inspection_report(Inspection.from_dict(values))
 
 
 def _figures(made: "Report", folder: Path) -> Iterator[Path]:

@@ -1,7 +1,9 @@
 """Dataclasses that become JSON and come back."""
 
+import os
 import types
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from typing import Any, Self, Union, get_args, get_origin, get_type_hints
 
@@ -22,8 +24,20 @@ class Plain:
         names = [entry.name for entry in fields(cls)]
         missing = [name for name in names if name not in values]
         if missing:
-            raise DataError(f"these are not {cls.__name__} of sahcns: there is no {missing[0]!r}; make them again")
+            raise DataError(
+                f"there is no {missing[0]!r} in this {cls.__name__}, so another version of sahcns wrote it; delete it and "
+                "make it again"
+            )
         return cls(**{name: _restored(hints[name], values[name]) for name in names})
+
+
+@contextmanager
+def read_from(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Names the file in the error where what it holds does not become what it should."""
+    try:
+        yield
+    except DataError as error:
+        raise DataError(f"{os.fspath(path)}: {error}") from error
 
 
 def _restored(kind: Any, value: Any) -> Any:

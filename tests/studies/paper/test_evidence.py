@@ -3,12 +3,14 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from sahcns.errors import DataError
 from sahcns.studies.paper.design import PAPER, Design
 from sahcns.studies.paper.evidence import Evidence
+from sahcns.studies.paper.looks import aged
 from sahcns.studies.paper.methods import METHOD
 from tests.studies.paper.tiny import TINY, fill, made, noisy
 
@@ -99,3 +101,21 @@ def test_a_design_comes_back_from_its_file(tmp_path: Path) -> None:
         Design.load(tmp_path)
     with pytest.raises(DataError, match="holds no study"):
         Design.load(tmp_path / "nothing")
+
+
+def test_a_study_of_another_version_is_named_with_its_file(tmp_path: Path) -> None:
+    values = json.loads(TINY.save(tmp_path).read_text("utf-8"))
+    del values["ages"]
+    (tmp_path / "study.json").write_text(json.dumps(values), "utf-8")
+    with pytest.raises(
+        DataError, match=r"study\.json: there is no 'ages' in this Design, so another version of sahcns"
+    ):
+        Evidence.of(tmp_path)
+
+
+def test_what_another_version_saw_is_named_with_its_file(tmp_path: Path) -> None:
+    fill(tmp_path, TINY, parts=["table2"])
+    evidence = Evidence.of(tmp_path)
+    found: dict[str, dict[str, Any]] = {one.key(evidence.fingerprint(one.data)): {"readings": {}} for one in aged(TINY)}
+    with pytest.raises(DataError, match=rf"readings/{next(iter(found))}\.json: there is no '\w+' in this PoolReadings"):
+        assert replace(evidence, files=found).readings

@@ -8,7 +8,7 @@ from typing import Any
 
 from sahcns.files import read_marked, write_whole
 from sahcns.studies.paper.methods import BACKBONES, ML1M, PROTOCOL, TOYS, YELP, Settings
-from sahcns.studies.plain import Plain
+from sahcns.studies.plain import Plain, read_from
 
 STUDY, FORMAT, FORMAT_VERSION = "study.json", "sahcns-study", 1
 FIRST_SEED = 2020
@@ -84,7 +84,8 @@ class Design(Plain):
             again="`sahcns reproduce` writes it again",
             foreign=f"{path} is not the description of a study; `sahcns reproduce` writes one",
         )
-        return cls.from_dict(values)
+        with read_from(path):
+            return cls.from_dict(values)
 
 
 PAPER = Design(

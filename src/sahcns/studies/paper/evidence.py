@@ -4,6 +4,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +21,7 @@ from sahcns.studies.paper.design import PAPER, STUDY, Design
 from sahcns.studies.paper.experiments import Chosen, Row, job, part_named
 from sahcns.studies.paper.looks import aged, costs_key, looks
 from sahcns.studies.paper.methods import TUNABLE
+from sahcns.studies.plain import read_from
 from sahcns.studies.tuning.trials import TRIALS, Search, read_search
 
 TUNING, DIAGNOSTICS, READINGS, EFFICIENCY = "tuning", "diagnostics", "readings", "efficiency"
@@ -131,9 +133,10 @@ class Evidence:
         """(folder of the set, sampler that the model was trained with) → what was seen in it."""
         found = {}
         for look in looks(self.design, self.chosen):
-            values = self.files.get(look.key(self.fingerprint(look.data)))
-            if values is not None:
-                found[look.data, look.trained["name"]] = Inspection.from_dict(values)
+            key = look.key(self.fingerprint(look.data))
+            if key in self.files:
+                with self._reading(DIAGNOSTICS, key):
+                    found[look.data, look.trained["name"]] = Inspection.from_dict(self.files[key])
         return found
 
     @cached_property
@@ -141,9 +144,10 @@ class Evidence:
         """Folder of the set → epochs of the model → what Figs 1 and 5(a) are in it, read in several ways."""
         found: dict[str, dict[int, PoolReadings]] = {}
         for one in aged(self.design):
-            values = self.files.get(one.key(self.fingerprint(one.data)))
-            if values is not None:
-                found.setdefault(one.data, {})[one.age] = PoolReadings.from_dict(values["readings"])
+            key = one.key(self.fingerprint(one.data))
+            if key in self.files:
+                with self._reading(READINGS, key):
+                    found.setdefault(one.data, {})[one.age] = PoolReadings.from_dict(self.files[key]["readings"])
         return found
 
     @cached_property
@@ -151,10 +155,14 @@ class Evidence:
         """By folder of the set: DNS, SA-only, SAHC-NS."""
         found: dict[str, Sequence[Cost]] = {}
         for one in self.design.sets:
-            values = self.files.get(costs_key(self.design, self.chosen, one.folder, self.fingerprint(one.folder)))
-            if values is not None:
-                found[one.folder] = [Cost.from_dict(cost) for cost in values["costs"]]
+            key = costs_key(self.design, self.chosen, one.folder, self.fingerprint(one.folder))
+            if key in self.files:
+                with self._reading(EFFICIENCY, key):
+                    found[one.folder] = [Cost.from_dict(cost) for cost in self.files[key]["costs"]]
         return found
+
+    def _reading(self, kind: str, key: str) -> AbstractContextManager[None]:
+        return read_from(self.folder / kind / f"{key}.json")
 
     def standing(self, part: str) -> Standing:
         """How much of a part there is; of a grid, how many of its runs."""
