@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from sahcns.studies.grid.result import Result, results_in
+from sahcns.studies.paper.design import PAPER
+from sahcns.studies.paper.methods import NINE, sampler, variants
 from sahcns.studies.paper.published import TABLE_2, TABLE_3, TABLE_4
 from sahcns.training import Protocol
 
@@ -23,23 +25,8 @@ PARTS: dict[str, dict[str, Any]] = {
     TOYS: {"alpha": 0.3, "lambda_max": 0.1, "high": 0.1},
     YELP: {"alpha": 0.1, "lambda_max": 0.9, "high": 0.9},
 }
-NAMES = {
-    "RNS": "rns",
-    "DNS": "dns",
-    "DNS(M,N)": "dns-mn",
-    "MixGCF": "mixgcf",
-    "DENS": "dens",
-    "BNS": "bns",
-    "AHNS": "ahns",
-    "DivNS": "divns",
-    "SA-only": "sa-only",
-    "HC-only": "hc-only",
-    "SAHC w/o Mean": "sahc-no-mean",
-    "SAHC-Fixed": "sahc-fixed",
-    "SAHC-Global": "sahc-global",
-    "SAHC-NS": "sahc",
-}
-LIKE = {TOYS: "amazon-toys", YELP: "yelp-like", ML1M: "ml-1m"}
+NAMES = {**NINE, **{label: one["name"] for label, one in variants(sampler("sahc")).items()}}
+LIKE = {one.name: one.like for one in PAPER.sets}
 
 
 @cache

@@ -1,6 +1,5 @@
 """How the process of a command, and those that it starts, treat the machine that they run on."""
 
-import ctypes
 import os
 import sys
 
@@ -23,12 +22,14 @@ def wait_asleep() -> None:
 def keep_memory() -> bool:
     """Let freed memory be used again at once; whether that could be had.
 
-    glibc hands large blocks back to the system, which clears them anew for each step of training, for up to a tenth of an
-    epoch on a CPU. A process that trains needs them again; one that reads data would only hold more. What the environment
-    says of it is left as it is, and so are other C libraries.
+    glibc hands large blocks back to the system, which clears them anew for each step of training, for about a tenth of an
+    epoch of RNS on a CPU. A process that trains needs them again; one that reads data would only hold more. What the
+    environment says of it is left as it is, and so are other C libraries.
     """
     if any(name in os.environ for name, _, _ in KEPT):
         return False
+    import ctypes  # only by commands that train, so that the others start no slower
+
     tell = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     if tell is None:
         return False

@@ -37,7 +37,7 @@ STRONGER = (
     "the printed numbers are nearer to the epoch where training stopped (see the claim on readings). DNS(M,N) has the "
     "paper's pool of 100 (50 on ML-1m) where the others have 10; the comparison of equals takes that away."
 )
-STOPPED = "The paper's runs seem to be read where training stopped, and HC loses less after the best epoch."
+STOPPED = "It may be the reading: what the paper prints for others is nearer to where training stopped."
 ABLATION = (
     "The paper prints different numbers for HC-only and SAHC w/o Discrepancy (13.04 and 13.01 on Toys, 14.24 and 14.42 on "
     "Yelp), which on LightGCN are one algorithm, so its means are uncertain by that much. α and λmax are not printed; ours are "

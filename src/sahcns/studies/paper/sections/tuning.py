@@ -11,6 +11,9 @@ from sahcns.studies.tuning.figures import search_figures
 from sahcns.studies.tuning.tables import search_tables, trial_table
 from sahcns.studies.tuning.trials import Search
 
+HALVES = (("alpha", "α", "HC-only"), ("lambda_max", "λmax", "SA-only"))
+"""A setting, its letter, and what is left of SAHC-NS where it is 0."""
+
 
 def settings_in_words(evidence: Evidence) -> str:
     """Which α and λmax SAHC-NS is run with on each set, and where they come from."""
@@ -18,7 +21,7 @@ def settings_in_words(evidence: Evidence) -> str:
     for one in evidence.design.sets:
         own = own_settings(evidence.chosen, one.folder)
         source = "tuned on validation" if "sahc" in evidence.chosen.get(one.folder, {}) else "not tuned yet"
-        rest = "; so it is HC-only" if not own["alpha"] else "; so it is SA-only" if not own["lambda_max"] else ""
+        rest = "".join(f"; so it is {other}" for name, _, other in HALVES if not own[name])
         told.append(f"{one.name} α = {own['alpha']:g}, λmax = {own['lambda_max']:g} ({source}{rest})")
     return f"SAHC-NS is run with {'; '.join(told)}. The paper does not print its values."
 
@@ -28,7 +31,7 @@ def parts_in_words(evidence: Evidence, folders: Sequence[str]) -> list[str]:
     told = []
     for folder in folders:
         tuned, own = own_settings(evidence.chosen, folder), at_work(evidence.chosen, folder)
-        for name, letter, rest in (("alpha", "α", "HC-only"), ("lambda_max", "λmax", "SA-only")):
+        for name, letter, rest in HALVES:
             if tuned[name] != own[name]:
                 told.append(
                     f"On {evidence.design.data(folder).name} tuning chose {letter} = 0, which is {rest}; here SAHC-NS has "
@@ -42,7 +45,7 @@ def switched_off(evidence: Evidence, folders: Sequence[str]) -> list[str]:
     told = []
     for folder in folders:
         own = own_settings(evidence.chosen, folder)
-        for name, letter, rest in (("alpha", "α", "HC-only"), ("lambda_max", "λmax", "SA-only")):
+        for name, letter, rest in HALVES:
             if not own[name]:
                 told.append(
                     f"On {evidence.design.data(folder).name} tuning chose {letter} = 0: what stands here as SAHC-NS on it is "
