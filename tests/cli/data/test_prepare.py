@@ -266,30 +266,36 @@ def test_what_the_error_says_to_type_is_what_helps(sahcns: Sahcns, tmp_path: Pat
     assert sahcns("data", "prepare", tmp_path / "log.csv", tmp_path / "out", "--item", "product name").code == 0
 
 
-def test_a_word_for_nothing_among_texts_is_warned_of(sahcns: Sahcns, tmp_path: Path) -> None:
-    rows = "".join(f"u{n % 7},{'NaN' if n % 5 == 3 else f'i{n % 5}'}\n" for n in range(35))
-    (tmp_path / "log.csv").write_text(f"user,item\n{rows}")
-    done = sahcns("data", "prepare", tmp_path / "log.csv", tmp_path / "out")
+@pytest.mark.parametrize(
+    ("odd", "warnings", "plain"),
+    [
+        pytest.param(
+            [f"u{n % 7},{'NaN' if n % 5 == 3 else f'i{n % 5}'}" for n in range(35)],
+            ["item id 'NaN' stands in 7 rows, first in line 5 of LOG, and was taken for an id like any other"],
+            [f"u{n % 7},{'none of it' if n % 5 == 3 else f'i{n % 5}'}" for n in range(35)],
+            id="a word for nothing among texts",
+        ),
+        pytest.param(
+            [f"u{n % 7}{' ' * (n == 9)},i{n % 5}{' ' * (n in (3, 4))}" for n in range(35)],
+            [
+                "user id 'u2 ' is another one but for blanks around it; they count as two",
+                "item id 'i3 ' is another one but for blanks around it, one of 2 such ids; they count as two",
+            ],
+            [f"u {n % 7},i{n % 5} z" for n in range(35)],
+            id="a blank around an id",
+        ),
+    ],
+)
+def test_odd_ids_are_warned_of_and_plain_ones_are_not(
+    sahcns: Sahcns, tmp_path: Path, odd: list[str], warnings: list[str], plain: list[str]
+) -> None:
+    source = tmp_path / "log.csv"
+    source.write_text("\n".join(["user,item", *odd, ""]))
+    done = sahcns("data", "prepare", source, tmp_path / "out")
     assert done.code == 0
-    assert done.err == (
-        f"warning: item id 'NaN' stands in 7 rows, first in line 5 of {tmp_path / 'log.csv'}, "
-        "and was taken for an id like any other\n"
-    )
-    (tmp_path / "log.csv").write_text(f"user,item\n{rows.replace('NaN', 'none of it')}")
-    assert sahcns("data", "prepare", tmp_path / "log.csv", tmp_path / "out").err == ""
-
-
-def test_ids_that_differ_by_a_blank_are_warned_of(sahcns: Sahcns, tmp_path: Path) -> None:
-    rows = "".join(f"u{n % 7}{' ' * (n == 9)},i{n % 5}{' ' * (n in (3, 4))}\n" for n in range(35))
-    (tmp_path / "log.csv").write_text(f"user,item\n{rows}")
-    done = sahcns("data", "prepare", tmp_path / "log.csv", tmp_path / "out")
-    assert done.code == 0
-    assert done.err == (
-        "warning: user id 'u2 ' is another one but for blanks around it; they count as two\n"
-        "warning: item id 'i3 ' is another one but for blanks around it, one of 2 such ids; they count as two\n"
-    )
-    (tmp_path / "log.csv").write_text("user,item\n" + "".join(f"u {n % 7},i{n % 5} z\n" for n in range(35)))
-    assert sahcns("data", "prepare", tmp_path / "log.csv", tmp_path / "out").err == ""
+    assert done.err == "".join(f"warning: {one}\n" for one in warnings).replace("LOG", str(source))
+    source.write_text("\n".join(["user,item", *plain, ""]))
+    assert sahcns("data", "prepare", source, tmp_path / "out").err == ""
 
 
 def test_titles_of_other_ids_are_warned_of(sahcns: Sahcns, log: Path, tmp_path: Path) -> None:
