@@ -112,6 +112,12 @@ def test_somebody_new_is_known_by_what_they_have(sahcns: Sahcns, run: Path, mode
     assert [row["item"] for row in fewer.json["new"][0]["items"]] == items[1:]
 
 
+def test_items_alike_leave_out_what_nobody_is_to_be_shown(sahcns: Sahcns, run: Path, model: Recommender) -> None:
+    items = [one.item for one in model.similar_items(104, 4)]
+    found = sahcns("recommend", run, "--similar-to", "104", "--without", items[0], "-k", "3", "--json").json
+    assert [row["item"] for row in found["similar"][0]["items"]] == items[1:]
+
+
 def test_everyone_s_lists_in_a_file(sahcns: Sahcns, run: Path, model: Recommender, tmp_path: Path) -> None:
     done = sahcns("recommend", run, "--everyone", "-k", "3", "--to", tmp_path / "all.csv")
     assert (done.code, done.err) == (0, "")

@@ -1,4 +1,4 @@
-"""`sahcns serve` as a process: it says where it answers, answers, and ends with Ctrl-C."""
+"""`sahcns serve` as a process: it says where it answers, answers, and ends with Ctrl-C or a SIGTERM."""
 
 import json
 import signal
@@ -7,12 +7,15 @@ import sys
 from http.client import HTTPConnection
 from pathlib import Path
 
+import pytest
+
 from tests.cli.conftest import Sahcns, refused
 from tests.serving.films import films
 from tests.serving.test_recommender import made
 
 
-def test_it_answers_until_ctrl_c(tmp_path: Path) -> None:
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
+def test_it_answers_until_it_is_told_to_end(tmp_path: Path, end: signal.Signals) -> None:
     model = made(films())
     code = (
         f"from sahcns.cli import main; main(['serve', {str(model.save(tmp_path / 'run'))!r}, '--port', '0', '--json'])"
@@ -31,7 +34,7 @@ def test_it_answers_until_ctrl_c(tmp_path: Path) -> None:
             one.item for one in model.recommend(["p03"], 2)[0]
         ]
     finally:
-        process.send_signal(signal.SIGINT)
+        process.send_signal(end)
         _, told_on_the_way = process.communicate(timeout=30)
     assert process.returncode == 0
     assert told_on_the_way.splitlines()[0].startswith(f"{tmp_path / 'run'} answers at {told['url']}/recommend?user=…")

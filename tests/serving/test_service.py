@@ -1,8 +1,10 @@
 """The service over real connections: answers, refusals, and a new model taken up while it runs."""
 
+import contextlib
 import json
 import shutil
 import socket
+import struct
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +16,8 @@ import pytest
 
 from sahcns.errors import SettingError
 from sahcns.serving import Recommender, service
-from sahcns.serving.service import Current, rows, serve
+from sahcns.serving.server import LARGEST, Server, serve
+from sahcns.serving.service import Current, rows
 from tests.serving.films import films
 from tests.serving.test_recommender import made
 
@@ -32,25 +35,29 @@ def told() -> list[str]:
 
 
 @pytest.fixture
-def ask(model: Recommender, tmp_path: Path, told: list[str]) -> Iterator[Ask]:
-    server = serve(Current(model.save(tmp_path / "run"), told.append), port=0)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+def server(model: Recommender, tmp_path: Path, told: list[str]) -> Iterator[Server]:
+    made = serve(Current(model.save(tmp_path / "run"), told.append), port=0)
+    thread = threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
-
-    def get(path: str) -> tuple[int, Any]:
-        connection = HTTPConnection("127.0.0.1", server.server_port, timeout=10)
-        try:
-            connection.request("GET", path)
-            answer = connection.getresponse()
-            assert answer.headers["Content-Type"] == "application/json; charset=utf-8"
-            return answer.status, json.loads(answer.read())
-        finally:
-            connection.close()
-
-    yield get
-    server.shutdown()
-    server.server_close()
+    yield made
+    made.shutdown()
+    made.server_close()
     thread.join()
+
+
+def request(server: Server, method: str, path: str, body: str | None = None, **headers: str) -> tuple[int, Any]:
+    """Status and the JSON of an answer, which every answer is; None where it has no body."""
+    with contextlib.closing(HTTPConnection("127.0.0.1", server.server_port, timeout=10)) as connection:
+        connection.request(method, path, body, headers)
+        answer = connection.getresponse()
+        assert answer.headers["Content-Type"] == "application/json; charset=utf-8"
+        content = answer.read()
+        return answer.status, json.loads(content) if content else None
+
+
+@pytest.fixture
+def ask(server: Server) -> Ask:
+    return lambda path: request(server, "GET", path)
 
 
 def test_users_get_what_the_model_gives_them(ask: Ask, model: Recommender) -> None:
@@ -68,6 +75,8 @@ def test_somebody_new_and_items_alike(ask: Ask, model: Recommender) -> None:
     assert ask("/new?item=101&item=104&k=3") == (200, {"items": expected, "unknown": []})
     assert ask("/new?item=101&item=novelty&item=104&k=3") == (200, {"items": expected, "unknown": ["novelty"]})
     assert ask("/similar?item=104") == (200, {"items": rows(model.similar_items(104))})
+    best = model.similar_items(104)[0].item
+    assert ask(f"/similar?item=104&k=3&without={best}") == (200, {"items": rows(model.similar_items(104)[1:4])})
 
 
 def test_health_says_which_model_answers(ask: Ask) -> None:
@@ -135,3 +144,62 @@ def test_a_port_that_is_taken(model: Recommender, tmp_path: Path) -> None:
         port = other.getsockname()[1]
         with pytest.raises(SettingError, match=f"cannot listen on 127.0.0.1, port {port}: .*; choose another"):
             serve(current, port=port)
+
+
+def test_more_than_fits_into_an_address_comes_as_a_form(server: Server, model: Recommender) -> None:
+    novelties = "".join(f"&item=novelty-{number}" for number in range(20_000))
+    status, found = request(server, "POST", "/new?k=3", f"item=101&item=104{novelties}\r\n")
+    assert (status, found["items"]) == (200, rows(model.recommend_new([101, 104], 3)))
+    assert found["unknown"][::19_999] == ["novelty-0", "novelty-19999"]
+    assert request(server, "POST", "/recommend?user=p03") == request(server, "GET", "/recommend?user=p03")
+
+
+def test_methods_and_forms_that_are_not_understood(server: Server) -> None:
+    assert request(server, "HEAD", "/health") == (200, None)
+    assert request(server, "HEAD", "/nowhere") == (404, None)
+    assert request(server, "PUT", "/health", "{}") == (
+        501,
+        {"error": "there is no PUT here; ask with GET, or with POST and a form"},
+    )
+    status, found = request(server, "POST", "/new", '{"item": 1}', **{"Content-Type": "application/json"})
+    assert (status, found["error"].split(";")[0]) == (415, "JSON is what comes back")
+    status, found = request(server, "POST", "/new", **{"Content-Length": str(LARGEST + 1)})
+    assert (status, found["error"].split(";")[0]) == (413, f"a form of {LARGEST + 1} bytes is too large")
+    assert request(server, "POST", "/new", **{"Content-Length": "-1"})[0] == 411
+    assert request(server, "POST", "/new", "item=\udcff".encode("utf-8", "surrogateescape").decode("latin-1"))[0] == 400
+
+
+@pytest.mark.parametrize(
+    ("address", "sentence"),
+    [
+        ("/recommend?user=Zoë", "user 'Zoë' is not in the data"),  # as it is, and not percent-encoded
+        ("http://[half/health", "the address 'http://[half/health' cannot be read"),
+    ],
+)
+def test_addresses_that_no_library_would_send(server: Server, address: str, sentence: str) -> None:
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=10) as client:
+        client.sendall(f"GET {address} HTTP/1.1\r\nConnection: close\r\n\r\n".encode())
+        content = b"".join(iter(lambda: client.recv(1 << 16), b""))
+    assert sentence in content.decode()
+
+
+def test_a_crowd_that_comes_at_once_is_let_in(model: Recommender, tmp_path: Path) -> None:
+    """Connections wait until the server has a moment for them; the system turns away those for whom there is no place."""
+    server = serve(Current(model.save(tmp_path / "run"), print), port=0)
+    with contextlib.ExitStack() as crowd:
+        crowd.callback(server.server_close)
+        for _ in range(100):
+            crowd.enter_context(socket.create_connection(("127.0.0.1", server.server_port), timeout=1))
+
+
+@pytest.mark.parametrize("path", ["/recommend?user=p03", "/recommend?user=nobody", "half a req"])
+def test_whoever_leaves_before_the_answer_is_not_worth_a_word(
+    ask: Ask, server: Server, path: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for _ in range(20):
+        client = socket.create_connection(("127.0.0.1", server.server_port), timeout=10)
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # leave by a reset
+        client.sendall(f"GET {path}".encode() + (b"" if " " in path else b" HTTP/1.1\r\n\r\n"))
+        client.close()
+    assert ask("/health")[0] == 200
+    assert capfd.readouterr().err == ""

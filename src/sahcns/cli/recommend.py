@@ -70,7 +70,7 @@ def command(
     _remark(model, rows)
     for_users = dict(zip(people, model.recommend(people, k, exclude=exclude, without=without or []), strict=True))
     for_new = [model.recommend_new(having, k, without=without or [])] if having else []
-    like_items = {item: model.similar_items(item, k) for item in likes}
+    like_items = {item: model.similar_items(item, k, without=without or []) for item in likes}
     if json:
         show_json(
             {

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from sahcns.cli.console import Json, show_json, tell
+from sahcns.cli.stopping import stopped_like_ctrl_c
 
 
 def command(
@@ -15,7 +16,7 @@ def command(
     port: Annotated[int, typer.Option(metavar="NUMBER", min=0, max=65535, help="The port; 0 takes a free one.")] = 8000,
     json: Json = False,
 ) -> None:
-    """Answer recommendation requests over HTTP, in JSON, until Ctrl-C.
+    """Answer recommendation requests over HTTP, in JSON, until Ctrl-C or a SIGTERM.
 
     Ask /recommend?user=ID, /new?item=ID&item=ID for somebody new, /similar?item=ID, and /health; k=NUMBER sets how
     many. A model trained anew into the same folder is taken up without a pause. There is no access control: put it
@@ -26,7 +27,8 @@ def command(
     """
     import torch
 
-    from sahcns.serving.service import Current, serve
+    from sahcns.serving.server import serve
+    from sahcns.serving.service import Current
 
     torch.set_num_threads(1)  # requests are what runs side by side; else each would bring a thread for every core
     current = Current(run, tell)
@@ -37,7 +39,8 @@ def command(
         sys.stdout.flush()  # whoever waits for the address waits at a pipe
     tell(f"{run} answers at {url}/recommend?user=…, /new?item=…, /similar?item=… and /health; Ctrl-C ends it")
     try:
-        server.serve_forever()
+        with stopped_like_ctrl_c():
+            server.serve_forever()
     except KeyboardInterrupt:
         tell("ended")
     finally:

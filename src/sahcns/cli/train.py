@@ -1,10 +1,6 @@
 """`sahcns train`."""
 
 import os
-import signal
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +10,7 @@ from sahcns.cli.console import Json, err, show, show_json, table, tell
 from sahcns.cli.importing import Imports, import_files
 from sahcns.cli.machine import keep_memory
 from sahcns.cli.protocol_options import with_protocol
+from sahcns.cli.stopping import stopped_like_ctrl_c
 from sahcns.errors import DataError, SettingError
 
 if TYPE_CHECKING:
@@ -117,7 +114,7 @@ def command(
         pairs = sum(len(part) for part in split.parts().values()) if whole else len(split.train)
         tell(f"{folder}: {split.n_users:,} users, {split.n_items:,} items, {pairs:,} training pairs")
         tell(f"{model}\n{chooser}")
-    with train_progress(terms, quiet=json, looks=not whole) as told, _stopped_like_ctrl_c():
+    with train_progress(terms, quiet=json, looks=not whole) as told, stopped_like_ctrl_c():
         run = fit(
             split,
             model,
@@ -152,19 +149,6 @@ def command(
         f"in percent, one seed, {terms.mask} items left out of the test ranking",
         f"saved in {saved}",
     )
-
-
-@contextmanager
-def _stopped_like_ctrl_c() -> Iterator[None]:
-    """SIGTERM, by which schedulers and containers end a process, is Ctrl-C meanwhile."""
-    if threading.current_thread() is not threading.main_thread():
-        yield  # signals are the main thread's
-        return
-    former = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, former)
 
 
 def _saved(model: "Recommender", out: Path) -> Path:

@@ -111,11 +111,12 @@ class Recommender:
         found, scores = recommend(user[None], self.item_vectors, [hidden], self._most(k))
         return self._named(found[0].tolist(), scores[0].tolist())
 
-    def similar_items(self, item: Id, k: int = 20) -> list[Recommendation]:
+    def similar_items(self, item: Id, k: int = 20, *, without: Sequence[Id] = ()) -> list[Recommendation]:
         """The k items whose vectors point most nearly the same way (cosine)."""
         row = int(self.item_ids.encode([item], what="item")[0])
         unit = normalize(self.item_vectors, dim=1)
-        items, scores = recommend(unit[row][None], unit, [torch.tensor([row])], self._most(k))
+        hidden = torch.cat([torch.tensor([row]), self._hidden(without)])
+        items, scores = recommend(unit[row][None], unit, [hidden], self._most(k))
         return self._named(items[0].tolist(), scores[0].tolist())
 
     def rows(self, users: Iterable[Id]) -> Tensor:

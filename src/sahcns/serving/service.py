@@ -1,27 +1,22 @@
-"""A model folder over HTTP, in JSON, with nothing but Python's own server.
+"""What can be asked of a model folder over HTTP, and the answers, as plain values for JSON.
 
-    GET /recommend?user=17&user=42&k=10     also exclude=known|train|nothing, without=ITEM
-    GET /new?item=1&item=318&k=10           for somebody new who has these items; also without=ITEM; `unknown` in the
-                                            answer are those that the model does not know
-    GET /similar?item=318&k=10
-    GET /health                             which model answers
+    /recommend?user=17&user=42&k=10     also exclude=known|train|nothing, without=ITEM
+    /new?item=1&item=318&k=10           for somebody new who has these items; also without=ITEM; `unknown` in the
+                                        answer are those that the model does not know
+    /similar?item=318&k=10              also without=ITEM
+    /health                             which model answers
 
 A model trained anew into the same folder is taken up at the next request, without a pause: requests that come while it
 is loaded are answered by the former one.
 """
 
-import json
 import os
-import sys
 import threading
 import time
-import traceback
 from collections.abc import Callable, Mapping, Sequence
-from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 from sahcns.errors import DataError, SahcnsError, SettingError, nearest
 from sahcns.folders import stamp
@@ -83,13 +78,14 @@ def _recommend(model: Recommender, query: Query) -> dict[str, Any]:
 def _new(model: Recommender, query: Query) -> dict[str, Any]:
     """What is newer than the model is left aside and named, as long as it knows one of the items."""
     items = _several(query, "item")
-    known = [item for item in items if model.item_ids.find(item) is not None]
+    unknown = {item for item in items if model.item_ids.find(item) is None}
+    known = [item for item in items if item not in unknown]
     found = model.recommend_new(known or items, _k(query), without=query.get("without", ()))
-    return {"items": rows(found), "unknown": [item for item in items if item not in known]}
+    return {"items": rows(found), "unknown": [item for item in items if item in unknown]}
 
 
 def _similar(model: Recommender, query: Query) -> dict[str, Any]:
-    return {"items": rows(model.similar_items(_one(query, "item"), _k(query)))}
+    return {"items": rows(model.similar_items(_one(query, "item"), _k(query), without=query.get("without", ())))}
 
 
 def _health(model: Recommender, query: Query) -> dict[str, Any]:
@@ -101,7 +97,7 @@ def _health(model: Recommender, query: Query) -> dict[str, Any]:
 ASKED: Mapping[str, tuple[Callable[[Recommender, Query], dict[str, Any]], tuple[str, ...]]] = {
     "/recommend": (_recommend, ("user", "k", "exclude", "without")),
     "/new": (_new, ("item", "k", "without")),
-    "/similar": (_similar, ("item", "k")),
+    "/similar": (_similar, ("item", "k", "without")),
     "/health": (_health, ()),
 }
 
@@ -113,49 +109,11 @@ def rows(found: Sequence[Recommendation]) -> list[dict[str, Any]]:
     ]
 
 
-def serve(current: Current, host: str = "127.0.0.1", port: int = 8000) -> ThreadingHTTPServer:
-    """A server that answers once `serve_forever` is called on it; port 0 takes one that is free."""
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"  # connections stay open, which is most of the speed of many small requests
-        timeout = 60  # and are closed when nothing comes over them
-
-        def do_GET(self) -> None:
-            asked = urlsplit(self.path)
-            try:
-                self._send(HTTPStatus.OK, answer(current.take(), asked.path, _query(asked.query)))
-            except DataError as error:  # an id or a path that is not there
-                self._send(HTTPStatus.NOT_FOUND, {"error": str(error)})
-            except SahcnsError as error:
-                self._send(HTTPStatus.BAD_REQUEST, {"error": str(error)})
-            except ConnectionError:
-                self.close_connection = True  # the other side left
-            except Exception:
-                traceback.print_exc(file=sys.stderr)
-                self._send(HTTPStatus.INTERNAL_SERVER_ERROR, {"error": "an error of the service; its log has more"})
-
-        def _send(self, status: HTTPStatus, value: dict[str, Any]) -> None:
-            content = f"{json.dumps(value, ensure_ascii=False)}\n".encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json; charset=utf-8")
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        def log_message(self, format: str, *values: Any) -> None:
-            """Nothing: what stands in front of a service keeps such logs."""
-
+def query_of(fields: bytes) -> Query:
+    """The fields of a query or a form, each with all its values."""
     try:
-        return ThreadingHTTPServer((host, port), Handler)
-    except (OSError, OverflowError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise SettingError(f"cannot listen on {host}, port {port}: {reason}; choose another with --port") from error
-
-
-def _query(text: str) -> Query:
-    try:
-        return parse_qs(text, keep_blank_values=True, errors="strict")
-    except ValueError as error:  # bytes that are no UTF-8, or hundreds of fields
+        return parse_qs(fields.decode(), keep_blank_values=True, errors="strict")
+    except ValueError as error:  # bytes that are no UTF-8
         raise SettingError(f"the query cannot be read ({error}); write it as UTF-8, percent-encoded") from None
 
 

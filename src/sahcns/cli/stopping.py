@@ -1,0 +1,19 @@
+"""How a command that runs for long is told to end."""
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def stopped_like_ctrl_c() -> Iterator[None]:
+    """SIGTERM, by which schedulers and containers end a process, is Ctrl-C meanwhile."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals are the main thread's
+        return
+    former = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, former)

@@ -1,0 +1,113 @@
+"""The answers of `service` over HTTP, with nothing but Python's own server.
+
+Every answer is JSON, refusals too. GET and HEAD ask by the query; POST takes the same fields as a form in the body, for
+those who have more items than fit into an address.
+"""
+
+import json
+import sys
+import traceback
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import urlsplit
+
+from sahcns.errors import DataError, SahcnsError, SettingError
+from sahcns.serving.service import Current, answer, query_of
+
+LARGEST = 1 << 20  # bytes of a form: some ten thousand ids
+
+
+class Server(ThreadingHTTPServer):
+    """A thread for each connection."""
+
+    request_queue_size = 1024  # socketserver lets 5 wait to be accepted: of a burst of more, some never are
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """The other side may leave at any moment, which is not worth a word; anything else is."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
+def serve(current: Current, host: str = "127.0.0.1", port: int = 8000) -> Server:
+    """A server that answers once `serve_forever` is called on it; port 0 takes one that is free."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"  # connections stay open, which is most of the speed of many small requests
+        timeout = 60  # and are closed when nothing comes over them
+        disable_nagle_algorithm = True  # else the body waits until the other side has confirmed the headers
+
+        def do_GET(self) -> None:
+            self._send(*self._found(b""))
+
+        do_HEAD = do_GET
+
+        def do_POST(self) -> None:
+            length = self.headers.get("Content-Length", "")
+            if not (length.isascii() and length.isdigit() and len(length) < 18):
+                self.send_error(HTTPStatus.LENGTH_REQUIRED, "a form must come with its Content-Length")
+            elif int(length) > LARGEST:
+                self.send_error(
+                    HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a form of {length} bytes is too large; {LARGEST} is the most"
+                )
+            elif "json" in self.headers.get("Content-Type", ""):
+                self.send_error(
+                    HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "JSON is what comes back; ask with a form, such as item=1&item=2"
+                )
+            else:
+                self._send(*self._found(self.rfile.read(int(length)).strip()))
+
+        def _found(self, form: bytes) -> tuple[HTTPStatus, dict[str, Any]]:
+            try:
+                path, query = _address(self.path)
+                return HTTPStatus.OK, answer(current.take(), path, query_of(b"&".join(filter(None, (query, form)))))
+            except DataError as error:  # an id or a path that is not there
+                return HTTPStatus.NOT_FOUND, {"error": str(error)}
+            except SahcnsError as error:
+                return HTTPStatus.BAD_REQUEST, {"error": str(error)}
+            except Exception:
+                traceback.print_exc(file=sys.stderr)
+                return HTTPStatus.INTERNAL_SERVER_ERROR, {"error": "an error of the service; its log has more"}
+
+        def _send(self, status: HTTPStatus, value: dict[str, Any]) -> None:
+            content = f"{json.dumps(value, ensure_ascii=False)}\n".encode()
+            try:
+                self.send_response(status)
+                self.send_header("Content-Type", "application/json; charset=utf-8")
+                self.send_header("Content-Length", str(len(content)))
+                if self.close_connection:
+                    self.send_header("Connection", "close")
+                self.end_headers()
+                if self.command != "HEAD":
+                    self.wfile.write(content)
+            except OSError:
+                self.close_connection = True  # the other side left, or does not listen
+
+        def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+            """What cannot be understood as a request; nothing that follows on the connection can be either."""
+            status = HTTPStatus(code)
+            if status == HTTPStatus.NOT_IMPLEMENTED:
+                message = f"there is no {self.command} here; ask with GET, or with POST and a form"
+            self.close_connection = True
+            self._send(status, {"error": message or status.phrase})
+
+        def log_message(self, format: str, *values: Any) -> None:
+            """Nothing: what stands in front of a service keeps such logs."""
+
+    try:
+        return Server((host, port), Handler)
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise SettingError(
+            f"cannot listen on {host}, port {port}: {reason}; choose another with --port, or another --host"
+        ) from error
+
+
+def _address(text: str) -> tuple[str, bytes]:
+    """Path and query of what was asked for; the server hands its bytes on as Latin-1, and not everybody encodes them."""
+    try:
+        asked = urlsplit(text)
+    except ValueError as error:
+        raise SettingError(f"the address {text!r} cannot be read ({error})") from None
+    return asked.path, asked.query.encode("latin-1")
