@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import special
 from thirty_seeds import SIZES, Values, paired, share, tables, welch
 
 from sahcns.ranking.significance import wilcoxon_users
@@ -158,7 +159,8 @@ def over_seeds(studies: int = 2000) -> Table:
 
 def trainings(folder: Path) -> Table:
     """Ten trainings of one method, drawn at random and parted into two methods of five, again and again."""
-    runs = [dataclasses.replace(one, per_user=one.users()) for one in results_in(folder)]
+    kept = [(one, users) for one in results_in(folder) if (users := one.users()) is not None]
+    runs = [dataclasses.replace(one, per_user=users) for one, users in kept]
     rng = np.random.default_rng(10)
 
     def parted() -> list[Result]:
@@ -168,9 +170,26 @@ def trainings(folder: Path) -> Table:
     found = rates(parted() for _ in range(STUDIES))
     counts = (*METRICS, ANY, HOLM)
     rows = [[name, *(found[test, count] for count in counts)] for test, name in NAMES.items()]
-    level = [100 * one.metric("recall@20") for one in runs]
-    title = f"{len(runs)} trainings of one method, Recall@20 {np.mean(level):.2f} ± {np.std(level, ddof=1):.2f}"
-    return Table("trainings", title, ["", *(f">{long_name(count)}" for count in counts)], rows)
+    caption = shared_luck(np.stack([100 * users["recall@20"] for _, users in kept]))
+    title = f"{len(runs)} trainings of one method, parted into two of 5 seeds"
+    return Table("trainings", title, ["", *(f">{long_name(count)}" for count in counts)], rows, caption)
+
+
+def shared_luck(values: Values) -> str:
+    """How far a training moves all users together, and each alone, from [trainings, users] by the analysis of variance.
+
+    A test over U users takes its mean difference to have the variance own² / U, where it has shared² + own² / U.
+    """
+    count, users = values.shape
+    means = values.mean(1, keepdims=True)  # [trainings, 1]
+    own = ((values - means - values.mean(0) + means.mean()) ** 2).sum() / ((count - 1) * (users - 1))
+    shared = max(0.0, float(means.var(ddof=1)) - own / users)
+    alarms = [2 * special.ndtr(special.ndtri(ALPHA / 2) / math.sqrt(1 + n * shared / own)) for n in (users, 10_000)]
+    return (
+        f"A training moves Recall@20 of all users together by {math.sqrt(shared):.2f} points and of each alone by "
+        f"{math.sqrt(own):.1f}; so a test over users has false alarms of about {100 * alarms[0]:.0f} % with {users} users, "
+        f"and of {100 * alarms[1]:.0f} % with 10,000."
+    )
 
 
 def main() -> None:
