@@ -1,13 +1,13 @@
 """How often each test finds a difference where there is none: the tables of docs/statistics.md.
 
-    python benchmarks/false_alarms.py --results results --trainings sixty
+    python benchmarks/false_alarms.py --results results --trainings alike
 
 Studies of equal methods are simulated, so every difference that is found is a false alarm. `--results` adds what real runs
 with thirty seeds say about the tests, and how often they find a difference that is there (thirty_seeds.py); alone with
 `--skip-simulations`. `--trainings` adds false alarms among real trainings of one method, a folder made by
 
     sahcns compare ml-latest-small --samplers dns --set pool=5 --set backbone.dim=16 --set backbone.depth=2
-        --learning-rate 0.01 --seeds 60 --device cpu --out sixty
+        --learning-rate 0.01 --seeds 30 --device cpu --out alike
 
 Shares are percent, and ± is the standard error of the simulation. The same numbers come out every time.
 """
@@ -113,8 +113,8 @@ def simulated(methods: Sequence[str]) -> Table:
         for test, name in NAMES.items()
         for count in ("recall@20", ANY, HOLM)
     ]
-    title = f"{len(methods)} equal methods, 5 seeds, {USERS} users; by the luck that all users share"
-    return Table("simulated", title, ["", *(f">{100 * shared:g} points" for shared in SHARED)], rows)
+    title = f"{len(methods)} equal methods, 5 seeds, {USERS} users; by the luck that all users share, in points"
+    return Table("simulated", title, ["", *(f">{100 * shared:g}" for shared in SHARED)], rows)
 
 
 def references() -> Table:
