@@ -89,14 +89,14 @@ def test_a_table_and_two_files_come_of_it(sahcns: Sahcns, prepared: Path, tmp_pa
 
 def test_json_is_what_the_file_holds(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    done = sahcns("tune", prepared, *SMALL, "--trials", 2, "--seed", 3, "--no-pruning", "--out", out, "--json")
+    done = sahcns("tune", prepared, *SMALL, "--trials", 2, "--seed", 3, "--out", out, "--json")
     assert (done.code, done.err) == (0, "")
     content = json.loads((out / "tuned.json").read_text("utf-8"))
     assert done.json == {"folder": str(out), **content}
     assert (content["seed"], content["trials"]) == (3, 2)
     assert content["samplers"].keys() == {"sahc"}
     assert read_search(out).pruning == {"on": False}
-    again = sahcns("tune", prepared, *SMALL, "--trials", 2, "--seed", 3, "--no-pruning", "--out", out, "--json")
+    again = sahcns("tune", prepared, *SMALL, "--trials", 2, "--seed", 3, "--out", out, "--json")
     assert again.json == done.json
 
 

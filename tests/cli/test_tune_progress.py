@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from sahcns.cli import tune_progress
-from sahcns.cli.tune_progress import done, ended, lines, seconds_left
+from sahcns.cli.tune_progress import done, ended, lines, made_again, seconds_left
 from sahcns.studies.tuning.trials import Search, Trial
 from sahcns.studies.tuning.tune import Standing
 
@@ -37,6 +37,13 @@ def search(*trials: Trial, budget: int = 5) -> Search:
 def test_how_many_are_done() -> None:
     found = search(trial(0), trial(1, "lost"), trial(2, "pruned"), trial(3, "failed", None), trial(4, "running", None))
     assert done(found) == (3, 6)  # one of DNS, which has nothing to tune
+
+
+def test_what_was_cut_off_and_is_made_again_is_told() -> None:
+    cut = [trial(number, "replaced", 0.05) for number in (1, 2, 3)]
+    assert made_again(search(trial(0), *cut)) == ["3 trials that were cut off before are made again, to their end"]
+    assert made_again(search(*cut, trial(1), trial(2), trial(3, "running", None))) == []
+    assert made_again(search(trial(0), trial(1, "pruned"))) == []
 
 
 def test_the_time_left_is_that_of_trials_so_far() -> None:

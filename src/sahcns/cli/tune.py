@@ -35,7 +35,12 @@ def command(
         typer.Option("--set", metavar="NAME=VALUE", help="Hold dens.schedule, or set backbone.dim. Repeat for more."),
     ] = None,
     seed: Annotated[int, typer.Option(metavar="NUMBER", min=0, help="Of the search and of every run in it.")] = 0,
-    pruning: Annotated[bool, typer.Option(help="Cut off trials that do worse than the median.")] = True,
+    pruning: Annotated[
+        bool,
+        typer.Option(
+            "--pruning", help="Cut off trials below the median at their epoch: quick, but unfair to slow ones."
+        ),
+    ] = False,
     workers: Annotated[int, typer.Option(metavar="NUMBER", help="Processes that share the work.")] = 1,
     device: Annotated[str, typer.Option(metavar="NAME", help="auto, cpu, cuda or cuda:1.")] = "auto",
     kernels: Annotated[
@@ -52,7 +57,7 @@ def command(
     `sahcns compare --tuned`, FOLDER/trials.json holds every trial.
 
     Examples: sahcns tune films --samplers dns,mixgcf,sahc --trials 20 --out tuned
-              sahcns tune films --trials 49 --no-pruning --out grid
+              sahcns tune films --trials 49 --out grid
               sahcns tune films --samplers dns,dns-mn,sahc --pool 10 --out equal
               sahcns tune films --import my.py --samplers mine --out tuned
     """

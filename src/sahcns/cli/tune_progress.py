@@ -30,7 +30,7 @@ def tune_progress(begin: Sequence[str], quiet: bool = False) -> Iterator[Watch |
         nonlocal said
         if not said:
             said = True
-            for line in begin:
+            for line in (*begin, *made_again(standing.search)):
                 tell(line)
             if live.console.is_terminal:
                 live.start()
@@ -49,6 +49,13 @@ def done(search: "Search") -> tuple[int, int]:
     """Trials that have come to their end, and how many there will be."""
     ended = sum(trial.ended for name in search.samplers for trial in search.of(name))
     return ended, sum(search.wanted(name) for name in search.samplers)
+
+
+def made_again(search: "Search") -> list[str]:
+    """What a search without pruning does with trials that were cut off in it before."""
+    there = [(trial.sampler, trial.point) for trial in search.trials if trial.counts]
+    cut = [trial for trial in search.trials if trial.state == "replaced" and (trial.sampler, trial.point) not in there]
+    return [f"{len(cut)} trials that were cut off before are made again, to their end"] if cut else []
 
 
 def seconds_left(search: "Search") -> float | None:

@@ -20,8 +20,8 @@ PRELOAD = (__name__, "optuna")
 
 
 def quick(out: Path, *samplers: Any, data: Split | Path | None = None, **rest: Any) -> Search:
-    """SAHC-NS and DNS(M,N) unless told otherwise; no pruning, so that every trial runs to its end."""
-    told = {"trials": 4, "pool": (4,), "prune": False, "device": "cpu", "backbone": MODEL, "protocol": QUICK, **rest}
+    """SAHC-NS and DNS(M,N) unless told otherwise."""
+    told = {"trials": 4, "pool": (4,), "device": "cpu", "backbone": MODEL, "protocol": QUICK, **rest}
     return tune(films() if data is None else data, samplers or (SAHC, DNSMN), out, **told)
 
 

@@ -25,6 +25,7 @@ TERMS = SearchTerms(
     kernels="auto",
     pruning=Pruning(after_epochs=2),
 )
+WHOLE = replace(TERMS, pruning=Pruning(on=False))
 SMALL = Space.of(DNSMN, pool=(4,))  # top_k 1, 2, 3, 4
 
 
@@ -206,13 +207,40 @@ def test_a_trial_is_cut_off_when_it_is_below_the_median_of_others(tmp_path: Path
         assert not any(good.look(epoch, 0.55) for epoch in range(9))  # nobody came to epoch 4 and beyond
         trial = journal.save().trials[5]
     assert (trial.state, trial.value, trial.looks) == ("pruned", 0.45, {0: 0.45, 1: 0.45, 2: 0.45})
-    off = replace(TERMS, pruning=Pruning(on=False))
-    with process(tmp_path / "never", Space.of(AHNS), trials=6, terms=off) as journal:
+    with process(tmp_path / "never", Space.of(AHNS), trials=6, terms=WHOLE) as journal:
         for value in (0.5, 0.5, 0.5, 0.5, 0.5, 0.0):
             taken = journal.take("ahns")
             assert taken is not None
             assert not any(taken.look(epoch, value) for epoch in range(4))
             taken.end("complete", {"epoch": 3}, value)
+
+
+def test_a_search_without_pruning_makes_those_again_that_were_cut_off(tmp_path: Path) -> None:
+    with process(tmp_path / "out") as journal:
+        finish(journal.take("dns-mn"), 0.2)
+        cut = []
+        for _ in range(2):
+            taken = journal.take("dns-mn")
+            assert taken is not None
+            taken.look(0, 0.1)
+            taken.end("pruned", {"epoch": 0})
+            cut.append(taken.point)
+        with Journal(tmp_path / "out", WHOLE) as other, pytest.raises(DataError, match="that cut trials off; wait"):
+            other.enrol(SMALL, 4)
+    with process(tmp_path / "out", terms=WHOLE) as journal:
+        assert states(journal) == ["complete", "replaced", "replaced"]
+        assert not journal.save().finished("dns-mn")
+        again = [finish(journal.take("dns-mn"), 0.3).point for _ in range(2)]
+        assert again == cut
+        assert finish(journal.take("dns-mn"), 0.1).point not in cut
+        assert journal.take("dns-mn") is None
+        search = journal.save()
+    assert [trial.number for trial in search.of("dns-mn")] == [0, 3, 4, 5]
+    assert search.finished("dns-mn")
+    assert search.chosen["dns-mn"]["top_k"] == cut[0]["top_k"]
+    sentence = "holds trials with pruning after_epochs = none, not 2; choose another folder"
+    with Journal(tmp_path / "out", TERMS) as journal, pytest.raises(DataError, match=sentence):
+        journal.enrol(SMALL, 4)
 
 
 OTHER: list[tuple[dict[str, Any], str]] = [
@@ -228,7 +256,7 @@ OTHER: list[tuple[dict[str, Any], str]] = [
     ({"protocol": {"monitor": "ndcg@20", "epochs": 10}}, r"protocol monitor = recall@20, not ndcg@20; choose another"),
     ({"seed": 1}, r"holds trials with seed = 0, not 1; choose another folder"),
     ({"kernels": "reference"}, r"holds trials with kernels = auto, not reference"),
-    ({"pruning": Pruning(on=False)}, r"holds trials with pruning after_epochs = 2, not none"),
+    ({"pruning": Pruning(after_epochs=3)}, r"holds trials with pruning after_epochs = 2, not 3; choose another folder"),
 ]
 
 

@@ -129,7 +129,7 @@ def test_bad_trials_are_cut_off_and_never_chosen(tmp_path: Path) -> None:
     best = cut.best("moody")
     assert best is not None
     assert best.state == "complete"
-    whole = quick(tmp_path / "whole", Moody, **told, prune=False)
+    whole = quick(tmp_path / "whole", Moody, **told)
     assert {trial.state for trial in whole.trials} == {"complete"}
     assert whole.pruning == {"on": False}
     looks = {trial.point["bad"]: trial.looks for trial in whole.trials}
@@ -138,6 +138,14 @@ def test_bad_trials_are_cut_off_and_never_chosen(tmp_path: Path) -> None:
     for trial in same:  # as far as it came, it was the same run
         assert trial.looks.items() <= looks[trial.point["bad"]].items()
         assert trial.value == max(trial.looks.values())
+    mended = quick(
+        tmp_path / "cut", Moody, **told
+    )  # the same search, without pruning: what was cut off runs to its end
+    assert {trial.state for trial in mended.of("moody")} == {"complete"}
+    assert len(mended.of("moody")) == 12
+    made = {trial.point["bad"]: trial for trial in mended.of("moody")}
+    assert all(trial.looks.items() < made[trial.point["bad"]].looks.items() for trial in pruned)
+    assert all(trial.looks == looks[bad] for bad, trial in made.items() if bad in looks)
 
 
 def test_a_trial_that_fails_does_not_stop_the_rest(tmp_path: Path) -> None:

@@ -6,7 +6,8 @@ FOLDER/trials.json     every trial, for people and reports; made from the journa
 FOLDER/tuned.json      the values chosen for the samplers whose search is finished
 
 Whoever takes or counts trials does it alone, so the budget is kept exactly. A trial whose process has died is marked
-failed and does not count: the next process takes its place, and tries the same point.
+failed and does not count: the next process takes its place, and tries the same point. Nor does one that was cut off count
+in a search without pruning: it is made again, to its end.
 """
 
 import contextlib
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 TERMS, SPACE, CODE, BUDGET = "terms", "space", "code", "budget"
 WORKER, RECORD = "worker", "record"
 COUNTED = ("running", "complete", "pruned", "failed")
+REPLACED = "replaced"
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,7 @@ class Journal:
                 try:
                     self._refuse_other(name, other.user_attrs, notes, name == space.name)
                 except DataError:
-                    tried = any(_state(trial) in COUNTED for trial in other.get_trials(deepcopy=False))
+                    tried = any(self._state(trial) in COUNTED for trial in other.get_trials(deepcopy=False))
                     if tried or self._company():
                         raise
                     optuna_module().delete_study(study_name=name, storage=self._storage)  # nothing came of it
@@ -129,15 +131,20 @@ class Journal:
         study, space = self._studies[name], self._spaces[name]
         with self._alone():
             self._reap(study)
-            trials = study.get_trials(deepcopy=False)
+            trials = [(self._state(trial), trial) for trial in study.get_trials(deepcopy=False)]
             # One that waits was proposed by a process that died before it had taken it.
-            if not any(_state(trial) == "waiting" for trial in trials):
+            if not any(state == "waiting" for state, _ in trials):
                 tried = [
                     Tried(trial.params, state, trial.value, trial.intermediate_values)
-                    for trial in trials
-                    if (state := _state(trial)) in COUNTED
+                    for state, trial in trials
+                    if state in COUNTED
                 ]
-                point = propose(space, tried, self.terms.seed) if len(tried) < study.user_attrs[BUDGET] else None
+                if len(tried) >= study.user_attrs[BUDGET]:
+                    return None
+                known = {space.key(one.point) for one in tried}
+                again = [trial.params for state, trial in trials if state == REPLACED]
+                unmade = (point for point in again if space.key(point) not in known)
+                point = next(unmade, None) or propose(space, tried, self.terms.seed)
                 if point is None:
                     return None
                 study.enqueue_trial(point)
@@ -151,7 +158,7 @@ class Journal:
             for study in self._studies.values():
                 self._reap(study)
             trials = [trial for study in self._studies.values() for trial in study.get_trials(deepcopy=False)]
-            return any(_state(trial) in ("running", "waiting") for trial in trials)
+            return any(self._state(trial) in ("running", "waiting") for trial in trials)
 
     def save(self) -> Search:
         """Everything so far, of this process and all others, as it is then in `trials.json` and `tuned.json`."""
@@ -165,7 +172,7 @@ class Journal:
                 sizes={name: told[SPACE]["size"] for name, told in notes.items()},
                 fixed={name: told[SPACE]["fixed"] for name, told in notes.items()},
                 spaces={name: told[SPACE]["searched"] for name, told in notes.items()},
-                trials=[trial for name, study in self._all().items() for trial in _trials(name, study)],
+                trials=[trial for name, study in self._all().items() for trial in self._trials(name, study)],
                 folder=self.folder,
             ).save()
 
@@ -184,7 +191,7 @@ class Journal:
     def _reap(self, study: "Study") -> None:
         """Mark the trials of dead processes. Nobody is between taking a trial and signing it: we are alone."""
         for trial in study.get_trials(deepcopy=False):
-            if _state(trial) == "running":
+            if self._state(trial) == "running":
                 worker = trial.user_attrs.get(WORKER)
                 if worker != self.me and (worker is None or self._dead(worker)):
                     study.tell(trial.number, state=optuna_module().trial.TrialState.FAIL)
@@ -207,26 +214,36 @@ class Journal:
     def _refuse_other(self, name: str, told: Mapping[str, Any], notes: Mapping[str, Any], same: bool) -> None:
         if TERMS in told:
             refuse_other(self.folder, told[TERMS], notes[TERMS])
+            if told[TERMS]["pruning"] != notes[TERMS]["pruning"] and self._company():
+                raise DataError(
+                    f"{self.folder} has processes at work that cut trials off; wait for their end, or go on with pruning"
+                )
         if same and told.get(SPACE, notes[SPACE]) != notes[SPACE]:
             raise DataError(f"{self.folder} holds trials of {name} in another search space; choose another folder")
         if same and told.get(CODE, notes[CODE]) != notes[CODE]:
             raise DataError(f"{self.folder} holds trials of {name} before its file was changed; choose another folder")
 
+    def _trials(self, name: str, study: "Study") -> Iterator[Trial]:
+        for trial in study.get_trials(deepcopy=False):
+            state = self._state(trial)
+            if state == "waiting":
+                continue
+            looks = {int(epoch): float(value) for epoch, value in sorted(trial.intermediate_values.items())}
+            yield Trial(
+                sampler=name,
+                number=trial.number,
+                settings={**study.user_attrs[SPACE]["rest"], **trial.params},
+                value=trial.value if state == "complete" else max(looks.values(), default=None),
+                looks=looks,
+                **{"point": dict(trial.params), **trial.user_attrs.get(RECORD, {}), "state": state},
+            )
 
-def _trials(name: str, study: "Study") -> Iterator[Trial]:
-    for trial in study.get_trials(deepcopy=False):
-        state = _state(trial)
-        if state == "waiting":
-            continue
-        looks = {int(epoch): float(value) for epoch, value in sorted(trial.intermediate_values.items())}
-        yield Trial(
-            sampler=name,
-            number=trial.number,
-            settings={**study.user_attrs[SPACE]["rest"], **trial.params},
-            value=trial.value if state == "complete" else max(looks.values(), default=None),
-            looks=looks,
-            **{"point": dict(trial.params), **trial.user_attrs.get(RECORD, {}), "state": state},
-        )
+    def _state(self, trial: "FrozenTrial") -> str:
+        """Optuna's word, but "lost" for a trial whose process died before it could say how it ended."""
+        failed = trial.state.name == "FAIL" and trial.user_attrs.get(RECORD, {}).get("state") == "failed"
+        cut = "pruned" if self.terms.pruning.on else REPLACED
+        words = {"RUNNING": "running", "WAITING": "waiting", "COMPLETE": "complete", "PRUNED": cut, "FAIL": "lost"}
+        return "failed" if failed else words[trial.state.name]
 
 
 def _distributions(space: Space) -> "dict[str, BaseDistribution]":
@@ -238,10 +255,3 @@ def _distributions(space: Space) -> "dict[str, BaseDistribution]":
         else found.FloatDistribution(d.between.low, d.between.high, log=d.between.log)
         for d in space.dimensions
     }
-
-
-def _state(trial: "FrozenTrial") -> str:
-    """Optuna's word, but "lost" for a trial whose process died before it could say how it ended."""
-    words = {"RUNNING": "running", "WAITING": "waiting", "COMPLETE": "complete", "PRUNED": "pruned", "FAIL": "lost"}
-    failed = trial.state.name == "FAIL" and trial.user_attrs.get(RECORD, {}).get("state") == "failed"
-    return "failed" if failed else words[trial.state.name]

@@ -21,7 +21,8 @@ class Trial:
 
     sampler: str
     number: int
-    state: str  # "complete", "pruned", "failed", "lost" (its process died; another took its place) or "running"
+    state: str  # "complete", "pruned", "failed", "running"; "lost": its process died, "replaced": it was cut off, and
+    # another took its place
     point: dict[str, Any]  # searched settings that make a difference
     settings: dict[str, Any]  # all settings
     value: float | None
@@ -37,11 +38,16 @@ class Trial:
     @property
     def counts(self) -> bool:
         """Whether it is one of the budget."""
-        return self.state != "lost"
+        return self.state not in ("lost", "replaced")
 
     @property
     def ended(self) -> bool:
         return self.state in ("complete", "pruned", "failed")
+
+    @property
+    def last_look(self) -> int | None:
+        """The epoch at which it was last looked at: where it was cut off, if it was."""
+        return max(self.looks, default=None)
 
 
 @dataclass(frozen=True)
@@ -73,10 +79,14 @@ class Search:
         """A sampler's trials that count, in their order."""
         return [trial for trial in self.trials if trial.sampler == sampler and trial.counts]
 
+    def complete(self, sampler: str) -> list[Trial]:
+        """Its trials that came to their end with a value, from the best on; of equals the earliest is first."""
+        done = [trial for trial in self.of(sampler) if trial.state == "complete" and trial.value is not None]
+        return sorted(done, key=lambda trial: (-(trial.value or 0.0), trial.number))
+
     def best(self, sampler: str) -> Trial | None:
         """The complete trial with the highest value, of equals the earliest; None while there is none."""
-        done = [trial for trial in self.of(sampler) if trial.state == "complete" and trial.value is not None]
-        return max(done, key=lambda trial: (trial.value, -trial.number), default=None)
+        return next(iter(self.complete(sampler)), None)
 
     def wanted(self, sampler: str) -> int:
         """How many trials its search comes to: the budget, or all points where there are fewer."""

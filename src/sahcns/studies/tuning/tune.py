@@ -48,7 +48,7 @@ def tune(
     pool: Sequence[int] = (),
     fixed: Mapping[str, Mapping[str, Any]] | None = None,
     search: Mapping[str, Mapping[str, Searched]] | None = None,
-    prune: bool = True,
+    prune: bool = False,
     workers: int = 1,
     imports: Iterable[str | os.PathLike[str]] = (),
     device: str = "auto",
@@ -64,7 +64,7 @@ def tune(
     pool     one value sets the pool of all samplers, several are searched; none leaves each its default
     fixed    {"dens": {"schedule": "warmup"}}: settings held at a value
     search   {"sahc": {"alpha": (0.0, 0.5)}}: what to try instead of what the settings say of themselves
-    prune    cut off trials that do worse than the median (see `Pruning`)
+    prune    cut off trials that do worse than the median at their epoch: quick, but it takes slow for bad (see `Pruning`)
     workers  processes to share the work; `data` must then be a folder, and `imports` the user's own files
     watch    is called after each epoch and each trial of this process
     """
