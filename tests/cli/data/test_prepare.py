@@ -278,11 +278,20 @@ def test_what_the_error_says_to_type_is_what_helps(sahcns: Sahcns, tmp_path: Pat
         pytest.param(
             [f"u{n % 7}{' ' * (n == 9)},i{n % 5}{' ' * (n in (3, 4))}" for n in range(35)],
             [
-                "user id 'u2 ' is another one but for blanks around it; they count as two",
-                "item id 'i3 ' is another one but for blanks around it, one of 2 such ids; they count as two",
+                "user id 'u2 ' stands beside 'u2'; they count as two",
+                "item id 'i3 ' stands beside 'i3', one of 2 such ids; they count as two",
             ],
             [f"u {n % 7},i{n % 5} z" for n in range(35)],
             id="a blank around an id",
+        ),
+        pytest.param(
+            [f"{n % 7:0{1 + n % 2}},{n % 5 + 10}{'.0' * (n % 10 in (3, 4))}" for n in range(140)],
+            [
+                "user id '00' stands beside '0', one of 7 such ids; they count as two",
+                "item id '13.0' stands beside '13', one of 2 such ids; they count as two",
+            ],
+            [f"{n % 7:03},{n % 5}.50" for n in range(35)],
+            id="one number written in two ways",
         ),
     ],
 )
@@ -318,3 +327,35 @@ def test_a_file_read_without_a_header_is_said_so(sahcns: Sahcns, tmp_path: Path)
     done = sahcns("data", "prepare", source, tmp_path / "out")
     assert "was read as rows only (user = column 1, item = column 2)" in done.err
     assert "--header" in done.err
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_columns_that_are_not_used_are_named(sahcns: Sahcns, tmp_path: Path, ending: str) -> None:
+    import polars as pl
+
+    rows = [("tea", f"u{n % 7}", -1, f"i{n % 5}") for n in range(35)]
+    frame = pl.DataFrame(rows, schema=["name", "customer", "quantity", "sku"], orient="row")
+    source = tmp_path / f"log.{ending}"
+    if ending == "csv":
+        frame.write_csv(source)
+    elif ending == "jsonl":
+        frame.write_ndjson(source)
+    else:
+        frame.write_parquet(source)
+    line = ("data", "prepare", source, tmp_path / "out", "--title", "name")
+    assert sahcns(*line).err == f"{source} was read with user = customer, item = sku; not used: quantity\n"
+    assert sahcns(*line, "--rating", "quantity", "--min-rating", "-1").err == ""
+
+
+def test_held_out_rows_of_which_nothing_can_be_learnt_are_remarked_on(sahcns: Sahcns, tmp_path: Path) -> None:
+    source = tmp_path / "log.csv"
+    late = [f"u{n % 7},{'new' if n >= 88 else f'i{n % 5}'}{n},{n}\n" for n in range(100)]
+    source.write_text("user,item,time\n" + "".join(f"u{n % 7},i{n % 5},{n}\n" for n in range(35)) + "".join(late))
+    line = ("data", "prepare", source, tmp_path / "out", "--split", "time")
+    found = sahcns(*line, "--json")
+    unseen = found.json["steps"][-1]["unseen_in_training"]
+    rows = unseen["valid_rows"] + unseen["test_rows"]
+    assert rows >= 12
+    assert f"{rows} of the " in found.err
+    assert "--unseen drop leaves them out" in found.err
+    assert "held-out" not in sahcns(*line, "--unseen", "drop").err

@@ -229,6 +229,7 @@ def test_record_of_what_was_read(tmp_path: Path) -> None:
                 "delimiter": ",",
                 "header": True,
                 "columns": {"user": "user", "item": "item", "time": "time"},
+                "unused": [],
                 "format": "csv",
                 "sha256": hashlib.sha256(text).hexdigest(),
                 "rows_read": 2,

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sahcns.cli.console import Json, byte_progress, show, show_json, table, tell, warn, working
+from sahcns.cli.console import Json, byte_progress, show, show_json, table, working
+from sahcns.cli.data.remarks import remarks
 from sahcns.errors import DataError, SahcnsError, SettingError, nearest
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ def command(
         show_json({"folder": folder, **made.manifest})
     else:
         _report(made, folder)
-    _remarks(made.manifest)
+    remarks(made.manifest)
 
 
 def _named(name: str, changes: Mapping[str, Any], data: Path | None, lenient: bool) -> "Split":
@@ -177,44 +178,6 @@ def _report(made: "Split", folder: Path) -> None:
         f"fingerprint {made.fingerprint}",
         f"written to {folder}",
     )
-
-
-def _remarks(manifest: Mapping[str, Any]) -> None:
-    """On stderr: what was skipped, and where the counts are not those of the catalogue."""
-    sources = manifest["source"]
-    for source in [sources] if "files" in sources else sources.values():
-        for file in source["files"]:
-            if file.get("header") is False and file["format"] == "csv" and "catalogue" not in manifest:
-                columns = ", ".join(f"{name} = {column}" for name, column in file["columns"].items())
-                tell(
-                    f"{file['path']} was read as rows only ({columns}); if its first line names the columns, say --header"
-                )
-        titles = source.get("titles", {})
-        if titles.get("items_with_title") == 0:
-            warn(f"no item has a title in {titles.get('path') or titles.get('column')}; are the ids the same?")
-        for what, found in source.get("doubtful", {}).items():
-            where = f"in {found['rows']:,} row{'s' if found['rows'] > 1 else ''}, first in line {found['first_line']:,}"
-            warn(
-                f"{what} id {found['value']!r} stands {where} of {found['file']}, and was taken for an id like any other"
-            )
-        for what, found in source.get("padded", {}).items():
-            many = f", one of {found['ids']:,} such ids" if found["ids"] > 1 else ""
-            warn(f"{what} id {found['value']!r} is another one but for blanks around it{many}; they count as two")
-        for reason, found in source.get("skipped", {}).items():
-            where = f"first in line {found['first_line']:,} of {found['file']}: {found['example']}"
-            tell(f"skipped {found['rows']:,} row{'s' if found['rows'] > 1 else ''}: {reason} ({where})")
-    alike = next((step["rule"] for step in manifest["steps"] if step["rule"].startswith("off, ")), None)
-    if alike and "catalogue" not in manifest:
-        tell(f"ratings were {alike}: every row counts as a like; --min-rating NUMBER keeps those of at least that")
-    for name, part in manifest["statistics"]["parts"].items():
-        if not part["interactions"]:
-            warn(f"the {name} part is empty")
-    differences = manifest.get("catalogue", {}).get("differs_from_catalogue")
-    if differences:
-        warn(
-            f"the counts are not those of the catalogue ({', '.join(differences)}), "
-            "so results do not compare with published ones"
-        )
 
 
 @contextmanager

@@ -143,14 +143,20 @@ class IdColumn:
         found = table[int(codes[rows.argmax()])]
         return {"value": found, "rows": int(rows.sum()), "file": where.name, "first_line": line}
 
-    def padded(self) -> dict[str, object] | None:
-        """Ids that are another one but for blanks around them: the first, and how many there are."""
+    def twins(self) -> dict[str, object] | None:
+        """Ids that are another one but for blanks around them, zeros before them or `.0` behind: '007' beside '7'.
+
+        The first of them, the one that it may be, and how many there are.
+        """
         if self.tables is None:
             return None
         table = self._merge()
-        wide = table.filter(table.str.strip_chars() != table)
-        twins = wide.filter(wide.str.strip_chars().is_in(table.implode())) if len(wide) else wide
-        return {"value": twins[0], "ids": len(twins)} if len(twins) else None
+        bare = table.str.strip_chars().str.replace(r"^\+?(-?)0*([0-9]+?)(\.0*)?$", "${1}${2}")
+        twins = table.filter((bare != table) & bare.is_duplicated())
+        if not len(twins):
+            return None
+        same = table.filter(bare == bare.filter(table == twins[0])[0])
+        return {"value": twins[0], "like": next(text for text in same if text != twins[0]), "ids": len(twins)}
 
     def finish(self) -> tuple[npt.NDArray[np.int32], IdMap]:
         """Positions [n] and the map of the ids that occur."""

@@ -44,12 +44,13 @@ def read_frame(
     columns = columns_of(frame, sorted({*chosen.places().values(), *title_at}))
     titles = _titles(columns, chosen, title, title_at)
     _add(columns, chosen, where, into)
-    return {"format": f"{library} frame", "columns": chosen.recorded()}, titles
+    record = {"format": f"{library} frame", "columns": chosen.recorded(), "unused": chosen.unused(title)}
+    return record, titles
 
 
 def read_parquet(
     path: Path, wanted: Mapping[str, Column], title: str | Path | None, into: Gathered
-) -> tuple[dict[str, str], Titles]:
+) -> tuple[Chosen, Titles]:
     """All rows of a Parquet file; which column was which, and the titles."""
     import polars as pl
 
@@ -70,7 +71,7 @@ def read_parquet(
     del read
     titles = _titles(columns, chosen, title, title_at)
     _add(columns, chosen, where, into)
-    return chosen.recorded(), titles
+    return chosen, titles
 
 
 def _title_column(names: Sequence[str], title: str | Path | None, where: str) -> list[int]:

@@ -80,7 +80,7 @@ class Gathered:
         columns = (self.users, self.items)
         doubts = {
             "doubtful": {column.what: found for column in columns if (found := column.doubtful())},
-            "padded": {column.what: found for column in columns if (found := column.padded())},
+            "twins": {column.what: found for column in columns if (found := column.twins())},
         }
         users, user_ids = self.users.finish()
         items, item_ids = self.items.finish()

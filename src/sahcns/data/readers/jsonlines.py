@@ -6,7 +6,7 @@ from typing import Any
 
 from sahcns.data.readers.faults import Faults, Where, Wrong, shown
 from sahcns.data.readers.gathering import Gathered
-from sahcns.data.readers.naming import ROLES, Column, choose
+from sahcns.data.readers.naming import ROLES, Chosen, Column, choose
 from sahcns.data.readers.opening import Chunk
 from sahcns.data.readers.sniffing import sample
 from sahcns.data.readers.values import Batch
@@ -19,7 +19,7 @@ KNOWN: dict[str, dict[str, str]] = {
 Row = dict[str, str | int | None]
 
 
-def fields_of(data: bytes, kind: str, wanted: Mapping[str, Column], where: str) -> dict[str, str]:
+def fields_of(data: bytes, kind: str, wanted: Mapping[str, Column], where: str) -> Chosen:
     """Which field is the user, the item, the rating and the time: told, known for the format, or recognised."""
     told: dict[str, Column] = {role: wanted.get(role) for role in ROLES}
     names: dict[str, None] = {}
@@ -36,7 +36,7 @@ def fields_of(data: bytes, kind: str, wanted: Mapping[str, Column], where: str) 
     for role, name in KNOWN.get(kind, {}).items():
         if told[role] is None and name in names:
             told[role] = name
-    return choose(list(names), told, where).recorded()
+    return choose(list(names), told, where)
 
 
 def read_jsonlines(chunks: Iterator[Chunk], fields: Mapping[str, str], where: Where, into: Gathered) -> None:

@@ -48,6 +48,11 @@ class Chosen:
     def recorded(self) -> dict[str, str]:
         return {role: self.names[place] for role, place in self.places().items()}
 
+    def unused(self, title: object = None) -> list[str]:
+        """Names of the other columns, but for the one of titles."""
+        used = {*self.places().values()}
+        return [name for place, name in enumerate(self.names) if place not in used and name != str(title)]
+
 
 def key(name: str) -> str:
     """The letters and digits of a name, without RecBole's type: `user_id:token` → `userid`."""

@@ -105,7 +105,8 @@ def _read_file(
             raise DataError(
                 f'{path} is a Parquet file, not {format}; read it with format="parquet" or leave format out'
             )
-        entry["columns"], titles = read_parquet(path, wanted, title, into)
+        chosen, titles = read_parquet(path, wanted, title, into)
+        entry |= {"columns": chosen.recorded(), "unused": chosen.unused(title)}
         entry |= {"format": "parquet", "sha256": hashed(path)}
     else:
         titles = _read_text(file, format, wanted, title, delimiter, header, where, into, entry)
@@ -135,12 +136,13 @@ def _read_text(
         entry["lines_without_items"] = read_adjacency(chunks, where, into)
         entry["columns"] = {"user": "first of a line", "item": "the rest"}
     elif kind in ("amazon", "yelp", "jsonl"):
-        entry["columns"] = fields_of(first.data, kind, wanted, where.name)
+        fields = fields_of(first.data, kind, wanted, where.name)
+        entry |= {"columns": fields.recorded(), "unused": fields.unused(title)}
         read_jsonlines(chunks, entry["columns"], where, into)
     else:
         layout = layout_of(first.data, kind=kind, delimiter=delimiter, header=header, wanted=wanted, where=where.name)
         entry |= {"delimiter": layout.delimiter, "header": layout.header is not None}
-        entry["columns"] = layout.chosen.recorded()
+        entry |= {"columns": layout.chosen.recorded(), "unused": layout.chosen.unused(title)}
         read_delimited(chunks, layout, where, into)
     entry["format"] = kind
     if file.damage:

@@ -1,0 +1,73 @@
+"""What `sahcns data prepare` remarks on stderr: whatever was taken for granted, left out or looks odd."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sahcns.cli.console import tell, warn
+
+NAMED = 8  # columns that are named where many are not used
+NOTABLE = 0.05  # share of held-out rows of which nothing can be learnt that is worth a remark
+
+
+def remarks(manifest: Mapping[str, Any]) -> None:
+    """All of them, for the manifest of a set that was just prepared."""
+    sources = manifest["source"]
+    for source in [sources] if "files" in sources else sources.values():
+        if "catalogue" not in manifest:
+            _columns(source["files"])
+        _ids_and_titles(source)
+        for reason, found in source.get("skipped", {}).items():
+            where = f"first in line {found['first_line']:,} of {found['file']}: {found['example']}"
+            tell(f"skipped {found['rows']:,} row{'s' if found['rows'] > 1 else ''}: {reason} ({where})")
+    alike = next((step["rule"] for step in manifest["steps"] if step["rule"].startswith("off, ")), None)
+    if alike and "catalogue" not in manifest:
+        tell(f"ratings were {alike}: every row counts as a like; --min-rating NUMBER keeps those of at least that")
+    _parts(manifest)
+    differences = manifest.get("catalogue", {}).get("differs_from_catalogue")
+    if differences:
+        warn(
+            f"the counts are not those of the catalogue ({', '.join(differences)}), "
+            "so results do not compare with published ones"
+        )
+
+
+def _columns(files: list[dict[str, Any]]) -> None:
+    """Which columns were taken, where some were not or where there was no header to go by; once for files alike."""
+    said: list[tuple[object, object]] = []
+    for file in files:
+        columns = ", ".join(f"{name} = {column}" for name, column in file["columns"].items())
+        if file.get("header") is False and file["format"] == "csv":
+            tell(f"{file['path']} was read as rows only ({columns}); if its first line names the columns, say --header")
+        elif file.get("unused") and (columns, file["unused"]) not in said:
+            said.append((columns, file["unused"]))
+            names = [name or "''" for name in file["unused"]]
+            more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+            tell(f"{file['path']} was read with {columns}; not used: {', '.join(names[:NAMED])}{more}")
+
+
+def _ids_and_titles(source: Mapping[str, Any]) -> None:
+    titles = source.get("titles", {})
+    if titles.get("items_with_title") == 0:
+        warn(f"no item has a title in {titles.get('path') or titles.get('column')}; are the ids the same?")
+    for what, found in source.get("doubtful", {}).items():
+        where = f"in {found['rows']:,} row{'s' if found['rows'] > 1 else ''}, first in line {found['first_line']:,}"
+        warn(f"{what} id {found['value']!r} stands {where} of {found['file']}, and was taken for an id like any other")
+    for what, found in source.get("twins", {}).items():
+        many = f", one of {found['ids']:,} such ids" if found["ids"] > 1 else ""
+        warn(f"{what} id {found['value']!r} stands beside {found['like']!r}{many}; they count as two")
+
+
+def _parts(manifest: Mapping[str, Any]) -> None:
+    """Parts that are empty, and held-out rows that no model can foresee."""
+    parts = manifest["statistics"]["parts"]
+    for name, part in parts.items():
+        if not part["interactions"]:
+            warn(f"the {name} part is empty")
+    unseen = manifest["steps"][-1].get("unseen_in_training", {})
+    rows = unseen.get("valid_rows", 0) + unseen.get("test_rows", 0)
+    held_out = parts["valid"]["interactions"] + parts["test"]["interactions"]
+    if "catalogue" not in manifest and unseen.get("rule") == "keep" and rows and rows >= NOTABLE * held_out:
+        tell(
+            f"{rows:,} of the {held_out:,} held-out rows are of a user or an item without training rows, of whom nothing "
+            "can be learnt; they count all the same, and --unseen drop leaves them out"
+        )
