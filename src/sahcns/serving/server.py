@@ -87,7 +87,9 @@ def serve(current: Current, host: str = "127.0.0.1", port: int = 8000) -> Server
         def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
             """What cannot be understood as a request; nothing that follows on the connection can be either."""
             status = HTTPStatus(code)
-            if status == HTTPStatus.NOT_IMPLEMENTED:
+            if status == HTTPStatus.REQUEST_URI_TOO_LONG:
+                message = "the address is too long; send its fields as a form, with POST"
+            elif status == HTTPStatus.NOT_IMPLEMENTED:
                 message = f"there is no {self.command} here; ask with GET, or with POST and a form"
             self.close_connection = True
             self._send(status, {"error": message or status.phrase})
