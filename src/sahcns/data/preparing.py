@@ -87,10 +87,10 @@ def _refuse(interactions: Interactions, recipe: Recipe) -> None:
         raise DataError(f"{asked} needs ratings, and {source} has none; name its rating column")
     if interactions.times is None:
         if recipe.years is not None:
-            raise DataError(f"years={recipe.years} needs times, and {source} has none; name its time column")
+            raise DataError(f"years={recipe.years} needs times, and {source} has none; name its time column with time=")
         if recipe.split in TIMED:
             raise DataError(
-                f"split={recipe.split!r} needs times, and {source} has none; name its time column, or split at random"
+                f"split={recipe.split!r} needs times, and {source} has none; name its time column with time=, or split at random"
             )
 
 

@@ -48,6 +48,8 @@ def test_any_delimiter_with_and_without_header(tmp_path: Path, mark: str, told: 
         ("reviewerID", "asin", "overall", "unixReviewTime"),
         ("user_id", "business_id", "stars", "date"),
         ("UID", "Product ID", "Score", "ts"),
+        ("Client", "StockCode", "rating", "InvoiceDate"),
+        ("customer_id", "article_id", "score", "t_dat"),
     ],
 )
 def test_usual_names_in_any_order(tmp_path: Path, names: tuple[str, str, str, str]) -> None:

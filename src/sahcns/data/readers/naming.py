@@ -13,17 +13,20 @@ ROLES = ("user", "item", "rating", "time")
 USUAL = {
     "user": (
         *("userid", "user", "uid", "useridx", "reviewerid", "reviewer", "customerid", "customer", "memberid", "member"),
-        *("visitorid", "profileid", "accountid", "username", "u"),
+        *("visitorid", "profileid", "accountid", "username", "clientid", "client", "buyerid", "buyer", "personid"),
+        *("shopperid", "subscriberid", "u"),
     ),
     "item": (
         *("itemid", "item", "iid", "itemidx", "movieid", "movie", "asin", "parentasin", "businessid", "business"),
         *("productid", "product", "artistid", "artist", "trackid", "track", "songid", "song", "bookid", "book", "isbn"),
-        *("gameid", "game", "venueid", "venue", "locationid", "location", "poiid", "articleid", "article", "sku", "i"),
+        *("gameid", "game", "venueid", "venue", "locationid", "location", "poiid", "articleid", "article", "sku"),
+        *("stockcode", "productcode", "itemcode", "contentid", "videoid", "newsid", "recipeid", "listingid", "i"),
     ),
     "rating": ("rating", "ratings", "stars", "star", "overall", "score", "reviewrating", "ratingvalue"),
     "time": (
         *("timestamp", "time", "unixreviewtime", "unixtime", "ts", "datetime", "date", "createdat", "eventtime"),
-        *("checkintime", "reviewdate", "reviewtime"),
+        *("checkintime", "reviewdate", "reviewtime", "orderdate", "purchasedate", "invoicedate", "transactiondate"),
+        *("eventdate", "tdat"),
     ),
     "title": ("title", "name", "movietitle", "itemtitle", "itemname", "productname", "songname", "artistname"),
 }

@@ -126,5 +126,5 @@ def _missing(column: "pl.Series", *, nan: bool = False) -> Mask | None:
 
 
 def _not_a_rating(value: str) -> Wrong:
-    remedy = "write a dot, not a comma" if "," in value else NO_RATINGS
+    remedy = NO_RATINGS.replace("correct it", "write a dot, not a comma") if "," in value else NO_RATINGS
     return Wrong("rating not a number", f"rating {value} is not a number", remedy)
