@@ -76,3 +76,15 @@ def test_refusals(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="cannot write the recommendations"):
         write_lists(model, tmp_path / "file" / "a.csv")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_place_that_cannot_be_written_is_refused_before_anything_is_computed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "lists", lambda *_, **__: pytest.fail("computed all the same"))
+    (tmp_path / "folder.csv").mkdir()
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DataError, match=r"folder\.csv: it is a folder; name a file in it"):
+        write_lists(made(films()), tmp_path / "folder.csv")
+    with pytest.raises(DataError, match="file is not a folder that can be written to"):
+        write_lists(made(films()), tmp_path / "file" / "deeper" / "a.csv")

@@ -95,9 +95,9 @@ def _write(run: Path, to: Path, users: list[str] | None, k: int, exclude: str, w
     import torch
 
     from sahcns.serving import Recommender
-    from sahcns.serving.lists import check_ending, lists, write_frame
+    from sahcns.serving.lists import check_target, lists, write_frame
 
-    check_ending(to)
+    check_target(to)
     model = Recommender.load(run)
     _unknown(model, without)
     rows = torch.arange(len(model.user_ids)) if users is None else model.rows(users)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from sahcns.data.ids import Id, IdMap
-from sahcns.errors import SettingError
+from sahcns.errors import DataError, SettingError
 from sahcns.files import write_whole
 from sahcns.serving.recommender import Recommender
 
@@ -33,13 +33,13 @@ def write_lists(
 
     `users` are all of the data unless told. The ending of `path` says the format: .csv, .jsonl or .parquet.
     """
-    check_ending(path)
+    check_target(path)
     return write_frame(lists(model, users, k, exclude=exclude, without=without), path)
 
 
 def write_frame(frame: "pl.DataFrame", path: str | os.PathLike[str]) -> Path:
     """The lists into a file, whole or not at all."""
-    check_ending(path)
+    check_target(path)
     content = io.BytesIO()
     match Path(path).suffix:
         case ".csv":
@@ -82,10 +82,18 @@ def lists(
     return frame.insert_column(3, titles.gather(what).alias("title"))
 
 
-def check_ending(path: str | os.PathLike[str]) -> None:
-    """An error now, before anything is computed, if no format has the ending of `path`."""
-    if Path(path).suffix not in ENDINGS:
+def check_target(path: str | os.PathLike[str]) -> None:
+    """An error now, before anything is computed, if no format has the ending of `path`, or it could not be written."""
+    target = Path(path)
+    if target.suffix not in ENDINGS:
         raise SettingError(f"{os.fspath(path)!r} must end in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}")
+    if target.is_dir():
+        raise DataError(f"cannot write the recommendations {target}: it is a folder; name a file in it")
+    near = target.absolute().parent
+    while not near.exists():
+        near = near.parent
+    if not near.is_dir() or not os.access(near, os.W_OK | os.X_OK):
+        raise DataError(f"cannot write the recommendations {target}: {near} is not a folder that can be written to")
 
 
 def _ids(ids: IdMap) -> "pl.Series":
