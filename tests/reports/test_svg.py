@@ -10,7 +10,7 @@ import pytest
 
 from sahcns.errors import SettingError
 from sahcns.reports.layout import NARROW, WIDE, lay_out
-from sahcns.reports.palette import LOOKS, REST
+from sahcns.reports.palette import LOOKS, REST, Hue
 from sahcns.reports.parts import Figure, Kind, Series, Table
 from sahcns.reports.scene import Dot, Group, Label, Scene, Shape, shortened, text_width, wrapped
 from sahcns.reports.svg import outline, to_svg
@@ -165,6 +165,31 @@ def test_heat_maps_have_a_cell_a_value() -> None:
     colours = [group.hue.light for group in groups(scene, "series") if group.hue]
     assert colours[texts.index("0.500")] == "#0d4a8f"
     assert colours[texts.index("0.050")] == "#eaf1fa"
+
+
+def test_a_value_that_is_not_final_is_hatched_and_has_no_colour() -> None:
+    rows = [
+        HEAT.series[0],
+        replace(HEAT.series[1], partial=[True, False]),
+        replace(HEAT.series[2], partial=[True, False]),
+    ]
+    scene = lay_out(replace(HEAT, series=rows, partial_label="cut off"))
+    cells = groups(scene, "series")
+    hatched = [any(isinstance(item, Shape) and item.name == "hatch" for item in cell.items) for cell in cells]
+    assert hatched == [False, False, True, True, False]
+    assert cells[0].hue == Hue("#eaf1fa", "#1f2a3a")  # the least of those that are final, though 0.05 is less
+    texts = [item for cell in cells for item in cell.items if isinstance(item, Label)]
+    assert [text.paint for text in texts] == ["on-hue", "on-hue", "muted", "muted", "on-hue"]
+    for cell in cells[2:4]:
+        edge, lines = (item for item in cell.items if isinstance(item, Shape))
+        (left, top), (right, bottom) = edge.runs[0][0], edge.runs[0][2]
+        assert all(left <= x <= right and top <= y <= bottom for line in lines.runs for x, y in line)
+    told = [item.text for group in scene.groups for item in group.items if isinstance(item, Label)]
+    assert told.count("cut off") == 1
+    final = lay_out(replace(HEAT, partial_label="cut off"))
+    assert not shapes(final, "hatch")  # nothing to explain
+    with pytest.raises(SettingError, match="1 values of partial for 2 of x"):
+        replace(HEAT.series[0], partial=[True])
 
 
 def test_values_of_both_signs_have_zero_in_the_middle() -> None:

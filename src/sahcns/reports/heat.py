@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sahcns.reports.frame import SMALL, below, below_axis, fitted
-from sahcns.reports.palette import Hue, mixed
-from sahcns.reports.parts import Figure
+from sahcns.reports.palette import THEMES, Hue, mixed
+from sahcns.reports.parts import Figure, Series
 from sahcns.reports.scales import Slots, compact
 from sahcns.reports.scene import Group, Item, Label, Point, Scene, Shape, box, shortened, text_width, wrapped
 
@@ -14,6 +14,7 @@ from sahcns.reports.scene import Group, Item, Label, Point, Scene, Shape, box, s
 RAMP = Hue("#eaf1fa", "#1f2a3a"), Hue("#0d4a8f", "#a8d0ff")
 BELOW, NAUGHT, ABOVE = Hue("#b35806", "#f0944d"), Hue("#f2f2f0", "#2a2d33"), Hue("#2166ac", "#6fb2f2")
 BRIGHT, DEEP = "#ffffff", "#14171c"
+HATCH, STEP = Hue(THEMES["light"]["rule"], THEMES["dark"]["rule"]), 9.0  # of cells whose value is not final
 
 
 @dataclass(frozen=True)
@@ -25,14 +26,14 @@ class Ramp:
     decimals: int = 2
 
     @classmethod
-    def over(cls, values: Sequence[float]) -> "Ramp":
-        known = [value for value in values if math.isfinite(value)]
-        low, high = (min(known), max(known)) if known else (0.0, 1.0)
+    def over(cls, values: Sequence[float], partial: Sequence[float] = ()) -> "Ramp":
+        """Colours for the `values`, and numbers for the `partial` ones too."""
+        low, high = _ends(values)
         if low < 0 < high:
             low, high = -max(-low, high), max(-low, high)  # zero in the middle, so that the sign is seen
-        high = high if high > low else low + 1
         # three digits of the distance between the least and the greatest are what can be told apart
-        return cls(low, high, max(0, min(6, 2 - math.floor(math.log10(high - low) + 1e-9))))
+        least, most = _ends([low, high, *partial])
+        return cls(low, high, max(0, min(6, 2 - math.floor(math.log10(most - least) + 1e-9))))
 
     def told(self, value: float) -> str:
         return compact(value) if abs(value) >= 1e5 else f"{value:,.{self.decimals}f}".replace("-", "−")
@@ -49,7 +50,8 @@ class Ramp:
 def heat_scene(figure: Figure, width: float, top: float, edge: float, items: Sequence[Item]) -> Scene:
     """The rows from top to bottom in the order of the series, the columns in the order in which they are met."""
     columns = list(dict.fromkeys(_word(column) for series in figure.series for column in series.x))
-    ramp = Ramp.over([value for series in figure.series for value in series.y])
+    known = [one for series in figure.series for one in zip(series.y, _partial(series), strict=True)]
+    ramp = Ramp.over([value for value, part in known if not part], [value for value, part in known if part])
     names = [shortened(series.name, width * 0.32, SMALL) for series in figure.series]
     left = max((text_width(name, SMALL) for name in names), default=0.0) + 10 + edge
     key, taken = _key(figure, ramp, width, top, edge)
@@ -63,14 +65,14 @@ def heat_scene(figure: Figure, width: float, top: float, edge: float, items: Seq
     places: list[list[Point | None]] = []
     for number, series in enumerate(figure.series):
         where: list[Point | None] = []
-        for column, value in zip(series.x, series.y, strict=True):
+        for column, value, part in zip(series.x, series.y, _partial(series), strict=True):
             if not math.isfinite(value):
                 where.append(None)
                 continue
             middle = (slots.place(_word(column)), top + row * (number + 0.5))
             where.append(middle)
             text = ramp.told(value) if numbered else ""
-            cells.append(_cell(middle, slots.room, row, text, ramp.hue(value), number))
+            cells.append(_cell(middle, slots.room, row, text, None if part else ramp.hue(value), number))
         places.append(where)
     bottom = top + row * len(figure.series)
     words = fitted(columns, slots.room, left + slots.room / 2)
@@ -101,12 +103,24 @@ def written(places: Sequence[Sequence[Point | None]]) -> str:
     return "|".join(" ".join(f"{spot[0]:.1f},{spot[1]:.1f}" if spot else "-" for spot in series) for series in places)
 
 
-def _cell(middle: Point, wide: float, high: float, text: str, hue: Hue, number: int) -> Group:
+def _cell(middle: Point, wide: float, high: float, text: str, hue: Hue | None, number: int) -> Group:
+    """Filled with its colour and numbered; hatched where it has none, since its value is not final."""
     corner = box(middle[0] - wide / 2 + 0.75, middle[1] - high / 2 + 0.75, wide - 1.5, high - 1.5)
-    items: list[Item] = [Shape([corner], fill="hue", closed=True, name="cell")]
+    items: list[Item] = [Shape([corner], fill="hue", closed=True, name="cell")] if hue else _hatched(corner)
     if text:
-        items.append(Label((middle[0], middle[1] + 4), text, SMALL, "middle", "on-hue"))
-    return Group(items, "series", hue, Hue(_readable(hue.light), _readable(hue.dark)), {"series": str(number)})
+        items.append(Label((middle[0], middle[1] + 4), text, SMALL, "middle", "on-hue" if hue else "muted"))
+    on_hue = Hue(_readable(hue.light), _readable(hue.dark)) if hue else None
+    return Group(items, "series", hue or HATCH, on_hue, {"series": str(number)})
+
+
+def _hatched(corners: Sequence[Point]) -> list[Item]:
+    """A box with slanted lines: told from colours in print, in the dark, and by whoever sees no colours."""
+    (left, top), (right, bottom) = corners[0], corners[2]
+    lines, at = [], left + top + STEP  # on each line x + y is the same
+    while at < right + bottom:
+        lines.append([(max(left, at - bottom), min(bottom, at - left)), (min(right, at - top), max(top, at - right))])
+        at += STEP
+    return [Shape([corners], "hue", "surface", closed=True, name="cell"), Shape(lines, "hue", width=0.7, name="hatch")]
 
 
 def _key(figure: Figure, ramp: Ramp, width: float, top: float, edge: float) -> tuple[list[Group], float]:
@@ -131,10 +145,27 @@ def _key(figure: Figure, ramp: Ramp, width: float, top: float, edge: float) -> t
         corner = box(start + wide * step / steps, top + 8, wide / steps, 10)
         strips.append(Group([Shape([corner], fill="hue", closed=True, name="strip")], "ramp", hue))
     top += 18 if beside and lines else 0  # or else the rows' name has the left side for itself
+    if figure.partial_label and any(any(_partial(series)) for series in figure.series):
+        top += 0 if beside and lines else 18
+        strips.append(Group(_hatched(box(edge + 0.5, top + 7, 22, 12)), "ramp", HATCH))
+        for line in wrapped(figure.partial_label, width - 2 * edge - 30, SMALL):
+            labels.append(Label((edge + 30, top + 17), line, SMALL))
+            top += 18
     if figure.y_label:
         room = width - 16 if beside and lines else start - 50
         labels.append(Label((edge, top + 17), shortened(figure.y_label, room, SMALL), SMALL, "start", "muted"))
     return [*strips, Group(labels, "axes")], top + 26 - start_of
+
+
+def _partial(series: Series) -> Sequence[bool]:
+    return series.partial or [False] * len(series.y)
+
+
+def _ends(values: Sequence[float]) -> tuple[float, float]:
+    """The least and the greatest of what is known, never the same."""
+    known = [value for value in values if math.isfinite(value)]
+    low, high = (min(known), max(known)) if known else (0.0, 1.0)
+    return low, high if high > low else low + 1
 
 
 def _word(column: float | str) -> str:

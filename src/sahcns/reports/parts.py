@@ -25,9 +25,10 @@ class Series:
     role: str = ""
     dashed: bool = False
     hints: Sequence[str] = ()  # a line of text for each point, shown on hover beside x and y
+    partial: Sequence[bool] = ()  # of a heat map's row: values that are not final, hatched and kept out of the colours
 
     def __post_init__(self) -> None:
-        for name in ("y", "low", "high", "hints"):
+        for name in ("y", "low", "high", "hints", "partial"):
             given = len(getattr(self, name))
             if given != len(self.x) and (given or name == "y"):
                 raise SettingError(f"series {self.name!r}: {given} values of {name} for {len(self.x)} of x")
@@ -52,6 +53,7 @@ class Figure:
     x_log: bool = False
     y_log: bool = False
     value_label: str = ""  # what the colours of a heat map stand for; its y_label is what the rows are
+    partial_label: str = ""  # what the hatched cells of a heat map are
 
 
 @dataclass(frozen=True)
