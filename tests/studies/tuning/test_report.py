@@ -11,6 +11,7 @@ import pytest
 from sahcns.errors import DataError
 from sahcns.reports.parts import Cell, Figure, Table
 from sahcns.studies.tuning.figures import search_figures
+from sahcns.studies.tuning.going import epochs_in_words, going_table
 from sahcns.studies.tuning.report import search_report
 from sahcns.studies.tuning.tables import search_tables, trial_table
 from sahcns.studies.tuning.trials import Search, Trial, read_search, read_tuned
@@ -20,7 +21,8 @@ POINTS = [(0.3, 0.5, 0.20), (0.0, 0.5, 0.10), (0.3, 1.0, 0.30), (1.0, 1.0, 0.25)
 
 def sahc(number: int, alpha: float, lambda_max: float, value: float | None, state: str = "complete") -> Trial:
     point = {"alpha": alpha, "lambda_max": lambda_max}
-    return Trial("sahc", number, state, point, {**point, "pool": 10}, value, epoch=5 * number, seconds=2.5)
+    looks = {} if value is None else {0: 0.01, 5 * number: value, 5 * number + 10: 0.01}
+    return Trial("sahc", number, state, point, {**point, "pool": 10}, value, looks, epoch=5 * number, seconds=2.5)
 
 
 def other(sampler: str, number: int, point: dict[str, Any], value: float | None, state: str = "complete") -> Trial:
@@ -91,23 +93,63 @@ def test_the_table_of_what_was_chosen() -> None:
     rows = {text(row[0]): [text(cell) for cell in row[1:]] for row in table.rows}
     assert rows["dns"] == ["nothing to tune", "28.00", "15", "", "", "1"]
     assert rows["sahc"] == [
-        *("alpha=0.3, lambda_max=1", "30.00", "10", "20.00", "10.00 – 30.00", "6, 1 pruned, 1 running"),
+        "not finished; so far alpha=0.3, lambda_max=1",
+        *("30.00", "10", "20.00", "10.00 – 30.00", "5 of 6, 1 cut off, 1 not ended"),
     ]
-    assert rows["ahns"] == ["none", "", "", "", "", "1, 1 failed"]
+    assert rows["ahns"] == ["none", "", "", "", "", "1 of 6, 1 failed"]
     marks = {text(row[0]): row[2].mark for row in table.rows if isinstance(row[2], Cell)}
-    assert marks == {"dns": "second", "sahc": "best", "dens": ""}
+    assert marks == {"dns": "best", "sahc": "", "dens": ""}  # what is not finished has no place
     (failed,) = (row[1] for row in table.rows if row[0] == "ahns")
     assert isinstance(failed, Cell)
     assert failed.hint == "the loss became nan"
 
 
+ENDED = replace(
+    SEARCH, trials=[one for one in SEARCH.trials if one.state != "running"], budget={**SEARCH.budget, "sahc": 5}
+)
+
+
+def test_what_is_finished_is_chosen_and_ranked() -> None:
+    (table,) = search_tables(ENDED)
+    rows = {text(row[0]): row for row in table.rows}
+    assert [text(rows["sahc"][at]) for at in (1, 6)] == ["alpha=0.3, lambda_max=1", "5, 1 cut off"]
+    assert [row[2].mark for name in ("sahc", "dns") if isinstance((row := rows[name])[2], Cell)] == ["best", "second"]
+
+
+def test_a_search_that_has_not_begun_says_so(tmp_path: Path) -> None:
+    bare = replace(SEARCH, trials=[trial for trial in SEARCH.trials if trial.sampler != "ahns"])
+    (row,) = (row for row in search_tables(bare)[0].rows if row[0] == "ahns")
+    assert [text(cell) for cell in row] == ["ahns", "not begun", "", "", "", "", "0 of 6"]
+    assert "ahns: not begun." in search_report(saved(tmp_path / "out", bare)).summary
+
+
+def test_how_each_search_went() -> None:
+    rows = {text(row[0]): [text(cell) for cell in row[1:]] for row in going_table(SEARCH).rows}
+    assert "dns" not in rows  # nothing to tune
+    assert rows["sahc"] == ["5 of 6 trials", "4", "1", "35", "", ""]  # distances are for what is finished
+    assert rows["ahns"] == ["1 of 6 trials", "0", "0", "", "", ""]
+    assert [text(cell) for cell in going_table(ENDED).rows[0]][-2:] == ["5.00", ""]  # four of them came to their end
+    more = replace(ENDED, trials=[*ENDED.trials, sahc(7, 1.0, 0.5, 0.29)], budget={**SEARCH.budget, "sahc": 6})
+    assert [text(cell) for cell in going_table(more).rows[0]][-2:] == ["1.00", "20.00"]
+
+
+def test_the_epochs_of_what_was_cut_off() -> None:
+    cut = [replace(SEARCH.trials[1], looks={0: 0.1, epoch: 0.1}) for epoch in (40, 25, 25, 95)]
+    assert epochs_in_words(cut) == "25 (2), 40, 95"
+    assert epochs_in_words([]) == ""
+
+
 def test_the_table_of_every_trial() -> None:
     table = trial_table(SEARCH, "sahc")
     assert list(table.columns) == [
-        *(">trial", ">alpha", ">lambda_max", ">recall@20", ">epoch", "state", ">seconds"),
+        *(">trial", ">alpha", ">lambda_max", ">recall@20", ">epoch", "state", ">until", ">seconds"),
     ]
     assert [text(row[0]) for row in table.rows] == ["0", "1", "2", "3", "5", "6"]
-    assert [text(cell) for cell in table.rows[2]] == ["2", "0.3", "1", "30.00", "10", "complete", "2.5"]
+    assert [text(cell) for cell in table.rows[2]] == ["2", "0.3", "1", "30.00", "10", "complete", "20", "2.5"]
+    assert [text(cell) for cell in table.rows[4]][3:7] == ["5.00", "25", "cut off", "35"]
+    assert text(table.rows[5][5]) == "not ended"
+    assert table.caption.endswith("A trial that was cut off, or has not ended, stands with the best up to there.")
+    assert "cut off" not in trial_table(SEARCH, "dens").caption
     assert [row[3].mark for row in table.rows if isinstance(row[3], Cell)] == ["", "", "best", "", "", ""]
     assert [text(cell) for cell in trial_table(SEARCH, "dens").rows[1]][1:3] == ["–", "warmup"]
 
@@ -123,15 +165,28 @@ def test_the_figures_there_are() -> None:
 
 
 def test_the_best_so_far() -> None:
-    race = figure("search")
-    assert [(series.name, series.role) for series in race.series] == [("sahc", "sahc"), ("dens", "dens")]
-    assert race.series[0].y == pytest.approx([20, 20, 30, 30, 30])  # one that was cut off never counts
+    near = replace(ENDED, trials=[trial for trial in ENDED.trials if trial.sampler == "sahc"])
+    (race,) = (one for one in search_figures(near) if one.name == "search")
+    assert [(series.name, series.role) for series in race.series] == [("sahc", "sahc")]
+    assert race.series[0].y[2:] == pytest.approx([30, 30, 30])  # one that was cut off never counts
+    assert [math.isnan(value) for value in race.series[0].y[:2]] == [True, True]  # 20, more than a tenth below
+    assert "not drawn, since it would flatten the rest: sahc (20.00 at first, 2 of 5 trials)" in race.caption
     assert list(race.series[0].x) == [1, 2, 3, 4, 5]
+    assert [(series.name, series.role) for series in figure("search").series] == [
+        *(("sahc, not finished", "sahc"), ("dens, not finished", "dens")),
+    ]
+
+
+def test_trial_by_trial() -> None:
     course = figure("search-sahc-of-trials")
-    assert course.series[0].y == pytest.approx([20, 20, 30, 30, 30])
-    assert course.series[1].y == pytest.approx([20, 10, 30, 25, 5])
-    assert list(course.series[1].x) == [0, 1, 2, 3, 5]
-    assert course.series[1].hints[4] == "alpha=0, lambda_max=0 (pruned)"
+    whole, cut = course.series
+    assert (course.kind, whole.role, cut.role) == ("scatter", "sahc", "")
+    assert (list(whole.x), list(cut.x)) == ([1, 2, 3, 4], [5])  # without a gap for what was lost
+    assert whole.y == pytest.approx([20, 10, 30, 25])
+    assert cut.y == pytest.approx([5])
+    assert (whole.hints[2], cut.hints[0]) == ("alpha=0.3, lambda_max=1", "alpha=0, lambda_max=0, cut off at epoch 35")
+    assert "not at what it would have reached" in course.caption
+    assert figure("search-dens-of-trials").caption == ""
 
 
 def test_value_against_a_setting() -> None:
@@ -164,7 +219,18 @@ def test_the_map_of_two_grids() -> None:
     assert cells["0", "0"] == pytest.approx(5)
     assert math.isnan(cells["0.3", "0"])
     assert math.isnan(cells["1", "0"])  # the one that was lost
-    assert heat.series[0].hints[0] == "pruned"
+    assert heat.series[0].hints[0] == "cut off at epoch 35"
+    assert [list(series.partial) for series in heat.series] == [[True, False, False], [False] * 3, [False] * 3]
+    assert heat.partial_label.startswith("cut off: the best up to there")
+
+
+def test_a_setting_that_makes_no_difference_is_one_trial_in_many_cells() -> None:
+    fixed, warmup = figure("search-dens-of-both").series
+    assert (fixed.name, warmup.name) == ("fixed", "warmup")
+    assert math.isnan(fixed.y[0])
+    assert fixed.y[1] == pytest.approx(10)
+    assert warmup.y == pytest.approx([11, 11])
+    assert list(warmup.hints) == ["alpha makes no difference"] * 2
 
 
 def saved(folder: Path, search: Search = SEARCH) -> Path:
@@ -192,6 +258,7 @@ def test_a_whole_report_from_the_folder(tmp_path: Path) -> None:
     assert facts["protocol"] == "monitor recall@20, l2 0.0001"
     assert facts["part"] == "validation; the test part was not there"
     assert facts["seed"] == "7"
+    assert facts["lost"].startswith("1 trials, whose process died")
 
 
 def test_a_search_is_read_back_as_it_was(tmp_path: Path) -> None:

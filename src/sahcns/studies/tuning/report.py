@@ -4,8 +4,9 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sahcns.reports.parts import Report, Section
+from sahcns.reports.parts import Report, Section, Table
 from sahcns.studies.tuning.figures import search_figures
+from sahcns.studies.tuning.going import going_table, state_in_words
 from sahcns.studies.tuning.space import short
 from sahcns.studies.tuning.tables import percent, said_of, search_tables, trial_table
 from sahcns.studies.tuning.trials import Search, read_search
@@ -15,18 +16,26 @@ def search_report(folder: str | os.PathLike[str]) -> Report:
     """The whole search in a folder, from its `trials.json`."""
     search = read_search(folder)
     figures = search_figures(search)
-    sections = [Section("Chosen", [*search_tables(search), *(figure for figure in figures if figure.name == "search")])]
+    going = [table] if (table := going_table(search)).rows else []
+    race = [figure for figure in figures if figure.name == "search"]
+    sections = [Section("Chosen", [*search_tables(search), *going, *race])]
     for name in search.samplers:
         pictures = [figure for figure in figures if figure.name.startswith(f"search-{name}-of-")]
-        sections.append(Section(name, [_space_in_words(search, name), *pictures, trial_table(search, name)]))
+        sections.append(Section(name, [_space_in_words(search, name), *pictures, *_trials(search, name)]))
     return Report(f"Tuning on {search.data['name']}", list(_summary(search)), sections, list(_facts(search)))
+
+
+def _trials(search: Search, name: str) -> list[Table]:
+    return [trial_table(search, name)] if search.of(name) else []
 
 
 def _summary(search: Search) -> Iterator[str]:
     for name in search.samplers:
-        best, ended = search.best(name), sum(trial.ended for trial in search.of(name))
-        state = "" if search.finished(name) else f" so far, after {ended} of {search.wanted(name)} trials"
-        if best is not None and best.value is not None:
+        best = search.best(name)
+        state = "" if search.finished(name) else f" so far, after {state_in_words(search, name)}"
+        if not search.of(name):
+            yield f"{name}: not begun."
+        elif best is not None and best.value is not None:
             chosen = said_of(best) if search.spaces[name] else "nothing to tune"
             yield f"{name}: {chosen}, {search.monitor} {percent(best.value)} % on validation{state}."
         else:
@@ -51,6 +60,12 @@ def _facts(search: Search) -> Iterator[tuple[str, str]]:
     yield "protocol", _listed(search.protocol)
     yield "trials", _listed(search.budget)
     yield "pruning", _listed(search.pruning) if search.pruning.get("on") else "off"
+    lost = sum(trial.state == "lost" for trial in search.trials)
+    if lost:
+        yield (
+            "lost",
+            f"{lost} trials, whose process died before their end; they count for nothing, others take their place",
+        )
     yield "seed", str(search.seed)
     machines = {_listed(trial.machine): None for trial in search.trials if trial.machine}
     for machine in machines:

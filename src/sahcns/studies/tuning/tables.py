@@ -6,32 +6,35 @@ from sahcns.reports.parts import Cell, Mark, Table
 from sahcns.studies.tuning.space import short
 from sahcns.studies.tuning.trials import Search, Trial
 
+WORDS = {"pruned": "cut off", "running": "not ended"}  # for states whose names are those of the journal
+
 
 def search_tables(search: Search) -> list[Table]:
     """The best of each sampler with its settings, beside its defaults and the spread of its trials."""
     rows: list[list[Cell | str]] = []
     bests = {name: search.best(name) for name in search.samplers}
-    ranked = sorted({best.value for best in bests.values() if best is not None and best.value is not None})[::-1]
+    final = [best.value for name, best in bests.items() if best is not None and search.finished(name)]
+    ranked = sorted({value for value in final if value is not None}, reverse=True)
     for name, best in bests.items():
         own = search.of(name)
-        counted = {state: sum(trial.state == state for trial in own) for state in ("pruned", "failed", "running")}
-        counts = ", ".join([f"{len(own)}", *(f"{count} {state}" for state, count in counted.items() if count)])
         if best is None or best.value is None:
             said = next((trial.error for trial in own if trial.error), "no trial has come to its end")
-            rows.append([name, Cell("none", hint=said), "", "", "", "", counts])
+            rows.append([name, Cell("none" if own else "not begun", hint=said), "", "", "", "", _counts(search, name)])
             continue
-        mark: Mark = "best" if best.value == ranked[0] else "second" if best.value == ranked[1] else ""
-        values = [trial.value for trial in own if trial.state == "complete" and trial.value is not None]
+        chosen = said_of(best) if search.spaces[name] else "nothing to tune"
+        place = ranked.index(best.value) if search.finished(name) else -1
+        mark: Mark = "best" if place == 0 else "second" if place == 1 else ""
+        values = [trial.value for trial in search.complete(name) if trial.value is not None]
         first = own[0].value if search.spaces[name] else None
         rows.append(
             [
                 name,
-                said_of(best) if search.spaces[name] else "nothing to tune",
+                chosen if search.finished(name) else f"not finished; so far {chosen}",
                 Cell(percent(best.value), mark, hint=f"trial {best.number}"),
                 str(best.epoch),
                 "" if first is None else percent(first),
                 _spread(values),
-                counts,
+                _counts(search, name),
             ]
         )
     monitor = search.monitor
@@ -43,6 +46,14 @@ def search_tables(search: Search) -> list[Table]:
     return [Table("tuned", f"Tuned on {search.data['name']}, {search.backbone['name']}", columns, rows, caption)]
 
 
+def _counts(search: Search, name: str) -> str:
+    """`49, 35 cut off`, or `23 of 49, 8 cut off, 5 not ended`."""
+    own, ended = search.of(name), sum(trial.ended for trial in search.of(name))
+    counted = {state: sum(trial.state == state for trial in own) for state in ("pruned", "failed", "running")}
+    told = [f"{count} {WORDS.get(state, state)}" for state, count in counted.items() if count]
+    return ", ".join([f"{ended}" if search.finished(name) else f"{ended} of {search.wanted(name)}", *told])
+
+
 def trial_table(search: Search, sampler: str) -> Table:
     """Every trial of a sampler that counts."""
     names = list(search.spaces[sampler])
@@ -50,15 +61,30 @@ def trial_table(search: Search, sampler: str) -> Table:
     rows: list[list[Cell | str]] = []
     for trial in search.of(sampler):
         value = "" if trial.value is None else percent(trial.value)
-        seconds = "" if trial.seconds is None else f"{trial.seconds:.1f}"
-        epoch = "" if trial.epoch is None else str(trial.epoch)
-        mark = Cell(value, "best" if trial is best else "")
-        state = Cell(trial.state, hint=trial.error)
         rows.append(
-            [str(trial.number), *(short(trial.point.get(name, "–")) for name in names), mark, epoch, state, seconds]
+            [
+                str(trial.number),
+                *(short(trial.point.get(name, "–")) for name in names),
+                Cell(value, "best" if trial is best else ""),
+                "" if trial.epoch is None else str(trial.epoch),
+                Cell(WORDS.get(trial.state, trial.state), hint=trial.error),
+                "" if trial.last_look is None else str(trial.last_look),
+                "" if trial.seconds is None else f"{trial.seconds:.1f}",
+            ]
         )
-    columns = [">trial", *(f">{name}" for name in names), f">{search.monitor}", ">epoch", "state", ">seconds"]
-    return Table(f"trials-{sampler}", f"Trials of {sampler}", columns, rows)
+    columns = [">trial", *(f">{name}" for name in names), f">{search.monitor}", ">epoch", "state", ">until", ">seconds"]
+    caption = "In percent, on validation, with the epoch of the best look; until: the epoch of the last look."
+    if any(trial.value is not None and trial.state != "complete" for trial in search.of(sampler)):
+        caption += " A trial that was cut off, or has not ended, stands with the best up to there."
+    return Table(f"trials-{sampler}", f"Trials of {sampler}", columns, rows, caption)
+
+
+def ended_in_words(trial: Trial) -> str:
+    """`cut off at epoch 25`; nothing of one that came to its end."""
+    if trial.state == "complete":
+        return ""
+    at = "" if trial.last_look is None else f" at epoch {trial.last_look}"
+    return f"{WORDS.get(trial.state, trial.state)}{at if trial.state == 'pruned' else ''}"
 
 
 def said_of(trial: Trial) -> str:
