@@ -123,7 +123,7 @@ def test_every_table_and_figure_is_there(home: Path) -> None:
         *("pool-gaps-one-dns", "diagnostics-two-sahc", "easy-and-hard-one-dns", "seconds Tiny toys", "efficiency"),
         *("figure-4-alpha-recall@20-one", "figure-4-pool-ndcg@20-two", "equal-best", "equal-pairs", "power-lead-best"),
         *("gaps-one", "similar-two", "choices-one"),
-        *("splits-recall@20", "pools-ndcg@20", "choices", "tuning-one", "search-one", "trials-sahc-two"),
+        *("splits-recall@20", "pools-ndcg@20", "choices", "tuning-one", "search-one", "going-two"),
     }
     assert wanted <= blocks(report)
     assert [section.title for section in report.sections if not section.blocks] == []

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from sahcns.studies.paper.evidence import Evidence
-from sahcns.studies.paper.sections.tuning import cut_off_in_words, switched_off
+from sahcns.studies.paper.sections.tuning import cut_off_in_words, missing_in_words, switched_off
 from sahcns.studies.tuning.trials import Trial
 from tests.studies.paper.tiny import TINY
 from tests.studies.tuning.test_report import SEARCH
@@ -28,3 +28,16 @@ def test_trials_that_were_cut_off_are_counted() -> None:
     cut = replace(SEARCH, spaces={"sahc": {}}, trials=trials)
     assert cut_off_in_words(cut, "here")[0].startswith("here: 2 of 3 trials were cut off early")
     assert cut_off_in_words(replace(cut, trials=trials[:1]), "here") == []
+
+
+def test_searches_that_are_not_finished_are_named(tmp_path: Path) -> None:
+    TINY.save(tmp_path)
+    trials = [Trial("sahc", at, "complete", {}, {}, 0.1) for at in range(2)]
+    trials += [Trial("bns", 0, "complete", {}, {}, 0.1), Trial("bns", 1, "running", {}, {}, 0.1)]
+    sizes = dict.fromkeys(("sahc", "bns", "dens"), 2)
+    begun = replace(SEARCH, spaces={name: {"a": [1, 2]} for name in sizes}, sizes=sizes, budget=sizes, trials=trials)
+    (told,) = missing_in_words(replace(Evidence.of(tmp_path), searches={"one": begun}))
+    assert told == (
+        "Not finished, and without a chosen setting, are on Tiny toys: dns-mn, mixgcf, dens, ahns and divns (not begun); "
+        "bns (1 of 2 trials). On Tiny yelp: sahc, dns-mn, mixgcf, dens, bns, ahns and divns (not begun)."
+    )

@@ -4,11 +4,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from sahcns.reports.parts import Figure, Section, Table
+from sahcns.studies.comparison.naming import joined
 from sahcns.studies.paper.evidence import Evidence
 from sahcns.studies.paper.experiments import at_work, own_settings
+from sahcns.studies.paper.methods import TUNABLE
+from sahcns.studies.paper.sections.searches import closeness_in_words, pruning_in_words, searches_table
 from sahcns.studies.paper.sections.standing import unfinished
 from sahcns.studies.tuning.figures import search_figures
-from sahcns.studies.tuning.tables import search_tables, trial_table
+from sahcns.studies.tuning.going import state_in_words
+from sahcns.studies.tuning.tables import search_tables
 from sahcns.studies.tuning.trials import Search
 
 HALVES = (("alpha", "α", "HC-only"), ("lambda_max", "λmax", "SA-only"))
@@ -54,6 +58,21 @@ def switched_off(evidence: Evidence, folders: Sequence[str]) -> list[str]:
     return told
 
 
+def missing_in_words(evidence: Evidence) -> list[str]:
+    """Which searches of the study are not finished, set by set; what they have so far is no result."""
+    told = []
+    for one in evidence.design.sets:
+        search, states = evidence.searches.get(one.folder), dict[str, list[str]]()
+        for name in TUNABLE:
+            begun = search is not None and name in search.samplers
+            state = state_in_words(search, name) if search is not None and begun else "not begun"
+            states.setdefault(state, []).append(name)
+        states.pop("finished", None)
+        if states:
+            told.append(f"{one.name}: {'; '.join(f'{joined(names)} ({state})' for state, names in states.items())}")
+    return [f"Not finished, and without a chosen setting, are on {'. On '.join(told)}."] if told else []
+
+
 def cut_off_in_words(search: Search, name: str) -> list[str]:
     """How many trials were cut off: what they show is not what they would have reached."""
     trials = [trial for sampler in search.samplers for trial in search.of(sampler)]
@@ -70,22 +89,22 @@ def cut_off_in_words(search: Search, name: str) -> list[str]:
 def tuning_section(evidence: Evidence) -> Section:
     found: list[str | Table | Figure] = [*unfinished(evidence, "tuning")]
     if evidence.searches:
+        found += missing_in_words(evidence)
         found.append(
             f"On validation only, the test part out of reach, {evidence.design.trials} trials for each sampler, which for "
-            "SAHC-NS is every point of the paper's grid; one with fewer settings to try is tried at each of them."
+            "SAHC-NS is every point of the paper's grid; one with fewer settings to try is tried at each of them. Every trial "
+            "stands on the page that `sahcns report …/tuning/SET` makes."
         )
     for data, search in evidence.searches.items():
         name = evidence.design.data(data).name
         found += cut_off_in_words(search, name)
+        found += [*pruning_in_words(evidence, data), *closeness_in_words(evidence, data)]
         found += [replace(table, name=f"tuning-{data}", title=f"Tuned on {name}") for table in search_tables(search)]
+        found.append(searches_table(evidence, data))
         wanted = {"search", "search-sahc-of-both"}
         found += [
             replace(figure, name=f"{figure.name}-{data}", title=f"{name}: {figure.title}")
             for figure in search_figures(search)
             if figure.name in wanted
         ]
-        for sampler in search.samplers:
-            table = trial_table(search, sampler)
-            if table.rows:
-                found.append(replace(table, name=f"{table.name}-{data}", title=f"{name}: {table.title.lower()}"))
     return Section("Tuning", found)
