@@ -90,7 +90,8 @@ def _refuse(interactions: Interactions, recipe: Recipe) -> None:
             raise DataError(f"years={recipe.years} needs times, and {source} has none; name its time column with time=")
         if recipe.split in TIMED:
             raise DataError(
-                f"split={recipe.split!r} needs times, and {source} has none; name its time column with time=, or split at random"
+                f"split={recipe.split!r} needs times, and {source} has none; "
+                "name its time column with time=, or split at random"
             )
 
 
