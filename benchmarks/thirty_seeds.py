@@ -14,7 +14,7 @@ import numpy.typing as npt
 from scipy import optimize, special, stats
 
 from sahcns.counter import bits, permutation, stream_key
-from sahcns.ranking.significance import against_published, holm, paired_t, power
+from sahcns.ranking.significance import against_published, holm, paired_t, power, wilcoxon_users
 from sahcns.reports.parts import Table
 from sahcns.studies.comparison import boards_of, summarised
 from sahcns.studies.comparison.contrasts import ALPHA
@@ -70,6 +70,7 @@ def spread(methods: Methods) -> dict[str, str]:
     pairs = couples(methods)
     left = [float((a - b).var(ddof=1) / (a.var(ddof=1) + b.var(ddof=1))) for a, b in pairs]
     normal = [float(stats.shapiro(a - b).pvalue) for a, b in pairs]
+    disagreed = [1 for a, b in pairs if (paired(a, b) < ALPHA) != (wilcoxon_users(a, b).p < ALPHA)]
 
     def helped(n: int) -> str:
         """Where the interval is narrower with pairs: t has n − 1 degrees of freedom then, else 2n − 2."""
@@ -86,6 +87,7 @@ def spread(methods: Methods) -> dict[str, str]:
         f"pairs whose interval is narrower paired, {MANY} seeds": helped(MANY),
         "pairs whose differences are not normal (Shapiro, p below 0.05)": f"{sum(p < ALPHA for p in normal)} of {len(pairs)}",
         "the same after Holm": f"{sum(p < ALPHA for p in holm(normal))} of {len(pairs)}",
+        "pairs on which t and Wilcoxon over the seeds disagree (p below 0.05)": f"{len(disagreed)} of {len(pairs)}",
     }
 
 
