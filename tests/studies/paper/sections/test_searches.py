@@ -64,7 +64,7 @@ def test_a_better_setting_that_was_cut_off_is_named(evidence: Evidence) -> None:
         "over the 4 seeds that both have, 1 of them is ahead of the one that was chosen: alpha=1, lambda_max=0.5"
         in told
     )
-    assert "So better settings were cut off: alpha=1, lambda_max=0.5 (by 1.0" in told
+    assert "So better settings were cut off: alpha=1, lambda_max=0.5 (+1.0" in told
 
 
 def test_only_what_is_worse_was_cut_off(evidence: Evidence) -> None:
@@ -85,7 +85,7 @@ def test_what_is_ahead_by_luck_is_not_resolved(evidence: Evidence) -> None:
         if one.protocol == FOUR.protocol and (one.sampler["name"] == "dns" or one.sampler == chosen)
     }
     (told,) = pruning_in_words(replace(found, results={**found.results, **others}), "one")
-    assert "alpha=0, lambda_max=0 (by 0.10, run as dns)" in told
+    assert "alpha=0, lambda_max=0 (+0.10 points, run as dns)" in told
     assert (
         "None of that is resolved (paired t-tests, p < 0.05 after Holm over 1 settings; the smallest p before" in told
     )
@@ -95,9 +95,7 @@ def test_what_is_ahead_by_luck_is_not_resolved(evidence: Evidence) -> None:
 def test_what_finished_and_is_better_over_seeds_is_named_too(evidence: Evidence) -> None:
     trials = [tried(0, 0.0, 0.5, 0.14), tried(1, 0.3, 0.5, 0.13), tried(2, 0.3, 1.0, 0.08, cut=True)]
     (told,) = pruning_in_words(searched(evidence, *trials), "one")
-    assert (
-        "Of those that the search had run to the end, too (1), ahead of it: alpha=0.3, lambda_max=0.5 (by 1.0" in told
-    )
+    assert "Of those that the search had run to the end, too (1), ahead of it: alpha=0.3, lambda_max=0.5 (+1.0" in told
 
 
 def test_the_test_part_has_no_say(evidence: Evidence) -> None:

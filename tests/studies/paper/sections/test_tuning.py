@@ -34,8 +34,8 @@ def test_searches_that_are_not_finished_are_named(tmp_path: Path) -> None:
     TINY.save(tmp_path)
     trials = [Trial("sahc", at, "complete", {}, {}, 0.1) for at in range(2)]
     trials += [Trial("bns", 0, "complete", {}, {}, 0.1), Trial("bns", 1, "running", {}, {}, 0.1)]
-    sizes = dict.fromkeys(("sahc", "bns", "dens"), 2)
-    begun = replace(SEARCH, spaces={name: {"a": [1, 2]} for name in sizes}, sizes=sizes, budget=sizes, trials=trials)
+    spaces = {name: {"a": [1, 2]} for name in ("sahc", "bns", "dens")}
+    begun = replace(SEARCH, spaces=spaces, sizes=dict.fromkeys(spaces), budget=dict.fromkeys(spaces, 2), trials=trials)
     (told,) = missing_in_words(replace(Evidence.of(tmp_path), searches={"one": begun}))
     assert told == (
         "Not finished, and without a chosen setting, are on Tiny toys: dns-mn, mixgcf, dens, ahns and divns (not begun); "

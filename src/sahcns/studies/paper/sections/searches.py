@@ -37,7 +37,7 @@ class Again:
 
     def __str__(self) -> str:
         under = "" if self.run_as == self.trial.sampler else f", run as {self.run_as}"
-        return f"{said_of(self.trial)} (by {number(100 * self.paired.difference)}{under})"
+        return f"{said_of(self.trial)} ({number(100 * self.paired.difference, sign=True)} points{under})"
 
 
 def reached(evidence: Evidence, search: Search) -> dict[str, dict[int, float]]:
@@ -117,9 +117,7 @@ def _judged(held: Sequence[Again], known: Sequence[Again]) -> str:
         return f"{which} So better settings were cut off: {_named(sure)} ({rule})."
     tested = [one.paired.p for one in ahead if not math.isnan(one.paired.p)]
     least = f"; the smallest p before Holm is {chance(min(tested))}" if tested else ""
-    return (
-        f"{which} None of that is resolved ({rule}{least}): what was cut off may be as good as what was chosen, or better."
-    )
+    return f"{which} None of that is resolved ({rule}{least}): what was cut off may be as good as what was chosen, or better."
 
 
 def _finished(known: Sequence[Again]) -> str:
@@ -133,7 +131,7 @@ def _finished(known: Sequence[Again]) -> str:
 
 
 def _named(found: Sequence[Again]) -> str:
-    return joined([str(one) for one in found])
+    return "; ".join(str(one) for one in found)
 
 
 def closeness_in_words(evidence: Evidence, data: str) -> list[str]:
