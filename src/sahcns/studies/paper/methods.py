@@ -70,6 +70,9 @@ OWN = ("sahc",)
 RIVALS = ("dns-mn", "mixgcf", "dens", "bns", "ahns", "divns")  # RNS and DNS have nothing to tune
 TUNABLE = (*OWN, *RIVALS)
 
+AS_DNS: Mapping[str, Settings] = {"dns-mn": {"top_k": 1}, "divns": {"lam": 1.0}}
+"""Settings with which a method chooses what DNS does."""
+
 # What the paper names for each set (§ Baselines); where it names none, the default of the method's own paper holds.
 _OF_SET: Mapping[str, Mapping[str, Settings]] = {
     TOYS: {},

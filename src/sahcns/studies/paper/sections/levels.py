@@ -1,12 +1,15 @@
 """Levels (b) and (c) of the evidence: equal tuning and equal pools, and many seeds."""
 
+from collections.abc import Sequence
+
 from sahcns.reports.parts import Figure, Section, Table
+from sahcns.studies.comparison.naming import joined
 from sahcns.studies.comparison.pairwise import pairwise_table
 from sahcns.studies.comparison.tables import main_table
 from sahcns.studies.paper.beside import READINGS
 from sahcns.studies.paper.evidence import Evidence
 from sahcns.studies.paper.leading import AT_20, METRICS, lead_table
-from sahcns.studies.paper.methods import METHOD
+from sahcns.studies.paper.methods import AS_DNS, METHOD, NINE
 from sahcns.studies.paper.sections.against import near_differences, resolved_in_words
 from sahcns.studies.paper.sections.standing import seeds_in_words, unfinished
 from sahcns.studies.paper.sections.tuning import parts_in_words, switched_off
@@ -31,7 +34,8 @@ def level_section(evidence: Evidence, part: str) -> Section:
     if board is None:
         return Section(TITLES[part], found)
     if part == "equal":
-        found += switched_off(evidence, [one.folder for one in evidence.design.sets if one.name in board.data])
+        folders = [one.folder for one in evidence.design.sets if one.name in board.data]
+        found += [*switched_off(evidence, folders), *tuned_to_dns(evidence, folders)]
     found += resolved_in_words(board)
     for reading, words in READINGS.items():
         found.append(main_table(board, METRICS, None, reading, name=f"{part}-{reading}", title=f"Ours, {words}"))
@@ -44,3 +48,21 @@ def level_section(evidence: Evidence, part: str) -> Section:
         found += [drawn] if drawn else []
     table = pairwise_table(board, AT_20, METHOD, name=f"{part}-pairs", title="over seeds")
     return Section(TITLES[part], [*found, *([table] if table else [])])
+
+
+def tuned_to_dns(evidence: Evidence, folders: Sequence[str]) -> list[str]:
+    """A sentence for each set where tuning took from a method what makes it differ from DNS; else nothing."""
+    told = []
+    for folder in folders:
+        chosen = evidence.chosen.get(folder, {})
+        plain = [
+            f"{label} ({', '.join(f'{name}={value:g}' for name, value in AS_DNS[sampler].items())})"
+            for label, sampler in NINE.items()
+            if sampler in AS_DNS and sampler in chosen and AS_DNS[sampler].items() <= chosen[sampler].items()
+        ]
+        if plain:
+            told.append(
+                f"On {evidence.design.data(folder).name} tuning made DNS of {joined(plain)}: what sets such rows apart from "
+                "that of DNS is chance."
+            )
+    return told
