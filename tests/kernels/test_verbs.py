@@ -4,7 +4,11 @@ import pytest
 import torch
 
 from sahcns.errors import SettingError
-from sahcns.kernels import verbs_for
+from sahcns.kernels import Verbs, verbs_for
+from sahcns.kernels.cpu import CpuVerbs
+from sahcns.kernels.fused import Fused
+from sahcns.kernels.gpu import GpuVerbs
+from sahcns.kernels.reference import ReferenceVerbs
 
 CPU = torch.device("cpu")
 
@@ -29,3 +33,19 @@ def test_a_gpu_path_needs_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_cpu_path_needs_a_cpu() -> None:
     with pytest.raises(SettingError, match="kernels='cpu' runs on a CPU, and the device is cuda; use kernels='auto'"):
         verbs_for(torch.device("cuda"), "cpu")
+
+
+def verbs_of(path: type) -> set[str]:
+    return {name for name, value in vars(path).items() if callable(value) and not name.startswith("_")}
+
+
+@pytest.mark.parametrize("path", [ReferenceVerbs, CpuVerbs, GpuVerbs])
+def test_a_path_has_no_verb_that_nobody_would_ask_for(path: type) -> None:
+    assert verbs_of(path) <= verbs_of(Verbs) | verbs_of(Fused)
+    assert "hops" in verbs_of(path)
+
+
+def test_every_fused_verb_is_there_on_a_gpu_and_none_in_the_reference() -> None:
+    assert verbs_of(Fused) <= verbs_of(GpuVerbs)
+    assert not verbs_of(Fused) & verbs_of(ReferenceVerbs)
+    assert "sahc" in verbs_of(Fused)

@@ -57,11 +57,10 @@ class NGCF(Backbone):
 
     def _forward(self, parameters: Parameters, graph: Graph, rng: Rng | None) -> tuple[Tensor, ...]:
         e = parameters["ego"]  # [n, d]
-        fused = getattr(graph.verbs, "ngcf_layers", None)  # the same equations, one kernel a layer
         known = self.variant == "mixgcf" and type(self)._neighbours is NGCF._neighbours
-        if fused is not None and known and rng is None and self.depth > 0:
+        if known and rng is None and self.depth > 0:
             weights = [parameters[f"{part}.{k}"] for k in range(self.depth) for part in ("W1", "b1", "W2", "b2")]
-            layers: tuple[Tensor, ...] | None = fused(graph.adjacency, e, tuple(weights))
+            layers = graph.verbs.ngcf_layers(graph.adjacency, e, tuple(weights))
             if layers is not None:
                 return layers
         stored = [e]

@@ -54,13 +54,11 @@ class SimGCL(Backbone):
     ) -> Tensor | None:
         if self.cl_weight == 0:
             return None
-        fused = getattr(graph.verbs, "contrast", None)  # the same loss in a few kernels, where there are such
-        if fused is not None and self._as_published():
+        if self._as_published():
             layers = layers or self.layers(parameters, graph)
+            batch = graph.n_users, users, positives
             scales = self.noise, self.temperature, self.cl_weight
-            found: Tensor | None = fused(
-                graph.adjacency, layers, self.has_ego_layer, graph.n_users, users, positives, *scales, rng
-            )
+            found = graph.verbs.contrast(graph.adjacency, layers, self.has_ego_layer, *batch, *scales, rng)
             if found is not None:
                 return found
         first, second = (self._noisy(parameters["ego"], graph, rng) for _ in range(2))

@@ -132,8 +132,7 @@ class CpuVerbs(ReferenceVerbs):
         weights: Tensor | None,
         strength: float,
     ) -> Tensor | None:
-        """BPR and L2 of a batch, one negative a pair; None where each layer has an anchor of its own (concat)."""
-        if agg.kind == "concat":
+        if agg.kind == "concat":  # each layer has an anchor of its own
             return None
         c = 1.0 / len(layers) if agg.kind == "mean" else 1.0
         loss: Tensor = PairLoss.apply(c, n_users, users, positives, items, weights, strength, *layers)  # type: ignore[no-untyped-call]
@@ -149,7 +148,6 @@ class CpuVerbs(ReferenceVerbs):
         weights: Tensor | None,
         strength: float,
     ) -> Tensor:
-        """L2 on rows of the table itself, for a backbone whose layers do not hold it."""
         first = None if weights is None else weights[..., :1]
         reads = (
             (users[:, None, None], None),

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from sahcns.aggregation import Aggregation
-from sahcns.kernels.verbs import Optimiser, Read
+from sahcns.kernels.verbs import Optimiser, Read, Verbs
 from sahcns.rng import Rng
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def take(table: Tensor, rows: Tensor) -> Tensor:
     return table.index_select(0, rows.reshape(-1)).view(*rows.shape, -1)
 
 
-class ReferenceVerbs:
+class ReferenceVerbs(Verbs):
     """Plain torch operations on any device and in any float type."""
 
     name = "reference"

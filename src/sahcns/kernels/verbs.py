@@ -9,6 +9,7 @@ from torch import Tensor
 
 from sahcns.aggregation import Aggregation
 from sahcns.errors import SettingError, nearest
+from sahcns.kernels.fused import Fused
 from sahcns.rng import Rng
 
 if TYPE_CHECKING:
@@ -33,8 +34,8 @@ class Optimiser(Protocol):
     def step(self) -> object: ...
 
 
-class Verbs(Protocol):
-    """One implementation of the four verbs, and of what else differs between devices."""
+class Verbs(Fused, Protocol):
+    """One implementation of the four verbs, and of what else differs between devices; a path is a subclass."""
 
     name: str
 

@@ -69,16 +69,14 @@ class DENS(Sampler):
         return gates
 
     def choose(self, match: Matching, rng: Rng) -> Mixture:
-        fused = getattr(match.graph.verbs, "dens_choice", None)  # the same equations in one kernel, where there is one
-        if fused is not None:
-            batch = match.users, match.positives, match.candidates
-            ids = fused(match.layers, match.graph.n_users, *batch, match.parameters, self.alpha_at(match.epoch))
-            if ids is not None:
-                return Mixture.per_layer(ids)
+        alpha = self.alpha_at(match.epoch)
+        batch = match.graph.n_users, match.users, match.positives, match.candidates
+        ids = match.graph.verbs.dens_choice(match.layers, *batch, match.parameters, alpha)
+        if ids is not None:
+            return Mixture.per_layer(ids)
         e_u, e_n = match.user_layers, match.candidate_layers  # [B, T, d], [B, N, T, d]
         r_p = relevant_positive(match.parameters, e_u, match.positive_layers)
         r_n = relevant_negative(match.parameters, r_p[:, None], e_n)
-        alpha = self.alpha_at(match.epoch)
         sel = torch.einsum("btd,bntd->bnt", e_u, (1 - alpha) * e_n - r_n)  # [B, N, T]
         return Mixture.per_layer(match.chosen(sel.argmax(1)))
 
@@ -116,11 +114,10 @@ class DENS(Sampler):
         negatives: Tensor,
         agg: Aggregation,
     ) -> Tensor | None:
-        fused = getattr(verbs, "gate_loss", None)
         loss: Tensor | None = None
         known = type(self).extra_loss is DENS.extra_loss and negatives.shape[1] == 1  # what the kernel computes
-        if fused is not None and known and self.gamma > 0:
-            loss = fused(parameters, users, positives, negatives[:, 0], agg, self.gamma)
+        if known and self.gamma > 0:
+            loss = verbs.gate_loss(parameters, users, positives, negatives[:, 0], agg, self.gamma)
         return self.extra_loss(parameters, users, positives, negatives, agg) if loss is None else loss
 
 

@@ -93,10 +93,10 @@ class DivNS(Sampler):
         if match.state is None:
             return match.pick(match.scores.argmax(1))
         state: Caches = match.state
-        fused = getattr(match.graph.verbs, "divns", None)  # the same in one kernel, where there is one
-        if fused is not None:
-            mean = match.aggregation.kind == "mean"
-            return Mixture(*fused(match.a, mean, match.candidates, match.pairs, *state.tables, self.lam))
+        mean = match.aggregation.kind == "mean"
+        found = match.graph.verbs.divns(match.a, mean, match.candidates, match.pairs, *state.tables, self.lam)
+        if found is not None:
+            return Mixture(*found)
         top = match.chosen(match.hardest(1 + self.ratio))  # [B, 1 + r], hardest first
         hard = top[:, 0]
         state.hard[match.pairs] = hard
@@ -111,12 +111,11 @@ class DivNS(Sampler):
         if not state.groups:
             state.groups = tuple(self._groups(graph))
         unit = normalize(item_vectors, dim=1)
-        fused = getattr(graph.verbs, "diversify", None)  # the k-DPP in a few kernels, where there are such
+        fused = graph.verbs.diversify if self.selector == "kdpp" else None
         for group in state.groups:
             users = group.starts, group.counts, group.longest
-            if self.selector == "kdpp" and fused is not None and fused(unit, *users, *state.tables, self.cap, rng):
-                continue
-            self._fill(state, unit, group, rng)
+            if fused is None or not fused(unit, *users, *state.tables, self.cap, rng):
+                self._fill(state, unit, group, rng)
 
     def _groups(self, graph: Graph) -> Iterator[Group]:
         """Users of like size together, so that padding is small."""

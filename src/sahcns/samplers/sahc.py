@@ -55,13 +55,12 @@ class SAHC(SelectThenCalibrate):
         return StructureAware(self.alpha), LayerGap(self.lambda_max)
 
     def choose(self, match: Matching, rng: Rng) -> Mixture:
-        fused = getattr(match.graph.verbs, "sahc", None)  # the same equations in one kernel, where there is one
-        if fused is None or self.alpha == 0 or type(self).parts is not SAHC.parts:
-            return super().choose(match, rng)
-        items, weights = fused(
-            match.p, match.a, match.candidates, match.positives, self.alpha, self.lambda_max, EPSILON
-        )
-        return Mixture(items, weights)
+        if self.alpha > 0 and type(self).parts is SAHC.parts:  # what the kernel knows
+            pools = match.p, match.a, match.candidates, match.positives
+            found = match.graph.verbs.sahc(*pools, self.alpha, self.lambda_max, EPSILON)
+            if found is not None:
+                return Mixture(*found)
+        return super().choose(match, rng)
 
 
 @dataclass(frozen=True)

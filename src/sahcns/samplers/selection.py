@@ -35,13 +35,8 @@ class StructureAware:
     def __call__(self, match: Matching) -> Tensor:
         if self.alpha == 0:
             return Hardest()(match)  # z is monotone, so only rounding could tell q from the score
-        fused = getattr(
-            match.graph.verbs, "structure_aware", None
-        )  # the same equations in one kernel, where there is one
-        if fused is not None:
-            chosen: Tensor = fused(match.a, self.alpha, EPSILON)
-            return chosen
-        return selection_score(match.a, self.alpha).argmax(1)
+        chosen = match.graph.verbs.structure_aware(match.a, self.alpha, EPSILON)
+        return selection_score(match.a, self.alpha).argmax(1) if chosen is None else chosen
 
 
 @dataclass(frozen=True)

@@ -133,23 +133,27 @@ class TrainingStep:
     ) -> Tensor | None:
         """The same number from one kernel, where there is one and it knows this combination."""
         verbs, agg = self.graph.verbs, self.aggregation
-        fused = getattr(verbs, "pair_loss" if self.plain_sampler else "pair_loss_and_rows", None)
-        ridge = getattr(verbs, "ridge", None)
-        if fused is None or ridge is None or not self.fusible or mixture.items.shape[1] != 1:
+        if not self.fusible or mixture.items.shape[1] != 1:
             return None
         weights = None if mixture.weights is None else mixture.weights[:, 0].contiguous()
         items = mixture.items[:, 0].contiguous()
         strength = 0.0 if self.apart else self.protocol.l2
-        found = fused(layers, agg, self.graph.n_users, users, positives, items, weights, strength)
-        if found is None:
-            return None
-        total: Tensor = found if self.plain_sampler else found[0]
-        if self.apart:
-            ego = self.parameters["ego"]
-            total = total + ridge(ego, self.graph.n_users, users, positives, items, weights, self.protocol.l2)
+        batch = self.graph.n_users, users, positives, items, weights
         if self.plain_sampler:
+            rows, total = None, verbs.pair_loss(layers, agg, *batch, strength)
+        else:
+            rows = verbs.pair_loss_and_rows(layers, agg, *batch, strength)
+            total = None if rows is None else rows[0]
+        if total is None:
+            return None
+        if self.apart:
+            ridge = verbs.ridge(self.parameters["ego"], *batch, self.protocol.l2)
+            if ridge is None:
+                return None
+            total = total + ridge
+        if rows is None:
             return total
-        _, u, i, negatives = found
+        _, u, i, negatives = rows
         extra = self.sampler.extra_loss_through(verbs, self.own, u, i, negatives[:, None], agg)
         return total if extra is None else total + one_number(extra, self.sampler)
 

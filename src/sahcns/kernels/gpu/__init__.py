@@ -85,11 +85,11 @@ class GpuVerbs(ReferenceVerbs):
         positives: Tensor,
         items: Tensor,
         weights: Tensor | None,
-        l2: float,
+        strength: float,
     ) -> Tensor | None:
         if self.ordered:  # its backward adds by atomics, in whatever order they come
             return None
-        loss: Tensor = PairLoss.apply(False, agg.kind, n_users, l2, users, positives, items, weights, *layers)
+        loss: Tensor = PairLoss.apply(False, agg.kind, n_users, strength, users, positives, items, weights, *layers)
         return loss
 
     def pair_loss_and_rows(
@@ -101,20 +101,18 @@ class GpuVerbs(ReferenceVerbs):
         positives: Tensor,
         items: Tensor,
         weights: Tensor | None,
-        l2: float,
+        strength: float,
     ) -> tuple[Tensor, Tensor, Tensor, Tensor] | None:
-        """The same, and the layers of users, positives and negatives, [B, T, d] each, for a loss of the sampler's own."""
         if self.ordered:
             return None
         found: tuple[Tensor, Tensor, Tensor, Tensor] = PairLoss.apply(
-            True, agg.kind, n_users, l2, users, positives, items, weights, *layers
+            True, agg.kind, n_users, strength, users, positives, items, weights, *layers
         )
         return found
 
     def ngcf_layers(
         self, adjacency: "Adjacency", ego: Tensor, weights: tuple[Tensor, ...]
     ) -> tuple[Tensor, ...] | None:
-        """All layers of NGCF; `weights` are W₁, b₁, W₂, b₂ of each layer in turn. None where the kernel does not fit."""
         if not fits(ego):
             return None
         half = self.half and ego.requires_grad and torch.is_grad_enabled()
@@ -131,7 +129,6 @@ class GpuVerbs(ReferenceVerbs):
         gates: dict[str, Tensor],
         alpha: Tensor | float,
     ) -> Tensor | None:
-        """The item that DENS chooses at each layer, [B, T]. None where the kernel does not fit."""
         if not fits(layers[0]):
             return None
         return dens_choice(table(layers), n_users, users, positives, candidates, gates, alpha)
@@ -139,7 +136,6 @@ class GpuVerbs(ReferenceVerbs):
     def gate_loss(
         self, gates: dict[str, Tensor], u: Tensor, i: Tensor, n: Tensor, agg: Aggregation, gamma: float
     ) -> Tensor | None:
-        """DENS's loss of one negative a pair, u, i, n [B, T, d]. None where the kernel does not fit."""
         if not fits(u):
             return None
         loss: Tensor = GateLoss.apply(agg.kind, gamma, u, i, n, *(gates[part] for part in PARTS))
@@ -178,10 +174,9 @@ class GpuVerbs(ReferenceVerbs):
         positives: Tensor,
         items: Tensor,
         weights: Tensor | None,
-        l2: float,
+        strength: float,
     ) -> Tensor:
-        """L2 of `pair_loss` where the trainable table is none of the layers."""
-        loss: Tensor = Ridge.apply(l2, users, positives, items, weights, n_users, ego)
+        loss: Tensor = Ridge.apply(strength, users, positives, items, weights, n_users, ego)
         return loss
 
     def contrast(
@@ -197,8 +192,7 @@ class GpuVerbs(ReferenceVerbs):
         weight: float,
         rng: Rng,
     ) -> Tensor | None:
-        """SimGCL's contrastive loss, from the clean layers. None where they are not in float32."""
-        if layers[-1].dtype != torch.float32:
+        if layers[-1].dtype != torch.float32:  # which the matrix products are in
             return None
         loss: Tensor = Contrast.apply(
             self._plan(adjacency), n_users, users, positives, length, temperature, weight, rng, has_ego, *layers
@@ -216,7 +210,6 @@ class GpuVerbs(ReferenceVerbs):
         queue: Tensor,
         lam: float,
     ) -> tuple[Tensor, Tensor]:
-        """DivNS's mixture; the pairs' hard negatives and caches are filed on the way."""
         return divns(a, mean, candidates, pairs, hard, cache, queue, lam)
 
     def diversify(
@@ -231,5 +224,4 @@ class GpuVerbs(ReferenceVerbs):
         cap: int,
         rng: Rng,
     ) -> bool:
-        """A group's queues for DivNS's next epoch, by k-DPP. False where a user's items do not fit one program."""
         return diversify(unit, starts, counts, longest, hard, cache, queue, cap, rng)
