@@ -11,7 +11,7 @@ import pytest
 from sahcns.errors import DataError
 from sahcns.reports.parts import Cell, Figure, Table
 from sahcns.studies.tuning.figures import search_figures
-from sahcns.studies.tuning.going import epochs_in_words, going_table
+from sahcns.studies.tuning.going import epochs_in_words, foretold, going_table
 from sahcns.studies.tuning.report import search_report
 from sahcns.studies.tuning.tables import search_tables, trial_table
 from sahcns.studies.tuning.trials import Search, Trial, read_search, read_tuned
@@ -126,11 +126,29 @@ def test_a_search_that_has_not_begun_says_so(tmp_path: Path) -> None:
 def test_how_each_search_went() -> None:
     rows = {text(row[0]): [text(cell) for cell in row[1:]] for row in going_table(SEARCH).rows}
     assert "dns" not in rows  # nothing to tune
-    assert rows["sahc"] == ["5 of 6 trials", "4", "1", "35", "", ""]  # distances are for what is finished
-    assert rows["ahns"] == ["1 of 6 trials", "0", "0", "", "", ""]
+    assert rows["sahc"] == ["5 of 6 trials", "4", "1", "35", "", "", ""]  # distances are for what is finished
+    assert rows["ahns"] == ["1 of 6 trials", "0", "0", "", "", "", ""]
     assert [text(cell) for cell in going_table(ENDED).rows[0]][-2:] == ["5.00", ""]  # four of them came to their end
     more = replace(ENDED, trials=[*ENDED.trials, sahc(7, 1.0, 0.5, 0.29)], budget={**SEARCH.budget, "sahc": 6})
     assert [text(cell) for cell in going_table(more).rows[0]][-2:] == ["1.00", "20.00"]
+
+
+def test_whether_the_first_epochs_foretell_the_end() -> None:
+    """Against scipy's, ties included; looks after half the patience say nothing of the beginning."""
+    from scipy.stats import spearmanr
+
+    early, late = [0.30, 0.10, 0.20, 0.20, 0.05], [0.31, 0.50, 0.40, 0.45, 0.60]
+    trials = [
+        replace(sahc(at, 0.0, at / 10, end), looks={0: 0.01, 25: begun, 30: end})
+        for at, (begun, end) in enumerate(zip(early, late, strict=True))
+    ]
+    search = replace(SEARCH, protocol={**SEARCH.protocol, "patience": 10, "evaluate_every": 5}, trials=trials)
+    found = foretold(search, "sahc")
+    assert found == pytest.approx(float(spearmanr(early, late)[0]))
+    assert found is not None
+    assert found < -0.9
+    assert text(going_table(search).rows[0][5]) == f"{found:+.2f}"
+    assert foretold(replace(search, trials=trials[:4]), "sahc") is None
 
 
 def test_the_epochs_of_what_was_cut_off() -> None:
