@@ -41,6 +41,11 @@ def ranged(numbers: Sequence[float]) -> str:
     return f"{median(numbers):.2f} ({min(numbers):.2f} to {max(numbers):.2f})"
 
 
+def plain(name: str) -> str:
+    """`DNS (pool=10)` without its settings."""
+    return name.partition(" (")[0]
+
+
 def paired(a: Values, b: Values) -> float:
     return paired_t(a.tolist(), b.tolist()).p
 
@@ -70,6 +75,8 @@ def spread(methods: Methods) -> dict[str, str]:
     pairs = couples(methods)
     left = [float((a - b).var(ddof=1) / (a.var(ddof=1) + b.var(ddof=1))) for a, b in pairs]
     normal = [float(stats.shapiro(a - b).pvalue) for a, b in pairs]
+    names = itertools.combinations(map(plain, methods), 2)
+    odd = [" and ".join(two) for two, p in zip(names, holm(normal), strict=True) if p < ALPHA]
     disagreed = [1 for a, b in pairs if (paired(a, b) < ALPHA) != (wilcoxon_users(a, b).p < ALPHA)]
 
     def helped(n: int) -> str:
@@ -86,7 +93,7 @@ def spread(methods: Methods) -> dict[str, str]:
         f"pairs whose interval is narrower paired, {FEW} seeds": helped(FEW),
         f"pairs whose interval is narrower paired, {MANY} seeds": helped(MANY),
         "pairs whose differences are not normal (Shapiro, p below 0.05)": f"{sum(p < ALPHA for p in normal)} of {len(pairs)}",
-        "the same after Holm": f"{sum(p < ALPHA for p in holm(normal))} of {len(pairs)}",
+        "the same after Holm": f"{len(odd)} of {len(pairs)}{': ' * bool(odd)}{', '.join(odd)}",
         "pairs on which t and Wilcoxon over the seeds disagree (p below 0.05)": f"{len(disagreed)} of {len(pairs)}",
     }
 
@@ -104,6 +111,13 @@ def agreement(methods: Methods) -> dict[str, str]:
     drawn = [permutation(stream_key(0, "seeds", at), MANY)[:FEW].tolist() for at in range(SUBSETS)]
     whole = calls(methods, range(MANY))[1]
     told = {f"pairs that {MANY} seeds resolve, after Holm": f"{np.count_nonzero(whole)} of {len(whole)}"}
+    every = np.stack(list(methods.values()))  # [methods, 30]
+    order = np.argsort(-every.mean(1))
+    first = list(methods)[order[0]]
+    beaten = sum(
+        bool(sign) for sign, two in zip(whole, itertools.combinations(methods, 2), strict=True) if first in two
+    )
+    told[f"winner with {MANY} seeds, and from how many it is told"] = f"{plain(first)}, {beaten} of {len(methods) - 1}"
     found = np.stack([calls(methods, seeds) for seeds in drawn], 1)  # [2, subsets, pairs]
     for name, few in zip(("p below 0.05", "after Holm"), found, strict=True):
         said = np.count_nonzero(few)
@@ -113,8 +127,6 @@ def agreement(methods: Methods) -> dict[str, str]:
         told[f"{name}: of what {FEW} seeds find, {MANY} say the reverse"] = (
             f"{100 * (few * whole < 0).sum() / said:.1f}"
         )
-    every = np.stack(list(methods.values()))  # [methods, 30]
-    order = np.argsort(-every.mean(1))
     told[f"{FEW} seeds name another winner than {MANY}"] = share(
         every[:, seeds].mean(1).argmax() != order[0] for seeds in drawn
     )
