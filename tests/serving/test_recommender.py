@@ -1,12 +1,17 @@
 """Recommendations against a plain sort by hand, in the original ids, with exactly the wanted items left out."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
 
-from sahcns.data import Split
+from sahcns.data import Recipe, Split, prepare
+from sahcns.data.ids import Id
 from sahcns.errors import DataError, SettingError
 from sahcns.serving import Recommendation, Recommender
+from sahcns.serving.lists import lists
+from tests.data.hand_made import interactions
 from tests.serving.films import films
 
 
@@ -125,3 +130,22 @@ def test_refusals() -> None:
         model.recommend(["p01", "nobody"])
     with pytest.raises(DataError, match=r"item 7 is not in the data \(ids run from 100 to 119\)"):
         model.similar_items(7)
+
+
+def test_what_a_filter_took_out_is_not_recommended_either(tmp_path: Path) -> None:
+    """A film with one star is known to whoever gave it; only `exclude` says otherwise."""
+    rows: list[tuple[Id, Id]] = [(f"p{person}", film) for person in range(3) for film in range(6) if person != film]
+    disliked = {("p0", 3), ("p0", 5), ("p2", 0)}
+    ratings = [1.0 if row in disliked else 5.0 for row in rows]
+    model = made(prepare(interactions(rows, ratings=ratings), Recipe(min_rating=3)))
+    for one in (
+        model,
+        Recommender.load(model.save(tmp_path / "run")),
+        made(model.split()),
+        made(model.split().whole()),
+    ):
+        shown = {who: [found.item for found in one.recommend([who])[0]] for who in ("p0", "p1", "p2")}
+        assert shown == {"p0": [0], "p1": [1], "p2": [2]}
+        assert lists(one).select("user", "item").rows() == [("p0", 0), ("p1", 1), ("p2", 2)]
+        assert len(one.recommend(["p0"], exclude="nothing")[0]) == 6
+        assert {3, 5} <= {found.item for found in one.recommend(["p0"], exclude="train")[0]}

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from sahcns.data.aside import not_in, placed
 from sahcns.data.core import degrees
 from sahcns.data.filters import Int32, Mask, Rows, pair_starts
 from sahcns.data.ids import IdMap, Texts
@@ -68,23 +69,29 @@ def assemble(
     steps: Steps,
     source: Mapping[str, object],
     part_names: Sequence[str] = PARTS,
+    aside: Rows | None = None,
 ) -> Split:
-    """The split of rows sorted by (user, item); `part_names` are what an error calls the three parts."""
+    """The split of rows sorted by (user, item).
+
+    part_names   what an error calls the three parts
+    aside        rows that a filter took out
+    """
     total = len(rows)
     rows, labels = _each_pair_once(rows, labels)
     repeats = total - len(rows)
-    rows, user_ids, item_ids, titles = dense(rows, user_ids, item_ids, titles)
+    rows, user_ids, item_ids, titles, aside = dense(rows, user_ids, item_ids, titles, aside)
     unseen, out = find_unseen(rows, labels, user_ids, item_ids, recipe.unseen, part_names)
     if recipe.unseen == "drop" and out is not None:
         rows, labels = rows.keep(~out), labels[~out]
-        rows, user_ids, item_ids, titles = dense(rows, user_ids, item_ids, titles)
+        rows, user_ids, item_ids, titles, aside = dense(rows, user_ids, item_ids, titles, aside)
     steps.record("split", rule, rows, counts=(len(user_ids), len(item_ids)))
-    steps.done[-1] |= {"repeated_pairs_dropped": repeats, "unseen_in_training": unseen}
+    beside = Pairs.none() if aside is None else not_in(rows, aside)
+    steps.done[-1] |= {"repeated_pairs_dropped": repeats, "unseen_in_training": unseen, "set_aside": len(beside)}
 
     masks = (labels == part for part in range(len(PARTS)))
     train, valid, test = (Pairs(rows.users[mask], rows.items[mask]) for mask in masks)
     manifest: dict[str, Any] = {"format": FORMAT, "format_version": FORMAT_VERSION, "sahcns_version": __version__}
-    split = Split(train, valid, test, user_ids=user_ids, item_ids=item_ids, titles=titles, manifest=manifest)
+    split = Split(train, valid, test, user_ids, item_ids, titles, manifest, beside)
     manifest |= {
         "fingerprint": split.fingerprint,
         "source": dict(source),
@@ -131,16 +138,16 @@ def find_unseen(
 
 
 def dense(
-    rows: Rows, user_ids: IdMap, item_ids: IdMap, titles: Texts | None
-) -> tuple[Rows, IdMap, IdMap, Texts | None]:
-    """Positions without gaps over the users and items that have a row."""
+    rows: Rows, user_ids: IdMap, item_ids: IdMap, titles: Texts | None, aside: Rows | None
+) -> tuple[Rows, IdMap, IdMap, Texts | None, Rows | None]:
+    """Positions without gaps over the users and items that have a row; rows aside of others are gone."""
     users, used_users = _without_gaps(rows.users, len(user_ids))
     items, used_items = _without_gaps(rows.items, len(item_ids))
     if used_users is not None:
         user_ids = user_ids.take(used_users)
     if used_items is not None:
         item_ids, titles = item_ids.take(used_items), None if titles is None else titles.take(used_items)
-    return Rows(users, items), user_ids, item_ids, titles
+    return Rows(users, items), user_ids, item_ids, titles, aside and placed(aside, used_users, used_items)
 
 
 def _without_gaps(column: Int32, size: int) -> tuple[Int32, Int32 | None]:

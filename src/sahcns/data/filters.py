@@ -1,6 +1,6 @@
 """The filters before the k-core: rating threshold, calendar window, repeated pairs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,6 +33,13 @@ class Rows:
         if mask.all():
             return self
         return Rows(self.users[mask], self.items[mask], None if self.when is None else self.when[mask])
+
+
+def joined(several: Sequence[Rows]) -> Rows | None:
+    """The users and items of all, one after the other; None if there are none."""
+    if not any(map(len, several)):
+        return None
+    return Rows(np.concatenate([rows.users for rows in several]), np.concatenate([rows.items for rows in several]))
 
 
 def chunks(count: int) -> Iterator[slice]:

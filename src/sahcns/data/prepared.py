@@ -2,6 +2,7 @@
 
 manifest.json                       source, recipe, steps with counts, statistics, fingerprint, SHA-256 of each file
 train|valid|test.users|items.npy    int32 [rows], sorted by user, then item
+aside.users|items.npy               the same of pairs that a filter took out, where it did
 user_ids, item_ids                  .npy int64, or .utf8.npy and .offsets.npy
 item_titles.utf8|offsets.npy        where the source has titles
 """
@@ -22,6 +23,7 @@ from sahcns.errors import DataError
 from sahcns.folders import File, FolderKind, load_folder, npy, read_description, write_folder
 
 MANIFEST = "manifest.json"
+ASIDE = "aside"
 PREPARED = FolderKind(
     what="prepared set",
     description=MANIFEST,
@@ -55,11 +57,16 @@ def load_split(folder: str | os.PathLike[str], *, verify: bool = True) -> Split:
 def _loaded(home: Path, manifest: dict[str, Any]) -> Split:
     try:
         train, valid, test = (Pairs(_column(home, part, "users"), _column(home, part, "items")) for part in PARTS)
+        aside = (
+            Pairs(_column(home, ASIDE, "users"), _column(home, ASIDE, "items"))
+            if _has_aside(manifest)
+            else Pairs.none()
+        )
         titles = load_texts(home, "item_titles") if "item_titles.offsets.npy" in manifest["files"] else None
         users, items = load_ids(home, "user_ids"), load_ids(home, "item_ids")
     except (OSError, ValueError) as error:
         raise DataError(f"{home} is not a whole prepared set ({error}); prepare it again") from error
-    return Split(train, valid, test, user_ids=users, item_ids=items, titles=titles, manifest=manifest)
+    return Split(train, valid, test, users, items, titles, manifest, aside)
 
 
 def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
@@ -68,7 +75,7 @@ def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _files(split: Split) -> Iterator[File]:
-    for part, pairs in split.parts().items():
+    for part, pairs in (split.parts() | ({ASIDE: split.aside} if len(split.aside) else {})).items():
         yield f"{part}.users.npy", npy(np.asarray(pairs.users, "<i4"))
         yield f"{part}.items.npy", npy(np.asarray(pairs.items, "<i4"))
     for stem, ids in (("user_ids", split.user_ids), ("item_ids", split.item_ids)):
@@ -77,6 +84,10 @@ def _files(split: Split) -> Iterator[File]:
     if split.titles is not None:
         yield "item_titles.utf8.npy", npy(split.titles.blob)
         yield "item_titles.offsets.npy", npy(split.titles.offsets)
+
+
+def _has_aside(manifest: dict[str, Any]) -> bool:
+    return f"{ASIDE}.users.npy" in manifest["files"]
 
 
 def _column(folder: Path, part: str, name: str) -> npt.NDArray[np.int32]:

@@ -6,7 +6,7 @@ import numpy as np
 
 from sahcns.data.assemble import Steps, assemble
 from sahcns.data.core import k_core
-from sahcns.data.filters import Rows, distinct, sort_pairs, time_order, within_years
+from sahcns.data.filters import Rows, distinct, joined, sort_pairs, time_order, within_years
 from sahcns.data.interactions import Interactions
 from sahcns.data.recipe import TIMED, Recipe
 from sahcns.data.split import Split
@@ -37,6 +37,7 @@ def prepare(interactions: Interactions, recipe: Recipe | None = None) -> Split:
     rows, ratings, times = Rows(interactions.users, interactions.items), interactions.ratings, interactions.times
     del interactions  # where the caller keeps no hold on them either, each column goes once its step is done
     steps.record("read", "all rows", rows, counts=(steps.n_users, steps.n_items))
+    aside: list[Rows] = []  # what the next two steps take out
 
     rule, remedy = "off", ""
     if recipe.min_rating is not None and ratings is not None:
@@ -44,6 +45,7 @@ def prepare(interactions: Interactions, recipe: Recipe | None = None) -> Split:
         rule = f"rating ≥ {recipe.min_rating:g}"
         if not mask.any():
             remedy = f"its ratings run from {np.nanmin(ratings):g} to {np.nanmax(ratings):g}, so lower min_rating"
+        aside.append(rows.keep(~mask))
         rows, times = rows.keep(mask), None if times is None else times[mask]
     elif ratings is not None and len(ratings) and ratings.min() < ratings.max():
         rule = f"off, {ratings.min():g} to {ratings.max():g} alike"
@@ -57,6 +59,7 @@ def prepare(interactions: Interactions, recipe: Recipe | None = None) -> Split:
         if not mask.any():
             ends = np.array([times.min(), times.max()]).astype("datetime64[s]").astype("datetime64[D]")
             remedy = f"its times run from {ends[0]} to {ends[1]}, so choose other years"
+        aside.append(rows.keep(~mask))
         # Which of several equal pairs stays is only seen by a split that looks at the time; else times end here.
         rows, times = rows.keep(mask), times[mask] if recipe.split in TIMED else None
     steps.record("window", rule, rows, remedy)
@@ -74,7 +77,7 @@ def prepare(interactions: Interactions, recipe: Recipe | None = None) -> Split:
         rows, rule, counts = rows.keep(mask), f"{recipe.core}-core", (left[0], left[1])
     steps.record("k-core", rule, rows, "lower core, or loosen the steps before it", counts)
 
-    return finish(rows, assign(rows, recipe))
+    return finish(rows, assign(rows, recipe), aside=joined(aside))
 
 
 def _refuse(interactions: Interactions, recipe: Recipe) -> None:

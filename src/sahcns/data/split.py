@@ -32,7 +32,10 @@ class Pairs:
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Three disjoint sets of pairs over users 0 … n_users-1 and items 0 … n_items-1."""
+    """Three disjoint sets of pairs over users 0 … n_users-1 and items 0 … n_items-1.
+
+    aside   further pairs of these users and items, which a filter took out: known, and so not to be recommended
+    """
 
     train: Pairs
     valid: Pairs
@@ -41,6 +44,7 @@ class Split:
     item_ids: IdMap
     titles: Texts | None = None
     manifest: Mapping[str, object] = field(default_factory=dict)
+    aside: Pairs = field(default_factory=Pairs.none)
 
     @property
     def n_users(self) -> int:
@@ -65,6 +69,7 @@ class Split:
             user_ids=self.user_ids,
             item_ids=self.item_ids,
             titles=self.titles,
+            aside=self.aside,
         )
 
     @cached_property

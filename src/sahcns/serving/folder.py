@@ -3,7 +3,8 @@
 run.json               how it was trained and what came out, with the SHA-256 of each file; for people too
 weights.safetensors    what was trained, to rank again or to go on from
 vectors.safetensors    users [n_users, D] and items [n_items, D], final
-known.safetensors      users, items [K] int32 and part [K] uint8: what each user is known to have
+known.safetensors      users, items [K] int32 and part [K] uint8: what each user is known to have; aside_users and
+                       aside_items [A] int32, where a filter took pairs out of the data set
 user_ids, item_ids     .npy int64, or .utf8.npy and .offsets.npy
 item_titles            .utf8.npy and .offsets.npy, where there are titles
 """
@@ -21,7 +22,7 @@ from torch import Tensor
 from sahcns.data.ids import load_ids, load_texts
 from sahcns.errors import DataError
 from sahcns.folders import File, FolderKind, load_folder, npy, refuse_foreign, write_folder
-from sahcns.serving.recommender import Recommender
+from sahcns.serving.recommender import NOBODY, Recommender
 
 RUN = FolderKind(
     what="trained model",
@@ -68,6 +69,8 @@ def _loaded(home: Path, record: dict[str, Any]) -> Recommender:
             known["part"],
             _tensors(home, "weights"),
             record,
+            known.get("aside_users", NOBODY),
+            known.get("aside_items", NOBODY),
         )
         _agree(model)
     except (OSError, ValueError, KeyError, SafetensorError) as error:
@@ -79,7 +82,8 @@ def _files(model: Recommender) -> Iterator[File]:
     yield "weights.safetensors", [_packed(model.weights)]
     yield "vectors.safetensors", [_packed({"users": model.user_vectors, "items": model.item_vectors})]
     known = {"users": model.known_users, "items": model.known_items, "part": model.known_part}
-    yield "known.safetensors", [_packed(known)]
+    aside = {"aside_users": model.aside_users, "aside_items": model.aside_items} if len(model.aside_users) else {}
+    yield "known.safetensors", [_packed(known | aside)]
     for stem, ids in (("user_ids", model.user_ids), ("item_ids", model.item_ids)):
         for suffix, array in ids.arrays().items():
             yield f"{stem}{suffix}.npy", npy(array)
@@ -107,6 +111,7 @@ def _agree(model: Recommender) -> None:
         ("item vectors", model.item_vectors, (items, model.user_vectors.shape[-1])),
         ("known items", model.known_items, (known,)),
         ("known part", model.known_part, (known,)),
+        ("aside items", model.aside_items, tuple(model.aside_users.shape)),
     ]
     for name, tensor, expected in shapes:
         if tuple(tensor.shape) != expected:

@@ -20,6 +20,7 @@ from sahcns.ranking import recommend
 from sahcns.serving.fold_in import folded, gram
 
 EXCLUDE = ("known", "train", "nothing")
+NOBODY = torch.zeros(0, dtype=torch.int32)
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,8 @@ class Recommender:
     known_part: Tensor  # [K] uint8: 0 train, 1 valid, 2 test
     weights: dict[str, Tensor]  # what was trained, to rank again or to go on from
     record: dict[str, Any]  # how it was trained
+    aside_users: Tensor = NOBODY  # [A] int32, ascending: pairs that a filter took out of the data set
+    aside_items: Tensor = NOBODY  # [A] int32
 
     @classmethod
     def of(
@@ -67,6 +70,7 @@ class Recommender:
             known_part,
             weights,
             record,
+            *(torch.from_numpy(np.array(column, np.int32)) for column in (split.aside.users, split.aside.items)),
         )
 
     @classmethod
@@ -86,16 +90,18 @@ class Recommender:
         """The data set that the model was trained and judged on, from the pairs kept with it."""
         parts = [self.known_part == code for code in range(3)]
         train, valid, test = (Pairs(self.known_users[rows].numpy(), self.known_items[rows].numpy()) for rows in parts)
-        return Split(train, valid, test, user_ids=self.user_ids, item_ids=self.item_ids, titles=self.titles)
+        aside = Pairs(self.aside_users.numpy(), self.aside_items.numpy())
+        return Split(train, valid, test, self.user_ids, self.item_ids, self.titles, aside=aside)
 
     def recommend(
         self, users: Iterable[Id], k: int = 20, *, exclude: str = "known", without: Sequence[Id] = ()
     ) -> list[list[Recommendation]]:
         """The k best items of each user.
 
-        `exclude`: "known" leaves out everything the data set says the user has, "train" only what the model was
-        trained on (so that held-out items can come back), "nothing" leaves nothing out. `without`: items that nobody
-        is to be shown, such as those out of stock; ones that the model does not know are never shown anyway.
+        `exclude`: "known" leaves out everything the data set says the user has, and what a filter took out of it (a
+        rating too low, another year); "train" only what the model was trained on (so that held-out items can come
+        back); "nothing" leaves nothing out. `without`: items that nobody is to be shown, such as those out of stock;
+        ones that the model does not know are never shown anyway.
         """
         items, scores = self.ranked(self.rows(users), k, exclude=exclude, without=without)
         return [self._named(row, score) for row, score in zip(items.tolist(), scores.tolist(), strict=True)]
@@ -131,7 +137,7 @@ class Recommender:
         if exclude not in EXCLUDE:
             raise SettingError(f"exclude={exclude!r} must be one of {', '.join(EXCLUDE)}")
         hidden = self._hidden(without)
-        seen = [torch.cat([self.known(int(row), exclude), hidden]) for row in rows]
+        seen = [torch.cat([self.known(int(row), exclude), self._aside(int(row), exclude), hidden]) for row in rows]
         return recommend(self.user_vectors[rows], self.item_vectors, seen, self._most(k))
 
     @cached_property
@@ -142,9 +148,12 @@ class Recommender:
         """Item positions a user (position) is known to have, in the training part or in all of the data."""
         if which == "nothing":
             return torch.zeros(0, dtype=torch.int64)
-        first, last = torch.searchsorted(self.known_users, torch.tensor([user, user + 1], dtype=torch.int32)).tolist()
-        items = self.known_items[first:last].long()
-        return items[self.known_part[first:last] == 0] if which == "train" else items
+        own = _of(self.known_users, user)
+        items = self.known_items[own].long()
+        return items[self.known_part[own] == 0] if which == "train" else items
+
+    def _aside(self, user: int, exclude: str) -> Tensor:
+        return self.aside_items[_of(self.aside_users, user) if exclude == "known" else slice(0)].long()
 
     def untrained(self, rows: Tensor) -> Tensor:
         """Those of some users (positions) who have no training pair, so that nothing was learnt about them."""
@@ -171,6 +180,11 @@ class Recommender:
             for item, score in zip(items, scores, strict=True)
             if item >= 0
         ]
+
+
+def _of(users: Tensor, user: int) -> slice:
+    """Where a user's pairs are in an ascending column."""
+    return slice(*torch.searchsorted(users, torch.tensor([user, user + 1], dtype=torch.int32)).tolist())
 
 
 def _refuse_one(argument: str, ids: object) -> None:

@@ -1,0 +1,84 @@
+"""Pairs that a filter took out: kept for the users and items that stay, and for nothing else."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sahcns.data import Recipe, Split, load_split, prepare, save_split
+from sahcns.data.ids import Id
+from tests.data.hand_made import decoded, interactions
+
+TAKEN: list[tuple[Id, Id, float, int]] = [  # user, item, rating, year
+    ("ann", "tea", 5, 2015),
+    ("ann", "rye", 1, 2015),  # disliked
+    ("ann", "jam", 5, 2001),  # long ago
+    ("ann", "jam", 1, 2001),  # and twice
+    ("bob", "rye", 4, 2015),
+    ("bob", "jam", 4, 2015),
+    ("bob", "tea", 1, 2015),  # disliked at first
+    ("bob", "tea", 5, 2016),
+    ("bob", "fig", 1, 2015),  # which nobody likes
+    ("eve", "tea", 1, 2015),  # who likes nothing
+]
+
+
+def made(**recipe: object) -> Split:
+    pairs, ratings = [(user, item) for user, item, _, _ in TAKEN], [rating for _, _, rating, _ in TAKEN]
+    seconds = [int(np.datetime64(f"{year}-06-01", "s").astype(np.int64)) for *_, year in TAKEN]
+    told = {"ratios": (1, 0, 0), "min_rating": 3, **recipe}
+    return prepare(interactions(pairs, ratings=ratings, times=seconds), Recipe(**told))  # type: ignore[arg-type]
+
+
+def named(split: Split) -> list[tuple[Id, Id]]:
+    """The pairs aside, in the original ids."""
+    return [(split.user_ids[u], split.item_ids[i]) for u, i in zip(split.aside.users, split.aside.items, strict=True)]
+
+
+def test_what_was_rated_too_low_is_set_aside() -> None:
+    split = made()
+    assert named(split) == [("ann", "rye")]
+    assert split.user_ids.decode(range(2)) == ["ann", "bob"]
+    steps: object = split.manifest["steps"]
+    assert isinstance(steps, list)
+    assert steps[-1]["set_aside"] == 1
+
+
+def test_what_lies_outside_of_the_window_is_set_aside_too() -> None:
+    assert named(made(years=(2015, 2016))) == [("ann", "jam"), ("ann", "rye")]
+    assert named(made(years=(2015, 2016), min_rating=None)) == [("ann", "jam")]
+
+
+def test_nothing_is_set_aside_where_nothing_is_filtered() -> None:
+    assert named(made(min_rating=None)) == []
+
+
+@pytest.mark.parametrize(
+    "recipe", [{}, {"core": 3}, {"split": "time", "unseen": "drop"}, {"duplicates": "none", "core": 2}]
+)
+def test_by_hand_it_is_all_that_was_read_of_those_who_stay_and_is_in_no_part(recipe: dict[str, object]) -> None:
+    numbers = np.random.default_rng(3)
+    rows = [
+        (f"u{u:02}", f"i{i:02}")
+        for u, i in zip(numbers.integers(30, size=300), numbers.integers(25, size=300), strict=True)
+    ]
+    source = interactions(
+        rows, ratings=numbers.integers(1, 6, 300).tolist(), times=numbers.integers(10**9, size=300).tolist()
+    )
+    split = prepare(source, Recipe(min_rating=4, years=(1975, 1999), **recipe))  # type: ignore[arg-type]
+    inside = {pair for part in decoded(split).values() for pair in part}
+    users, items = {user for user, _ in inside}, {item for _, item in inside}
+    expected = {(user, item) for user, item in rows if user in users and item in items} - inside
+    assert len(users) < 30 or len(items) < 25 or not recipe
+    assert expected
+    assert named(split) == sorted(expected)
+
+
+def test_they_are_no_part_of_the_data_and_come_back_from_the_folder(tmp_path: Path) -> None:
+    split = made()
+    bare = Split(split.train, split.valid, split.test, split.user_ids, split.item_ids)
+    assert split.fingerprint == bare.fingerprint
+    assert named(split.whole()) == named(split)
+    assert named(load_split(save_split(split, tmp_path / "set"))) == named(split)
+    assert not (save_split(bare, tmp_path / "bare") / "aside.users.npy").exists()
+    assert named(load_split(tmp_path / "bare")) == []
