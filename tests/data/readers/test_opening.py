@@ -5,6 +5,7 @@ import gzip
 import hashlib
 import lzma
 import sys
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -114,3 +115,12 @@ def test_a_line_longer_than_a_chunk(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("sahcns.data.readers.opening.LONGEST_LINE", 1000)
     with pytest.raises(DataError, match="it is not a text table"):
         read(path)
+
+
+def test_a_workbook_is_called_by_its_name(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "new.xlsx", "w") as archive:
+        archive.writestr("xl/workbook.xml", "")
+    (tmp_path / "old.xls").write_bytes(bytes.fromhex("d0cf11e0a1b11ae1"))
+    for name in ("new.xlsx", "old.xls"):
+        with pytest.raises(DataError, match=f"{name} is an Excel workbook; save the sheet as CSV UTF-8"):
+            read(tmp_path / name)

@@ -42,6 +42,7 @@ FOREIGN = {
     b"PK\x03\x04": "is a zip archive; unpack it and read the file inside",
     b"\xff\xfe": "is UTF-16 text; save it as UTF-8, for example: iconv -f utf-16 -t utf-8",
     b"\xfe\xff": "is UTF-16 text; save it as UTF-8, for example: iconv -f utf-16 -t utf-8",
+    b"\xd0\xcf\x11\xe0": "is an Excel workbook; save the sheet as CSV UTF-8",
     b"SQLite format 3": "is an SQLite database; export the table as CSV",
     b"\x89HDF": "is an HDF5 file; export the table as CSV or Parquet",
     b"%PDF": "is a PDF document, not a table",
@@ -156,10 +157,22 @@ def _first_bytes(path: Path) -> tuple[int, bytes]:
         raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
     if not head:
         raise DataError(f"{path} is empty; check the download or the command that wrote it")
+    if head.startswith(b"PK\x03\x04") and _is_workbook(path):
+        raise DataError(f"{path} is an Excel workbook; save the sheet as CSV UTF-8")
     for magic, what in FOREIGN.items():
         if head.startswith(magic):
             raise DataError(f"{path} {what}")
     return size, head
+
+
+def _is_workbook(path: Path) -> bool:
+    import zipfile
+
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return "xl/workbook.xml" in archive.namelist()
+    except (OSError, zipfile.BadZipFile):
+        return False
 
 
 def _beside(path: Path) -> str:
