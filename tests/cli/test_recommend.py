@@ -82,7 +82,7 @@ def test_without_titles_there_is_no_column_for_them(sahcns: Sahcns, tmp_path: Pa
         (["--user", "p99"], "user 'p99' is not in the data; did you mean 'p"),
         (["--user", "p03", "--user", "me"], "user 'me' is not in the data"),
         (["--similar-to", "7"], "item '7' is not in the data (ids run from 100 to 119)"),
-        ([], "nobody to recommend to: give --user ID, --everyone, --having ITEM, or --similar-to ITEM"),
+        ([], "nobody to recommend to: give --user ID, --everyone, --having ITEM, --similar-to ITEM, or --popular"),
         (["--everyone"], "--everyone goes with --to FILE, such as --to lists.csv"),
         (["--having", "101", "--to", "a.csv"], "--to writes the lists of users: those of --user, or --everyone"),
         (["--everyone", "--user", "p03", "--to", "a.csv"], "--to writes the lists of users"),
@@ -116,6 +116,12 @@ def test_items_alike_leave_out_what_nobody_is_to_be_shown(sahcns: Sahcns, run: P
     items = [one.item for one in model.similar_items(104, 4)]
     found = sahcns("recommend", run, "--similar-to", "104", "--without", items[0], "-k", "3", "--json").json
     assert [row["item"] for row in found["similar"][0]["items"]] == items[1:]
+
+
+def test_what_most_people_have(sahcns: Sahcns, run: Path, model: Recommender) -> None:
+    found = sahcns("recommend", run, "--popular", "-k", "3", "--json").json["popular"]
+    assert [(row["item"], row["score"]) for row in found] == [(one.item, one.score) for one in model.popular(3)]
+    assert sahcns("recommend", run, "--popular", "-k", "3").out.splitlines()[0].rstrip() == "what most people have"
 
 
 def test_everyone_s_lists_in_a_file(sahcns: Sahcns, run: Path, model: Recommender, tmp_path: Path) -> None:

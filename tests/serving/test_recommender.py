@@ -132,6 +132,13 @@ def test_refusals() -> None:
         model.similar_items(7)
 
 
+def test_what_most_people_have() -> None:
+    rows: list[tuple[Id, Id]] = [("a", 1), ("a", 2), ("a", 3), ("b", 2), ("b", 3), ("c", 3), ("d", 5), ("d", 2)]
+    model = made(prepare(interactions(rows), Recipe(ratios=(6, 1, 1))))
+    assert [(one.item, one.score) for one in model.popular(9)] == [(2, 3), (3, 3), (1, 1), (5, 1)]  # held-out ones too
+    assert [one.item for one in model.popular(2, without=[2, "no such item"])] == [3, 1]
+
+
 def test_what_a_filter_took_out_is_not_recommended_either(tmp_path: Path) -> None:
     """A film with one star is known to whoever gave it; only `exclude` says otherwise."""
     rows: list[tuple[Id, Id]] = [(f"p{person}", film) for person in range(3) for film in range(6) if person != film]

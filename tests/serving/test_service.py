@@ -79,6 +79,11 @@ def test_somebody_new_and_items_alike(ask: Ask, model: Recommender) -> None:
     assert ask(f"/similar?item=104&k=3&without={best}") == (200, {"items": rows(model.similar_items(104)[1:4])})
 
 
+def test_what_most_people_have(ask: Ask, model: Recommender) -> None:
+    best = model.popular(3)
+    assert ask(f"/popular?k=2&without={best[0].item}") == (200, {"items": rows(best[1:])})
+
+
 def test_health_says_which_model_answers(ask: Ask) -> None:
     status, found = ask("/health")
     assert (status, found["users"], found["items"]) == (200, 24, 20)
@@ -89,7 +94,7 @@ def test_health_says_which_model_answers(ask: Ask) -> None:
     [
         ("/recommend?user=nobody", 404, "user 'nobody' is not in the data"),
         ("/new?item=7", 404, "item '7' is not in the data (ids run from 100 to 119)"),
-        ("/", 404, "there is no /; there are: /recommend, /new, /similar, /health"),
+        ("/", 404, "there is no /; there are: /recommend, /new, /similar, /popular, /health"),
         ("/recommend", 400, "user is missing; give user=ID, once or more"),
         ("/new?item=101&user=p03", 400, "/new has no 'user'; there are: item, k, without"),
         ("/health?k=1", 400, "/health has no 'k'; it takes nothing"),

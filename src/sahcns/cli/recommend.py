@@ -28,6 +28,7 @@ def command(
     similar_to: Annotated[
         list[str] | None, typer.Option(metavar="ITEM", help="Items like this one, by the id in the data.")
     ] = None,
+    popular: Annotated[bool, typer.Option("--popular", help="What most people of the data have.")] = False,
     k: Annotated[int, typer.Option("-k", "--k", metavar="NUMBER", min=1, help="How many.")] = 20,
     exclude: Annotated[
         str, typer.Option(metavar="WHICH", help="Leave out what the user is known to have: known, train or nothing.")
@@ -43,7 +44,8 @@ def command(
     """The best items for users, for somebody new, or the items most like another, in the ids of the data.
 
     --exclude train leaves out only what the model was trained on, so that held-out items can come back. --having is
-    for people whom the model does not know: their list comes from the items they have.
+    for people whom the model does not know: their list comes from the items they have; --popular is for those of whom
+    nothing is known, and its score counts the people.
 
     Examples: sahcns recommend runs/sahc --user 17 -k 10
               sahcns recommend runs/sahc --user 17 --user 42 --json
@@ -51,11 +53,13 @@ def command(
               sahcns recommend runs/sahc --having 318 --having 50
               sahcns recommend runs/sahc --similar-to 318
     """
-    if not (users or everyone or having or similar_to):
-        raise SettingError("nobody to recommend to: give --user ID, --everyone, --having ITEM, or --similar-to ITEM")
+    if not (users or everyone or having or similar_to or popular):
+        raise SettingError(
+            "nobody to recommend to: give --user ID, --everyone, --having ITEM, --similar-to ITEM, or --popular"
+        )
     if everyone and to is None:
         raise SettingError("--everyone goes with --to FILE, such as --to lists.csv")
-    if to is not None and (having or similar_to or (everyone and users)):
+    if to is not None and (having or similar_to or popular or (everyone and users)):
         raise SettingError("--to writes the lists of users: those of --user, or --everyone")
     from sahcns.serving import Recommender
 
@@ -70,18 +74,21 @@ def command(
     _remark(model, rows)
     for_users = dict(zip(people, model.recommend(people, k, exclude=exclude, without=without or []), strict=True))
     for_new = [model.recommend_new(having, k, without=without or [])] if having else []
+    most = model.popular(k, without=without or []) if popular else []
     like_items = {item: model.similar_items(item, k, without=without or []) for item in likes}
     if json:
         show_json(
             {
                 "users": [{"user": user, "items": _rows(found)} for user, found in for_users.items()],
                 "new": [{"having": having, "items": _rows(found)} for found in for_new],
+                "popular": _rows(most),
                 "similar": [{"item": item, "items": _rows(found)} for item, found in like_items.items()],
             }
         )
         return
     shown = [(f"for user {user}", found) for user, found in for_users.items()]
     shown += [(f"for somebody who has {', '.join(having or [])}", found) for found in for_new]
+    shown += [("what most people have", most)] if popular else []
     for item, found in like_items.items():
         name = model.title(int(model.item_ids.encode([item])[0]))
         shown.append((f"like item {item}" + (f", {name}" if name else ""), found))

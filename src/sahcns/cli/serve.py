@@ -18,9 +18,9 @@ def command(
 ) -> None:
     """Answer recommendation requests over HTTP, in JSON, until Ctrl-C or a SIGTERM.
 
-    Ask /recommend?user=ID, /new?item=ID&item=ID for somebody new, /similar?item=ID, and /health; k=NUMBER sets how
-    many. A model trained anew into the same folder is taken up without a pause. There is no access control: put it
-    behind what you have for that.
+    Ask /recommend?user=ID, /new?item=ID&item=ID for somebody new, /popular for somebody of whom nothing is known,
+    /similar?item=ID, and /health; k=NUMBER sets how many. A model trained anew into the same folder is taken up without
+    a pause. There is no access control: put it behind what you have for that.
 
     Examples: sahcns serve runs/shop
               sahcns serve runs/shop --host 0.0.0.0 --port 80
@@ -37,7 +37,7 @@ def command(
     if json:
         show_json({"run": run.resolve(), "url": url})
         sys.stdout.flush()  # whoever waits for the address waits at a pipe
-    tell(f"{run} answers at {url}/recommend?user=…, /new?item=…, /similar?item=… and /health; Ctrl-C ends it")
+    tell(f"{run} answers at {url}/recommend?user=…, /new?item=…, /popular, /similar?item=… and /health; Ctrl-C ends it")
     try:
         with stopped_like_ctrl_c():
             server.serve_forever()

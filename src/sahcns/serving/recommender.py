@@ -125,6 +125,12 @@ class Recommender:
         items, scores = recommend(unit[row][None], unit, [hidden], self._most(k))
         return self._named(items[0].tolist(), scores[0].tolist())
 
+    def popular(self, k: int = 20, *, without: Sequence[Id] = ()) -> list[Recommendation]:
+        """The k items that most people of the data have, for somebody of whom nothing is known; the score counts them."""
+        have = torch.bincount(self.known_items, minlength=len(self.item_ids)).float()  # [n_items]
+        items, scores = recommend(torch.ones(1, 1), have[:, None], [self._hidden(without)], self._most(k))
+        return self._named(items[0].tolist(), scores[0].tolist())
+
     def rows(self, users: Iterable[Id]) -> Tensor:
         """Positions [B] of users by their ids."""
         _refuse_one("users", users)

@@ -4,6 +4,7 @@
     /new?item=1&item=318&k=10           for somebody new who has these items; also without=ITEM; `unknown` in the
                                         answer are those that the model does not know
     /similar?item=318&k=10              also without=ITEM
+    /popular?k=10                       what most people have, for somebody of whom nothing is known; also without=ITEM
     /health                             which model answers
 
 A model trained anew into the same folder is taken up at the next request, without a pause: requests that come while it
@@ -88,6 +89,10 @@ def _similar(model: Recommender, query: Query) -> dict[str, Any]:
     return {"items": rows(model.similar_items(_one(query, "item"), _k(query), without=query.get("without", ())))}
 
 
+def _popular(model: Recommender, query: Query) -> dict[str, Any]:
+    return {"items": rows(model.popular(_k(query), without=query.get("without", ())))}
+
+
 def _health(model: Recommender, query: Query) -> dict[str, Any]:
     told = {name: model.record.get(name) for name in ("backbone", "sampler", "seed")}
     data = model.record.get("data", {})
@@ -98,6 +103,7 @@ ASKED: Mapping[str, tuple[Callable[[Recommender, Query], dict[str, Any]], tuple[
     "/recommend": (_recommend, ("user", "k", "exclude", "without")),
     "/new": (_new, ("item", "k", "without")),
     "/similar": (_similar, ("item", "k", "without")),
+    "/popular": (_popular, ("k", "without")),
     "/health": (_health, ()),
 }
 
