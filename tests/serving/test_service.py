@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from sahcns.data import Split
 from sahcns.errors import SettingError
 from sahcns.serving import Recommender, service
 from sahcns.serving.server import LARGEST, Server, serve
@@ -77,6 +78,14 @@ def test_somebody_new_and_items_alike(ask: Ask, model: Recommender) -> None:
     assert ask("/similar?item=104") == (200, {"items": rows(model.similar_items(104))})
     best = model.similar_items(104)[0].item
     assert ask(f"/similar?item=104&k=3&without={best}") == (200, {"items": rows(model.similar_items(104)[1:4])})
+
+
+def test_a_user_of_whom_nothing_was_learnt_is_marked(ask: Ask, tmp_path: Path) -> None:
+    split = Split.from_pairs([[0, 0], [0, 1], [1, 1]], [[2, 0]], n_items=4)
+    made(split).save(tmp_path / "run")
+    status, found = ask("/recommend?user=0&user=2&k=1")
+    assert (status, [entry["user"] for entry in found["users"]]) == (200, [0, 2])
+    assert [entry.get("note", "").partition(",")[0] for entry in found["users"]] == ["", "no training pair"]
 
 
 def test_what_most_people_have(ask: Ask, model: Recommender) -> None:

@@ -72,8 +72,17 @@ def _recommend(model: Recommender, query: Query) -> dict[str, Any]:
     users = _several(query, "user")
     exclude = _one(query, "exclude", "known")
     found = model.recommend(users, _k(query), exclude=exclude, without=query.get("without", ()))
-    people = model.user_ids.decode(model.rows(users).tolist())
-    return {"users": [{"user": user, "items": rows(items)} for user, items in zip(people, found, strict=True)]}
+    rows_of = zip(model.rows(users).tolist(), found, strict=True)
+    return {
+        "users": [{"user": model.user_ids[row], **_note(model, row), "items": rows(items)} for row, items in rows_of]
+    }
+
+
+def _note(model: Recommender, row: int) -> dict[str, str]:
+    """A word on a user (position) whose vector is as it was drawn at the start; nothing on others."""
+    if len(model.known(row, "train")):
+        return {}
+    return {"note": "no training pair, so nothing was learnt about this user; /new asks by what somebody has"}
 
 
 def _new(model: Recommender, query: Query) -> dict[str, Any]:
