@@ -27,7 +27,7 @@ from sahcns.graph import Graph
 from sahcns.kernels import gpu
 from sahcns.kernels.gpu.bits import bits
 from sahcns.rng import Rng
-from sahcns.samplers import BNS, DENS, DNS, SAHC, DivNS, MixGCF, Sampler
+from sahcns.samplers import BNS, DENS, DNS, DNSMN, SAHC, DivNS, MixGCF, Sampler
 from sahcns.samplers.sahc import SAOnly
 from tests.samplers.stepping import batch, step_of
 from tests.splits import random_split
@@ -103,6 +103,7 @@ def steps() -> None:
     take(LightGCN(depth=2), SAHC())
     take(LightGCN(depth=2), SAOnly())
     take(LightGCN(depth=2), MixGCF())
+    take(LightGCN(depth=2), DNSMN())
     take(LightGCN(depth=2), DENS())
     take(LightGCN(depth=2), DivNS())
     take(LightGCN(depth=2), DNS(), half=True)

@@ -12,7 +12,7 @@ from sahcns.backbones import LightGCN
 from sahcns.errors import TrainingError
 from sahcns.kernels import Verbs, verbs_for
 from sahcns.kernels.gpu import GpuVerbs
-from sahcns.samplers import DENS, DNS, SAHC, Sampler
+from sahcns.samplers import DENS, DNS, DNSMN, SAHC, MixGCF, Sampler
 from sahcns.samplers.calibration import Calibration, GlobalGap
 from sahcns.samplers.sahc import SAHCGlobal
 from sahcns.samplers.selection import Selection, StructureAware
@@ -101,7 +101,7 @@ def test_a_loss_of_its_own_is_one_number(path: str) -> None:
 @pytest.mark.parametrize("path", PATHS[2:])
 def test_and_the_published_ones_have_their_kernels(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    for verb in ("sahc", "gate_loss"):
+    for verb in ("sahc", "gate_loss", "ranked", "mixgcf"):
         real = getattr(GpuVerbs, verb)
 
         def noted(*arguments: object, verb: str = verb, real: Callable[..., object] = real) -> object:
@@ -109,6 +109,8 @@ def test_and_the_published_ones_have_their_kernels(path: str, monkeypatch: pytes
             return real(*arguments)
 
         monkeypatch.setattr(GpuVerbs, verb, noted)
-    for sampler in (SAHC(pool=4), DENS(pool=4), OtherParts(pool=4), NoGateLoss(pool=4)):
+    for sampler in (SAHC(pool=4), DENS(pool=4), DNS(pool=4), DNSMN(pool=4, top_k=2), MixGCF(pool=4)):
         loss(sampler, path)
-    assert asked == ["sahc", "gate_loss"]
+    for changed in (OtherParts(pool=4), NoGateLoss(pool=4)):
+        loss(changed, path)
+    assert asked == ["sahc", "gate_loss", "ranked", "ranked", "mixgcf"]

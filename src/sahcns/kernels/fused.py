@@ -80,6 +80,14 @@ class Fused(Protocol):
         """SimGCL's contrastive loss, from the clean layers."""
         return None
 
+    def ranked(self, a: Tensor, mean: bool, candidates: Tensor, place: Tensor | None) -> Tensor | None:
+        """The item at a place [B] of its pool by falling score, [B]; `mean` or the sum of a is the score. See `Matching`."""
+        return None
+
+    def mixgcf(self, a: Tensor, candidates: Tensor, positives: Tensor, beta: Tensor) -> tuple[Tensor, Tensor] | None:
+        """MixGCF's mixture; beta [B, T]."""
+        return None
+
     def structure_aware(self, a: Tensor, alpha: float, epsilon: float) -> Tensor | None:
         """SA's position in the pool, [B]."""
         return None

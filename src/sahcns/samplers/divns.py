@@ -91,7 +91,7 @@ class DivNS(Sampler):
 
     def choose(self, match: Matching, rng: Rng) -> Mixture:
         if match.state is None:
-            return match.pick(match.scores.argmax(1))
+            return Mixture.single(match.ranked())
         state: Caches = match.state
         mean = match.aggregation.kind == "mean"
         found = match.graph.verbs.divns(match.a, mean, match.candidates, match.pairs, *state.tables, self.lam)

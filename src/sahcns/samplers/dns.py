@@ -21,4 +21,4 @@ class DNS(Sampler):
     name: ClassVar[str] = "dns"
 
     def choose(self, match: Matching, rng: Rng) -> Mixture:
-        return match.pick(match.scores.argmax(1))
+        return Mixture.single(match.ranked())

@@ -44,12 +44,12 @@ class DNSMN(Sampler):
             )
 
     def choose(self, match: Matching, rng: Rng) -> Mixture:
-        top = match.hardest(self.top_k)  # [B, top_k], hardest first
+        pairs = len(match.users)
         if self.pick == "all":
-            return Mixture.several(match.chosen(top))
+            return Mixture.several(match.chosen(match.hardest(self.top_k)))  # [B, top_k], hardest first
         if self.pick == "uniform":
-            r = rng.below(self.top_k, len(top))
+            r = rng.below(self.top_k, pairs)
         else:
-            share = torch.cumsum(1.0 / torch.arange(1, self.top_k + 1, device=top.device), 0)
-            r = torch.searchsorted(share, rng.uniform(len(top)) * share[-1], right=True)
-        return match.pick(torch.gather(top, 1, r[:, None])[:, 0])
+            share = torch.cumsum(1.0 / torch.arange(1, self.top_k + 1, device=match.users.device), 0)
+            r = torch.searchsorted(share, rng.uniform(pairs) * share[-1], right=True)
+        return Mixture.single(match.ranked(r))

@@ -102,6 +102,16 @@ class Matching:
         """
         return self.scores.argsort(dim=1, descending=True, stable=True)[:, :count]
 
+    def ranked(self, place: Tensor | None = None) -> Tensor:
+        """[B]: the item at a place [B] of its pool, 0 for the hardest, which is also what no place means; equals as above."""
+        found = self.graph.verbs.ranked(self.a, self.aggregation.kind == "mean", self.candidates, place)
+        if found is not None:
+            return found
+        if place is None:
+            return self.chosen(self.scores.argmax(1))
+        order = self.hardest(self.candidates.shape[1])
+        return self.chosen(torch.gather(order, 1, place[:, None])[:, 0])
+
     def chosen(self, n: Tensor) -> Tensor:
         """Candidate ids at positions n: [B] → [B], or [B, X] → [B, X]."""
         index = n if n.dim() == 2 else n[:, None]

@@ -44,4 +44,7 @@ class MixGCF(Sampler):
     def choose(self, match: Matching, rng: Rng) -> Mixture:
         a = match.a  # [B, N, T]
         beta = rng.uniform(len(a), a.shape[2], dtype=a.dtype) * (self.beta_high - self.beta_low) + self.beta_low
+        found = match.graph.verbs.mixgcf(a, match.candidates, match.positives, beta)
+        if found is not None:
+            return Mixture(*found)
         return Mixture.blend(match.positives, match.chosen(a.argmax(1)), beta)

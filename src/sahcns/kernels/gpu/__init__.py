@@ -19,6 +19,7 @@ from sahcns.kernels.gpu.match import match
 from sahcns.kernels.gpu.ngcf_layer import NgcfLayers, fits
 from sahcns.kernels.gpu.pair_loss import PairLoss
 from sahcns.kernels.gpu.perturb import Perturb
+from sahcns.kernels.gpu.pools import mixgcf, ranked
 from sahcns.kernels.gpu.ridge import Ridge
 from sahcns.kernels.gpu.simgcl import Contrast
 from sahcns.kernels.gpu.standing import standing
@@ -140,6 +141,12 @@ class GpuVerbs(ReferenceVerbs):
             return None
         loss: Tensor = GateLoss.apply(agg.kind, gamma, u, i, n, *(gates[part] for part in PARTS))
         return loss
+
+    def ranked(self, a: Tensor, mean: bool, candidates: Tensor, place: Tensor | None) -> Tensor:
+        return ranked(a, mean, candidates, place)
+
+    def mixgcf(self, a: Tensor, candidates: Tensor, positives: Tensor, beta: Tensor) -> tuple[Tensor, Tensor]:
+        return mixgcf(a, candidates, positives, beta)
 
     def structure_aware(self, a: Tensor, alpha: float, epsilon: float) -> Tensor:
         return structure_aware(a, alpha, epsilon)

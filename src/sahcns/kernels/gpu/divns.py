@@ -10,6 +10,7 @@ import triton.language as tl
 from torch import Tensor
 
 from sahcns.kernels.gpu.kdpp import fits, kdpp
+from sahcns.kernels.gpu.pools import highest, pool_scores
 from sahcns.rng import Rng
 
 
@@ -20,19 +21,14 @@ def _divns(
 ):  # fmt: skip
     b = tl.program_id(0).to(tl.int64)
     n = tl.arange(0, BLOCK)
-    score = tl.zeros([BLOCK], dtype=a.dtype.element_ty)
-    for t in tl.static_range(T):
-        score += tl.load(a + (b * N + n) * T + t, mask=n < N, other=0.0)
-    if MEAN:
-        score = score / T
-    score = tl.where(n < N, score, float("-inf"))
+    score = pool_scores(a, b, n, N, MEAN, T, BLOCK)
     pair = tl.load(pairs + b)
-    top = tl.minimum(tl.argmax(score, axis=0, tie_break_left=True), N - 1)  # within the pool, numbers or not
+    top = highest(score, N)
     first = tl.load(candidates + b * N + top)
     tl.store(hard + pair, first)
     for r in tl.static_range(RATIO):
         score = tl.where(n == top, float("-inf"), score)
-        top = tl.minimum(tl.argmax(score, axis=0, tie_break_left=True), N - 1)
+        top = highest(score, N)
         tl.store(cache + pair * RATIO + r, tl.load(candidates + b * N + top))
     diverse = tl.load(queue + pair)
     share = tl.where(diverse < 0, 1.0, lam)

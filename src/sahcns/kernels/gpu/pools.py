@@ -1,0 +1,75 @@
+"""The choices of DNS, DNS(M,N) and MixGCF on a GPU: one program a pair, one kernel from scores to the mixture's items.
+
+Same choices as `samplers/dns.py`, `samplers/dns_mn.py` and `samplers/mixgcf.py`, which are the specification.
+"""
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+
+@triton.jit
+def pool_scores(a, b, n, N, MEAN: tl.constexpr, T: tl.constexpr, BLOCK: tl.constexpr):
+    """The model's scores of pair b's candidates, [BLOCK]; -∞ beyond the pool."""
+    score = tl.zeros([BLOCK], dtype=a.dtype.element_ty)
+    for t in tl.static_range(T):
+        score += tl.load(a + (b * N + n) * T + t, mask=n < N, other=0.0)
+    if MEAN:
+        score = score / T
+    return tl.where(n < N, score, float("-inf"))
+
+
+@triton.jit
+def highest(score, N):
+    """The first of the highest, within the pool even if scores are not numbers."""
+    return tl.minimum(tl.argmax(score, axis=0, tie_break_left=True), N - 1)
+
+
+@triton.jit
+def _ranked(
+    a, candidates, place, items, N, MEAN: tl.constexpr, PLACE: tl.constexpr, T: tl.constexpr, BLOCK: tl.constexpr
+):
+    b = tl.program_id(0).to(tl.int64)
+    n = tl.arange(0, BLOCK)
+    score = pool_scores(a, b, n, N, MEAN, T, BLOCK)
+    if PLACE:
+        for _ in range(tl.load(place + b)):
+            score = tl.where(n == highest(score, N), float("-inf"), score)
+    tl.store(items + b, tl.load(candidates + b * N + highest(score, N)))
+
+
+@triton.jit
+def _mixgcf(a, candidates, positives, beta, items, weights, N, T: tl.constexpr, BLOCK: tl.constexpr):
+    b = tl.program_id(0).to(tl.int64)
+    n = tl.arange(0, BLOCK)
+    for t in tl.static_range(T):
+        best = highest(tl.load(a + (b * N + n) * T + t, mask=n < N, other=float("-inf")), N)
+        share = tl.load(beta + b * T + t)
+        tl.store(items + b * 2 * T + t, tl.load(positives + b))
+        tl.store(items + (b * 2 + 1) * T + t, tl.load(candidates + b * N + best))
+        tl.store(weights + b * 2 * T + t, share)
+        tl.store(weights + (b * 2 + 1) * T + t, 1.0 - share)
+
+
+def ranked(a: Tensor, mean: bool, candidates: Tensor, place: Tensor | None) -> Tensor:
+    """a [B, N, T], candidates [B, N], place [B] → [B]."""
+    batch, count, layers = a.shape
+    items = torch.empty(batch, dtype=torch.int64, device=a.device)
+    _ranked[(batch,)](
+        a.contiguous(), candidates.contiguous(), items if place is None else place, items, count,
+        MEAN=mean, PLACE=place is not None, T=layers, BLOCK=triton.next_power_of_2(count), num_warps=1,
+    )  # fmt: skip
+    return items
+
+
+def mixgcf(a: Tensor, candidates: Tensor, positives: Tensor, beta: Tensor) -> tuple[Tensor, Tensor]:
+    """a [B, N, T], candidates [B, N], beta [B, T] → items and weights [B, 1, 2, T]."""
+    batch, count, layers = a.shape
+    items = torch.empty(batch, 1, 2, layers, dtype=torch.int64, device=a.device)
+    weights = torch.empty(batch, 1, 2, layers, dtype=beta.dtype, device=a.device)
+    _mixgcf[(batch,)](
+        a.contiguous(), candidates.contiguous(), positives, beta.contiguous(), items, weights, count,
+        T=layers, BLOCK=triton.next_power_of_2(count), num_warps=1,
+    )  # fmt: skip
+    return items, weights
