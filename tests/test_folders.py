@@ -85,6 +85,7 @@ def test_a_file_is_not_overwritten_and_an_empty_folder_is_used(tmp_path: Path) -
     [
         ("{", "is not readable JSON .*; pack it again"),
         ("[]", "is not the box of a box; make one by hand"),
+        ('{"format": "test-box", "format_version": 4}', r"format version 4 .* this version reads 3; update sahcns"),
         ('{"format": "test-box"}', r"format version None \(written by sahcns None\), and this version reads 3; pack"),
         ('{"format": "test-box", "format_version": 3}', "does not list its files; pack it again"),
         ('{"format": "test-box", "format_version": 3, "files": {"a": 1}}', "lists 'a', which is not a file of its"),

@@ -141,10 +141,12 @@ def read_description(kind: FolderKind, folder: str | os.PathLike[str]) -> dict[s
     if not isinstance(described, dict) or described.get("format") != kind.format:
         stem = kind.description.removesuffix(".json")
         raise DataError(f"{path} is not the {stem} of a {kind.what}; {kind.make}")
-    if described.get("format_version") != kind.version:
+    version = described.get("format_version")
+    if version != kind.version:
+        newer = isinstance(version, int) and version > kind.version
         raise DataError(
-            f"{folder} has format version {described.get('format_version')!r} (written by sahcns "
-            f"{described.get('sahcns_version')}), and this version reads {kind.version}; {kind.again}"
+            f"{folder} has format version {version!r} (written by sahcns {described.get('sahcns_version')}), "
+            f"and this version reads {kind.version}; {'update sahcns' if newer else kind.again}"
         )
     return described
 
