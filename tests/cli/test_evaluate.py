@@ -63,8 +63,16 @@ def test_other_data_is_refused(sahcns: Sahcns, run: Path, model: Recommender, tm
     sentence = refused(sahcns("evaluate", run, "--data", other))
     assert f"{other} holds other data (fingerprint {films(seed=1).fingerprint[:12]}…)" in sentence
     assert f"({films().fingerprint[:12]}…), so its numbers would mean nothing; give the run's own data" in sentence
+
+
+def test_newer_data_in_the_same_folder_are_not_mistaken_for_those_of_the_run(
+    sahcns: Sahcns, run: Path, model: Recommender
+) -> None:
     save_split(films(seed=1), model.record["data"]["folder"])
-    assert refused(sahcns("evaluate", run)).endswith("give the run's own data with --data")
+    done = sahcns("evaluate", run, "--json")
+    assert done.json["metrics"] == pytest.approx(model.record["test"]["best"])
+    assert (done.json["data"], done.json["fingerprint"]) == (None, films().fingerprint)
+    assert done.err.endswith("holds other data by now; the pairs kept with the model are used\n")
 
 
 def test_a_run_that_was_moved_is_ranked_by_what_it_holds(

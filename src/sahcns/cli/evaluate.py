@@ -34,8 +34,8 @@ def command(
 ) -> None:
     """Rank a stored model again: any cut-off, any metric, over all items.
 
-    The data must be that of the run, which its fingerprint decides. Without its folder the pairs kept with the model
-    are used. --mask is that of training unless told.
+    The data must be that of the run, which its fingerprint decides. Where its folder is gone, or holds other data by
+    now, the pairs kept with the model are used. --mask is that of training unless told.
 
     Examples: sahcns evaluate runs/sahc
               sahcns evaluate runs/sahc --part valid -k 5,50 --metrics ndcg
@@ -82,13 +82,15 @@ def data_of(model: "Recommender", given: Path | None) -> "tuple[Split, Path | No
         tell(f"{missing}the pairs kept with the model are used")
         return model.split(), None
     split = load_split(folder)
-    if split.fingerprint != about["fingerprint"]:
-        remedy = "give the run's own data" if given else "give the run's own data with --data"
-        raise DataError(
-            f"{folder} holds other data (fingerprint {split.fingerprint[:12]}…) than the run was trained on "
-            f"({about['fingerprint'][:12]}…), so its numbers would mean nothing; {remedy}"
-        )
-    return split, folder.resolve()
+    if split.fingerprint == about["fingerprint"]:
+        return split, folder.resolve()
+    if given is None:  # newer data were prepared into the same folder, as one does
+        tell(f"{folder} holds other data by now; the pairs kept with the model are used")
+        return model.split(), None
+    raise DataError(
+        f"{folder} holds other data (fingerprint {split.fingerprint[:12]}…) than the run was trained on "
+        f"({about['fingerprint'][:12]}…), so its numbers would mean nothing; give the run's own data"
+    )
 
 
 def _numbers(text: str) -> list[int]:
