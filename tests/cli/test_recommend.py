@@ -1,5 +1,9 @@
 """Recommendations by the ids and titles of the data."""
 
+import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -177,3 +181,22 @@ def test_an_item_to_leave_out_that_is_not_there_is_remarked_on(sahcns: Sahcns, r
         done = sahcns("recommend", run, "--user", "p03", "--without", "7", *rest)
         assert done.code == 0
         assert done.err == "warning: --without 7: there is no such item in the data, so it is never shown anyway\n"
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_letters_that_the_terminal_does_not_have(run: Path, encoding: str) -> None:
+    """A title with a cup in it, into a pipe that knows no cups: escaped where people read, and JSON that stays exact."""
+    told = []
+    for rest in ([], ["--json"]):
+        line = ["recommend", str(run), "--user", "p03", "-k", "1", *rest]
+        done = subprocess.run(
+            [sys.executable, "-c", f"from sahcns.cli import main; main({line})"],
+            env={**os.environ, "PYTHONIOENCODING": encoding},
+            capture_output=True,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (0, b"")
+        told.append(done.stdout.decode(encoding))
+    title = json.loads(told[1])["users"][0]["items"][0]["title"]
+    assert title.endswith(" ☕")
+    assert title.replace("☕", r"\u2615") in told[0]

@@ -7,6 +7,7 @@ so that `sahcns --help` and the data commands answer at once and without torch.
 import sys
 from collections.abc import Sequence
 
+from sahcns.cli.console import print_anything
 from sahcns.cli.group import Entry, run
 from sahcns.cli.machine import wait_asleep
 
@@ -39,4 +40,5 @@ Examples: sahcns data prepare ml-latest-small films
 def main(arguments: Sequence[str] | None = None) -> None:
     """Entry point; leaves with 0, with 2 for a user's mistake, with 130 for Ctrl-C."""
     wait_asleep()
+    print_anything()
     sys.exit(run(COMMANDS, HELP, sys.argv[1:] if arguments is None else list(arguments)))

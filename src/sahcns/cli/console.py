@@ -1,6 +1,7 @@
 """What commands print: results on stdout, as a table or as JSON; messages and progress on stderr."""
 
 import dataclasses
+import io
 import json
 import math
 import os
@@ -54,7 +55,14 @@ def complain(message: str) -> None:
 
 def show_json(value: object) -> None:
     """Print `value` as JSON; arrays, paths and dataclasses become plain values, numbers that are not finite null."""
-    sys.stdout.write(json.dumps(_plain(value), indent=2, ensure_ascii=False) + "\n")
+    letters = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"  # elsewhere escapes, which say the same
+    sys.stdout.write(json.dumps(_plain(value), indent=2, ensure_ascii=not letters) + "\n")
+
+
+def print_anything() -> None:
+    r"""A letter that the other end of stdout cannot take (a pipe on Windows, LC_ALL=C) is shown as \u4e03, not a crash."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def table(*columns: str, title: str | None = None) -> "Table":
