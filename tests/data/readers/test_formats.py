@@ -62,6 +62,13 @@ def test_usual_names_in_any_order(tmp_path: Path, names: tuple[str, str, str, st
     assert made.source["columns"] == {"user": user, "item": item, "rating": rating, "time": time}
 
 
+def test_the_line_that_tells_excel_the_delimiter(tmp_path: Path) -> None:
+    made = read(written(tmp_path, "sep=;\r\nuser;item\r\n7;30,5\r\n8;31\r\n"))
+    assert pairs(made) == [(7, "30,5"), (8, "31")]
+    with pytest.raises(DataError, match="line 4: the item id is empty"):
+        read(written(tmp_path, "sep=;\nuser;item\n7;30\n8;\n"))
+
+
 def test_columns_by_name_by_number_and_left_out(tmp_path: Path) -> None:
     path = written(tmp_path, "song,listener,rating,date\n1,2,3,2018-01-05\n4,5,6,2018-01-06\n")
     assert pairs(read(path, user="listener", item="song", rating=0, time=0)) == [(2, 1), (5, 4)]

@@ -88,6 +88,9 @@ def layout_of(
 ) -> Layout:
     """Delimiter, header and columns; what the caller says is taken and checked, the rest found."""
     found = sample(data, where)
+    told_to_excel = re.fullmatch(r"sep=(.)", found[0][1])
+    if told_to_excel and delimiter is None and len(found) > 1:  # a line for Excel, before the header
+        delimiter, found = told_to_excel[1], found[1:]
     lines = [text for _, text in found]
     if kind == "pairs":
         delimiter, header = delimiter or " ", header or False
