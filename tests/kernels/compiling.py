@@ -106,9 +106,9 @@ def steps() -> None:
     take(LightGCN(depth=2), DNSMN())
     take(LightGCN(depth=2), DENS())
     take(LightGCN(depth=2), DivNS())
-    take(LightGCN(depth=2), DNS(), half=True)
-    take(NGCF(depth=1, dim=16), DENS(schedule="warmup"))
-    take(NGCF(depth=2, pool="sum"), SAHC(), half=True)
+    take(LightGCN(depth=2), DNS())
+    take(NGCF(depth=2, pool="sum"), SAHC())
+    take(NGCF(depth=2, dim=16), DENS(schedule="warmup"), half=True)
     take(SimGCL(depth=3), BNS(pool=200))
     take(SimGCL(depth=1, dim=16), SAHC(), dtype=torch.float64)
 
@@ -120,6 +120,7 @@ def parts() -> None:
     graph.verbs.match(tables, Aggregation("concat"), graph.n_users, ids, ids, ids[:, None].expand(-1, 10).contiguous())
     one_hop = SimGCL(depth=1, include_layer0=True)
     one_hop.extra_loss({"ego": tables[0]}, graph, ids % graph.n_users, ids, Rng(0, "noise"), tables[:2])
+    torch.stack(graph_of(half=True).hops(torch.zeros(graph.n, 16, requires_grad=True), 2)).sum().backward()
     bits(torch.zeros((), dtype=torch.int64), 3, 0, 100)
 
 
@@ -155,5 +156,5 @@ if __name__ == "__main__":
         steps()
         parts()
         deal(longest=128, dim=64)  # more cached items than dimensions
-        deal(longest=32, dim=128)  # and not
+        deal(longest=3, dim=16)  # and not
     print(json.dumps({"compiled": list(compiled.values()), "kernels": kernels(), "refused": refused()}))
