@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sahcns.data.readers import read
 from sahcns.data.readers.clock import Clock, iso_seconds
-from sahcns.errors import DataError
+from sahcns.errors import DataError, SettingError
 
 
 def seconds(values: list[object], unit: str = "auto") -> list[int]:
@@ -115,3 +115,36 @@ def test_mixed_units_between_files(tmp_path: Path) -> None:
     (tmp_path / "b").write_text("user,item,time\n1,3,1500000000000\n")
     with pytest.raises(DataError, match=r"b, line 2: time '1500000000000' does not fit the others, which are seconds"):
         read([tmp_path / "a", tmp_path / "b"])
+
+
+@pytest.mark.parametrize(
+    ("layout", "texts", "expected"),
+    [
+        ("%d.%m.%Y", ["31.03.2026", " 1.4.2026 "], ["2026-03-31T00:00:00", "2026-04-01T00:00:00"]),
+        ("%m/%d/%Y %H:%M", ["12/1/2010 8:26", "03/31/2026 14:05"], ["2010-12-01T08:26:00", "2026-03-31T14:05:00"]),
+        ("%Y%m%d", ["20260331", "19991231"], ["2026-03-31T00:00:00", "1999-12-31T00:00:00"]),
+        (
+            "%d.%m.%Y %H:%M %z",
+            ["31.03.2026 01:30 +0200", "31.03.2026 01:30 +0000"],
+            ["2026-03-30T23:30:00", "2026-03-31T01:30:00"],
+        ),
+    ],
+)
+def test_dates_as_a_layout_says(tmp_path: Path, layout: str, texts: list[str], expected: list[str]) -> None:
+    (tmp_path / "log.csv").write_text("user,item,date\n" + "".join(f"{k},{k},{text}\n" for k, text in enumerate(texts)))
+    made = read(tmp_path / "log.csv", time_unit=layout)
+    assert made.times is not None
+    assert made.times.astype("datetime64[s]").astype(str).tolist() == expected
+    assert made.source["time_unit"] == f"{layout} (as told)"
+
+
+def test_dates_that_are_not_as_the_layout_says(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text("user,item,date\n1,1,31.03.2026\n2,2,2026-03-31\n")
+    with pytest.raises(
+        DataError, match=r"line 3: time '2026-03-31' cannot be read as a date written %d\.%m\.%Y; correct"
+    ):
+        read(tmp_path / "log.csv", time_unit="%d.%m.%Y")
+    with pytest.raises(DataError, match=r"line 2: time '31\.03\.2026' .* say how they are written with time_unit="):
+        read(tmp_path / "log.csv")
+    with pytest.raises((DataError, SettingError), match="%H:%M"):
+        read(tmp_path / "log.csv", time_unit="%H:%M")

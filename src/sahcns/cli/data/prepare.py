@@ -62,7 +62,7 @@ def command(
     title: Annotated[str | None, _reading("A file of item titles, or a column of them.", "FILE|COLUMN")] = None,
     delimiter: Annotated[str | None, _reading("What stands between columns.", "TEXT")] = None,
     header: Annotated[bool | None, _reading("Whether line 1 names the columns.", "", "--header/--no-header")] = None,
-    time_unit: Annotated[str | None, _reading("Of times: s, ms, us, ns, or iso for dates.", "UNIT")] = None,
+    time_unit: Annotated[str | None, _reading("Of times: s, ms, us, ns, iso, or a layout: %d.%m.%Y.", "UNIT")] = None,
     items_offset: Annotated[str | None, _reading("Subtract this from item ids; auto finds it.", "NUMBER")] = None,
     lenient: Annotated[bool, typer.Option("--lenient", help="Skip rows that cannot be used, and count them.")] = False,
     data: Annotated[

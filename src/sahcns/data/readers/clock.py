@@ -2,7 +2,8 @@
 
 The unit of a number shows in its size: below 10^11 it counts seconds (until the year 5138), below 10^14 milliseconds,
 below 10^17 microseconds, else nanoseconds. Numbers that all are dates of 1900 to 2100, such as 20260331, are read as
-those, and not as a few weeks of 1970. Text is ISO 8601; a time without a zone is UTC.
+those, and not as a few weeks of 1970. Text is ISO 8601, or as a layout such as `%d.%m.%Y` says; a time without a zone
+is UTC.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -34,16 +35,20 @@ class Clock:
 
     def __init__(self, time_unit: str = "auto") -> None:
         allowed = ("auto", "iso", *UNITS)
-        if time_unit not in allowed:
-            raise SettingError(f"time_unit is {time_unit!r}; {nearest(str(time_unit), allowed)}")
+        self.layout = time_unit if "%" in str(time_unit) else None
+        if time_unit not in allowed and self.layout is None:
+            raise SettingError(
+                f"time_unit is {time_unit!r}; {nearest(str(time_unit), allowed)}, "
+                "or say how dates are written, such as '%d.%m.%Y'"
+            )
         self.forced = time_unit != "auto"
-        self.unit: str | None = time_unit if self.forced else None
+        self.unit: str | None = "layout" if self.layout else time_unit if self.forced else None
 
     def name(self) -> str | None:
         """For the manifest: `seconds (by size)`."""
         if self.unit is None:
             return None
-        return UNITS.get(self.unit, self.unit) + (" (as told)" if self.forced else "")
+        return UNITS.get(self.unit, self.layout or self.unit) + (" (as told)" if self.forced else "")
 
     def settle(self, times: "pl.Series") -> None:
         """Take the unit from these values unless it is known already."""
@@ -80,6 +85,8 @@ class Clock:
             moments = (times.cast(pl.Datetime("us")) if times.dtype == pl.Date else times).dt.epoch("us")
             whole = moments.fill_null(0).to_numpy() // 10**6
             return whole, moments.is_null().to_numpy() | _off_calendar(whole), np.zeros(n, np.bool_)
+        if self.layout is not None:
+            return self._laid_out(times.cast(pl.String), self.layout)
         if self.unit == "iso":
             numeric = times.dtype != pl.String
             return self._from_iso(times.cast(pl.Int64, strict=False).cast(pl.String) if numeric else times)
@@ -98,6 +105,19 @@ class Clock:
         fits = (values < high) & (values > -high) & ((values >= low) | (values <= -low) | (values == 0))
         unreadable = (unreadable | infinite) & ~other
         return values // PER_SECOND[unit], unreadable, other | (~fits & ~unreadable)
+
+    def _laid_out(
+        self, times: "pl.Series", layout: str
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+        import polars as pl
+
+        try:
+            parsed = times.str.strip_chars().str.to_datetime(layout, strict=False, time_unit="us")
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+            reason = str(error).splitlines()[0]
+            raise SettingError(f"time_unit is {layout!r}, which is not how a date is written ({reason})") from None
+        seconds = parsed.dt.epoch("us").fill_null(0).to_numpy() // 10**6
+        return seconds, parsed.is_null().to_numpy() | _off_calendar(seconds), np.zeros(len(times), np.bool_)
 
     def _from_iso(
         self, times: "pl.Series"
@@ -127,6 +147,8 @@ class Clock:
     def expected(self) -> str:
         if self.unit in UNITS:
             return f"{UNITS[self.unit]} since 1970"
+        if self.layout is not None:
+            return f"a date written {self.layout}"
         return "dates written YYYY-MM-DD or YYYY-MM-DD HH:MM:SS"
 
 

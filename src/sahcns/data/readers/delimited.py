@@ -142,7 +142,7 @@ def _numeric(layout: Layout, into: Gathered) -> dict[str, Any]:
         "user": pl.Int64() if into.users.tables is None else pl.String(),
         "item": pl.Int64() if into.items.tables is None else pl.String(),
         "rating": pl.Float32(),
-        "time": pl.String() if into.clock.unit == "iso" else pl.Int64(),
+        "time": pl.String() if into.clock.unit in ("iso", "layout") else pl.Int64(),
     }
     return {role: types[role] for role in layout.chosen.places()}
 

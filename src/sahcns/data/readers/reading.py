@@ -55,8 +55,8 @@ def read(
     title         a file of item titles (id and title), or the name of a title column. MovieLens' own files are found.
     delimiter     one or more characters, "::" or "\\t" for example; found by default.
     header        whether the first line names the columns; found by default.
-    time_unit     "s", "ms", "us" or "ns" since 1970, or "iso" for dates; by default told from the values, all of
-                  which must be of one kind.
+    time_unit     "s", "ms", "us" or "ns" since 1970, "iso" for dates, or how other dates are written, such as
+                  "%d.%m.%Y %H:%M"; by default told from the values, all of which must be of one kind.
     items_offset  a number to subtract from every item id, for files whose items go on where the users end; "auto"
                   finds it.
     lenient       skip rows that cannot be used and count them by reason in `source["skipped"]`, instead of an error.

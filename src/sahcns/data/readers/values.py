@@ -87,8 +87,11 @@ class Sieve:
         self._refuse(_missing(column), column, lambda _: Wrong("empty time", "the time is empty", NO_TIMES))
         seconds, unread, other = clock.seconds(column)
         told = clock.expected()
+        remedy = (
+            NO_TIMES if clock.forced else f"{NO_TIMES}, say how they are written with time_unit='%d.%m.%Y' or alike"
+        )
         self._refuse(
-            unread, column, lambda v: Wrong("time not understood", f"time {v} cannot be read as {told}", NO_TIMES)
+            unread, column, lambda v: Wrong("time not understood", f"time {v} cannot be read as {told}", remedy)
         )
         self._refuse(
             other,
