@@ -120,7 +120,8 @@ def parts() -> None:
     graph.verbs.match(tables, Aggregation("concat"), graph.n_users, ids, ids, ids[:, None].expand(-1, 10).contiguous())
     one_hop = SimGCL(depth=1, include_layer0=True)
     one_hop.extra_loss({"ego": tables[0]}, graph, ids % graph.n_users, ids, Rng(0, "noise"), tables[:2])
-    torch.stack(graph_of(half=True).hops(torch.zeros(graph.n, 16, requires_grad=True), 2)).sum().backward()
+    layers = graph_of(half=True).hops(torch.zeros(graph.n, 16, requires_grad=True), 2)
+    torch.stack(layers).sum().backward()  # type: ignore[no-untyped-call]
     bits(torch.zeros((), dtype=torch.int64), 3, 0, 100)
 
 
