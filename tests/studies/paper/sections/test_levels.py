@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from sahcns.studies.paper.evidence import Evidence
 from sahcns.studies.paper.sections.levels import tuned_to_dns
@@ -10,7 +11,7 @@ from tests.studies.paper.tiny import TINY
 
 def test_methods_that_tuning_made_dns_of_are_named(tmp_path: Path) -> None:
     TINY.save(tmp_path)
-    chosen = {
+    chosen: dict[str, dict[str, dict[str, Any]]] = {
         "one": {"dns-mn": {"top_k": 1, "pool": 10}, "divns": {"lam": 1.0, "pool": 10}, "bns": {"lam": 1.0, "pool": 10}},
         "two": {"dns-mn": {"top_k": 2, "pool": 10}, "divns": {"lam": 0.9, "ratio": 4, "pool": 10}},
     }
