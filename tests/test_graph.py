@@ -98,14 +98,37 @@ def test_an_empty_training_part_is_refused() -> None:
         Graph.of(Split.from_pairs([], [[0, 1]], [[1, 0]]))
 
 
-def test_a_user_who_has_seen_everything_is_named() -> None:
-    people, things = IdMap.of(["ann", "bob"]), IdMap.of(["x", "y"])
+def test_who_has_everything_is_in_the_graph_and_not_among_the_pairs_to_train_on() -> None:
+    rows = [[0, 0], [1, 0], [1, 1], [1, 1], [2, 1], [2, 1]]  # user 1 has everything, and two pairs stand twice
+    graph = Graph.of(Split.from_pairs(rows, n_items=2))
+    assert graph.pair_users.tolist() == [0, 2, 2]
+    assert graph.pair_items.tolist() == [0, 1, 1]
+    assert graph.full_users == 1
+    assert graph.unseen.room.tolist() == [1, 0, 1]
+    assert graph.adjacency.degrees.tolist() == [1, 2, 1, 2, 2]
+    assert graph.seen_keys.tolist() == [0, 2, 3, 5]
+    assert graph.popularity.tolist() == [2, 4]
+    once = Graph.of(Split.from_pairs([[0, 0], [1, 0], [1, 1], [2, 1]], n_items=2))  # no pair twice
+    assert (once.pair_users.tolist(), once.pair_items.tolist()) == ([0, 2], [0, 1])
+    assert Graph.of(random_split(4, 6, each=2)).full_users == 0
+
+
+def test_weights_are_no_matter_to_who_has_everything() -> None:
+    graph = Graph.of(Split.from_pairs([[0, 0], [1, 0], [1, 1], [1, 2]], n_items=3))
+    assert graph.reweighted(torch.tensor([1, 2, 3])).room.tolist() == [5, 0]
+    with pytest.raises(DataError, match=r"user 0 .*positive sampling weight"):
+        graph.reweighted(torch.tensor([1, 0, 0]))
+
+
+def test_if_everybody_has_everything_nothing_can_be_trained() -> None:
+    people, things = IdMap.of(["ann", "bob", "eve"]), IdMap.of(["x", "y"])
     nobody = Pairs(np.zeros(0, np.int32), np.zeros(0, np.int32))
-    train = Pairs(np.array([0, 1, 1, 1], np.int32), np.array([0, 0, 1, 1], np.int32))
-    with pytest.raises(DataError, match=r"user 'bob' has seen every one of the 2 items in training.*remove this user"):
+    train = Pairs(np.array([1, 1, 2, 2, 2], np.int32), np.array([0, 1, 0, 1, 1], np.int32))
+    says = (
+        r"everybody with training pairs, user 'bob' first, has every one of the 2 items.*add items, or users who lack"
+    )
+    with pytest.raises(DataError, match=says):
         Graph.of(Split(train, nobody, nobody, people, things))
-    nearly = Pairs(np.array([0, 1, 1], np.int32), np.array([0, 0, 0], np.int32))
-    assert Graph.of(Split(nearly, nobody, nobody, people, things)).unseen.room.tolist() == [1, 1]
 
 
 def test_an_unknown_path_is_refused() -> None:

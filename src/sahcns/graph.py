@@ -83,7 +83,7 @@ class Graph:
     n_users: int
     n_items: int
     adjacency: Adjacency
-    pair_users: Tensor  # [E] int64, sorted by user: the training pairs
+    pair_users: Tensor  # [E] int64, sorted by user: the training pairs, but for those of users who have every item
     pair_items: Tensor  # [E] int64
     seen_offsets: Tensor  # [n_users+1] int64: user u has seen seen_items[seen_offsets[u]:seen_offsets[u+1]]
     seen_items: Tensor  # [E'] int64, ascending within each user, no repeats
@@ -113,11 +113,14 @@ class Graph:
         u = keys // n_items
         i = keys - u * n_items
         degrees = np.concatenate([np.bincount(u, minlength=n_users), np.bincount(i, minlength=n_items)])
-        full = np.flatnonzero(degrees[:n_users] >= n_items)
-        if len(full):
+        full = (
+            degrees[:n_users] >= n_items
+        )  # nothing is left to draw for them: edges like any other, but nothing to teach
+        taught = pairs[~full[pairs // n_items]] if full.any() else pairs
+        if not len(taught):
             raise DataError(
-                f"user {split.user_ids[int(full[0])]!r} has seen every one of the {n_items} items in training, "
-                "so no negative can be drawn; remove this user or add items"
+                f"everybody with training pairs, user {split.user_ids[int(u[0])]!r} first, has every one of the {n_items} "
+                "items, so no negative can be drawn; add items, or users who lack some"
             )
         back = i * n_users + u  # the same pairs by item, then user
         back.sort()
@@ -136,12 +139,13 @@ class Graph:
         adjacency = Adjacency(on(offsets.astype(index)), on(columns), on(values).to(dtype), on(degrees))
         seen_offsets, seen_users, seen_items = on(np.concatenate([[0], np.cumsum(degrees[:n_users])])), on(u), on(i)
         repeats = len(keys) < len(pairs)  # a pair twice: one edge, two training pairs
+        apart = repeats or len(taught) < len(pairs)
         return cls(
             n_users,
             n_items,
             adjacency,
-            on(pairs // n_items) if repeats else seen_users,
-            on(pairs % n_items) if repeats else seen_items,
+            on(taught // n_items) if apart else seen_users,
+            on(taught % n_items) if apart else seen_items,
             seen_offsets,
             seen_items,
             on(keys),
@@ -153,6 +157,11 @@ class Graph:
     @property
     def n(self) -> int:
         return self.n_users + self.n_items
+
+    @property
+    def full_users(self) -> int:
+        """How many users have every item in training: their pairs are in the adjacency and not among those trained on."""
+        return int((self.unseen.room == 0).sum())
 
     @property
     def device(self) -> torch.device:
@@ -178,7 +187,7 @@ class Graph:
                 f"shape {list(weights.shape)} and type {weights.dtype} (multiply shares by 2^20 and round them)"
             )
         unseen = Unseen.of(self.seen_offsets, self.seen_items, self.n_items, weights.long())
-        stuck = torch.nonzero(unseen.room <= 0)
+        stuck = torch.nonzero((unseen.room <= 0) & (self.unseen.room > 0))
         if len(stuck):
             raise DataError(
                 f"user {int(stuck[0])} (position) has seen every item with a positive sampling weight; "

@@ -354,6 +354,22 @@ def test_the_model_to_put_to_use_is_trained_on_everything(sahcns: Sahcns, prepar
     assert torch.equal(Recommender.load(tmp_path / "again").item_vectors, model.item_vectors)
 
 
+def test_a_user_who_has_everything_is_remarked_on(sahcns: Sahcns, tmp_path: Path) -> None:
+    """Judged, some of it is held out; trained whole, it is all of it."""
+    own = [[0, item] for item in range(4)]
+    folder = save_split(Split.from_pairs([*own[:2], [1, 0], [2, 3]], own[2:3], own[3:]), tmp_path / "shop")
+    assert sahcns("train", folder, *QUICK, "--out", tmp_path / "run").err == ""
+    for rest in ((), ("--json",)):
+        done = sahcns("train", folder, *QUICK, "--whole", "--out", tmp_path / "live", *rest)
+        assert done.code == 0
+        assert done.err.startswith(
+            "warning: 1 user has every one of the 4 items, so there is nothing to prefer theirs to"
+        )
+        assert "their 4 pairs are part of the graph" in done.err
+        assert "over 2 of the 6 pairs; nothing was held out" in done.out or rest
+    assert done.json["data"]["users_with_every_item"] == 1
+
+
 def test_a_disk_that_fills_up_meanwhile_does_not_cost_the_training(
     sahcns: Sahcns, prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -91,9 +91,12 @@ def test_a_user_with_one_item_left_always_gets_it() -> None:
     assert set(graph.draw(torch.tensor([0, 1, 0]), 500, Rng(0, "pools"))[0].tolist()) == {3}
 
 
-def test_a_user_who_has_seen_everything_is_refused() -> None:
-    with pytest.raises(DataError, match=r"user 1 has seen every one of the 3 items in training.*remove this user"):
-        graph_of({0: {1}, 1: {0, 1, 2}}, 2, 3)
+def test_a_neighbour_who_has_everything_changes_no_pool() -> None:
+    users = torch.tensor([0, 2, 2, 0])
+    with_them, without = (graph_of({0: {1}, 1: own, 2: {0, 2}}, 3, 4) for own in ({0, 1, 2, 3}, {0}))
+    pools = [graph.draw(users, 50, Rng(0, "pools")) for graph in (with_them, without)]
+    assert torch.equal(*pools)
+    assert set(pools[0][1].tolist()) == {1, 3}
 
 
 def test_pools_are_nested() -> None:

@@ -73,9 +73,9 @@ def test_an_unknown_path_of_the_verbs() -> None:
         train(kernels="refrence")
 
 
-def test_a_user_who_has_seen_everything() -> None:
-    full = Split.from_pairs([[0, 0], [1, 0], [1, 1], [1, 2]], [[0, 1]], [[0, 2]])
-    with pytest.raises(DataError, match="user 1 has seen every one of the 3 items in training"):
+def test_users_of_whom_each_has_everything() -> None:
+    full = Split.from_pairs([[1, 0], [1, 1], [1, 2]], [[0, 1]], [[0, 2]])
+    with pytest.raises(DataError, match="everybody with training pairs, user 1 first, has every one of the 3 items"):
         fit(full, MF(dim=2), RNS(), device="cpu")
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sahcns.cli.console import Json, err, show, show_json, table, tell
+from sahcns.cli.console import Json, err, show, show_json, table, tell, warn
 from sahcns.cli.importing import Imports, import_files
 from sahcns.cli.machine import keep_memory
 from sahcns.cli.protocol_options import with_protocol
@@ -132,12 +132,13 @@ def command(
     if plan.imports:
         record["imports"] = [str(path.resolve()) for path in plan.imports]
     saved = _saved(run.recommender, plan.out)
+    taught = _taught(record["data"])
     if json:
         show_json({"run": saved, **{name: value for name, value in record.items() if name != "history"}})
         return
     if whole:
         show(
-            f"{run.record.epochs_run} epochs in {run.record.seconds['total']:.1f} s over all {record['data']['train']:,} "
+            f"{run.record.epochs_run} epochs in {run.record.seconds['total']:.1f} s over {taught} "
             "pairs; nothing was held out, so there is nothing to judge it by",
             f"saved in {saved}",
         )
@@ -149,6 +150,19 @@ def command(
         f"in percent, one seed, {terms.mask} items left out of the test ranking",
         f"saved in {saved}",
     )
+
+
+def _taught(data: dict[str, Any]) -> str:
+    """How many pairs of the training part were trained on; a warning if they are not all of them."""
+    full, items = data.get("users_with_every_item", 0), data["items"]
+    if not full:
+        return f"all {data['train']:,}"
+    who = "1 user has" if full == 1 else f"{full:,} users have"
+    warn(
+        f"{who} every one of the {items:,} items, so there is nothing to prefer theirs to: their {full * items:,} pairs "
+        "are part of the graph and were not trained on"
+    )
+    return f"{data['train'] - full * items:,} of the {data['train']:,}"
 
 
 def _saved(model: "Recommender", out: Path) -> Path:

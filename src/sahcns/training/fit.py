@@ -58,6 +58,7 @@ def fit(
     The epoch is picked on validation and the best weights are restored; the test part is ranked once at the end, for
     the best and for the last epoch. `on_epoch` receives each epoch's history entry. Ctrl-C ends training early and
     keeps the best epoch so far. The same seed gives the same result, bit for bit on a CPU with as many threads.
+    The pairs of users who have every item shape the graph and are not trained on: there is nothing to prefer them to.
 
     `whole` trains on every pair of the split, validation and test included, for the model to put to use: nothing is
     looked at, all epochs of the protocol are run, and the last one is kept.
@@ -80,6 +81,8 @@ def fit(
     record = Record.of(split, backbone, sampler, protocol, seed, where, graph.verbs.name)
     if whole:
         record.data["whole_of"] = given.fingerprint
+    if graph.full_users:
+        record.data["users_with_every_item"] = graph.full_users
     stopping = EarlyStopping(protocol.patience)
     record.stopped = "epochs"
     try:

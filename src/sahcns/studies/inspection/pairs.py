@@ -66,7 +66,10 @@ def find_pairs(model: Rebuilt, count: int, user: Id | None, item: Id | None, see
     first, last = torch.searchsorted(graph.pair_users.cpu(), torch.tensor([who, who + 1])).tolist()
     items = graph.pair_items[first:last].tolist()
     if not items:
-        raise DataError(f"user {user!r} has no training pair, so there is nothing to choose negatives for")
+        why = "no training pair, so there is nothing to choose negatives for"
+        if int(graph.unseen.room[who]) == 0:
+            why = "every item, so there is nothing to choose negatives from, and training leaves their pairs out"
+        raise DataError(f"user {user!r} has {why}")
     if item is None:
         order = Rng(seed, "inspect").permutation(len(items))
         return sorted(first + place for place in order[:count].tolist())
