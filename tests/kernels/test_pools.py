@@ -78,6 +78,14 @@ def test_places_by_hand() -> None:
     assert GpuVerbs().ranked(a, True, candidates, None).tolist() == [11] * 5
 
 
+def test_places_may_be_a_column_of_a_table() -> None:
+    """It has a stride, which a kernel does not see."""
+    a = torch.tensor([[1.0, 5.0, 3.0, 4.0, -2.0]] * 5, device=DEVICE)[..., None]
+    candidates = torch.tensor([[10, 11, 12, 13, 14]] * 5, device=DEVICE)
+    places = torch.stack([torch.arange(5), torch.zeros(5, dtype=torch.int64)], dim=1).to(DEVICE)[:, 0]
+    assert GpuVerbs().ranked(a, True, candidates, places).tolist() == [11, 13, 12, 10, 14]
+
+
 def test_scores_that_are_no_numbers_still_choose_from_the_pool() -> None:
     """A diverging model is reported by its loss; until then no kernel may read beyond its pool."""
     a = torch.full((2, 5, 3), float("nan"), device=DEVICE)

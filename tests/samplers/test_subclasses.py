@@ -12,7 +12,8 @@ from sahcns.backbones import LightGCN
 from sahcns.errors import TrainingError
 from sahcns.kernels import Verbs, verbs_for
 from sahcns.kernels.gpu import GpuVerbs
-from sahcns.samplers import DENS, DNS, DNSMN, SAHC, MixGCF, Sampler
+from sahcns.rng import Rng
+from sahcns.samplers import BNS, DENS, DNS, DNSMN, SAHC, Matching, MixGCF, Mixture, Sampler
 from sahcns.samplers.calibration import Calibration, GlobalGap
 from sahcns.samplers.sahc import SAHCGlobal
 from sahcns.samplers.selection import Selection, StructureAware
@@ -96,6 +97,42 @@ def test_a_loss_said_in_the_other_hook_counts_too(path: str) -> None:
 def test_a_loss_of_its_own_is_one_number(path: str) -> None:
     with pytest.raises(TrainingError, match=r"LossOfEach.extra_loss\(\) returned a loss of shape \[14\]; .*one number"):
         loss(LossOfEach(pool=4), path)
+
+
+@dataclass(frozen=True)
+class Turned(DNSMN):
+    """Puts scores of its own in the place of the model's."""
+
+    def choose(self, match: Matching, rng: Rng) -> Mixture:
+        match.scores = -match.scores
+        return super().choose(match, rng)
+
+
+@every_path
+@pytest.mark.parametrize("sampler", [SAHC(pool=8), MixGCF(pool=8), DNS(pool=8), BNS(pool=8)], ids=lambda one: one.name)
+def test_a_part_of_the_pool_and_of_the_pairs(sampler: Sampler, path: str) -> None:
+    world = World.random("mean", 3, 0, dtype=torch.float32)
+    world = replace(world, graph=replace(world.graph, verbs=verbs_for(torch.device("cpu"), path)))
+    match = world.match(sampler)
+    gaps = match.users[::2], match.positives[::2], match.candidates[::2, :3], match.pairs[::2]
+    found = []
+    for users, positives, pools, pairs in (
+        gaps,
+        [column.clone(memory_format=torch.contiguous_format) for column in gaps],
+    ):
+        part = replace(match, users=users, positives=positives, candidates=pools, pairs=pairs)
+        found.append(negatives_of(sampler.choose(part, choice()), part))
+    assert found[0] == found[1]
+
+
+@every_path
+def test_scores_of_its_own(path: str) -> None:
+    world = World.random("mean", 3, 0, dtype=torch.float32)
+    world = replace(world, graph=replace(world.graph, verbs=verbs_for(torch.device("cpu"), path)))
+    sampler = Turned(pool=6, top_k=1)
+    match, plain = world.match(sampler), world.match(sampler)
+    found = sampler.choose(match, choice()).items.flatten()
+    assert found.tolist() == plain.chosen(plain.scores.argmin(1)).tolist()
 
 
 @pytest.mark.parametrize("path", PATHS[2:])

@@ -30,6 +30,11 @@ class Matching:
     parameters: dict[str, Tensor] = field(default_factory=dict)  # the sampler's own trainable parts (DENS)
     state: Any = None  # what the sampler keeps from epoch to epoch (DivNS)
 
+    def __post_init__(self) -> None:
+        """A sampler may hand on a part of its pools or pairs, with gaps in between that kernels do not see."""
+        self.users, self.positives = self.users.contiguous(), self.positives.contiguous()
+        self.candidates, self.pairs = self.candidates.contiguous(), self.pairs.contiguous()
+
     @cached_property
     def user_layers(self) -> Tensor:
         """[B, T, d]."""
@@ -104,9 +109,10 @@ class Matching:
 
     def ranked(self, place: Tensor | None = None) -> Tensor:
         """[B]: the item at a place [B] of its pool, 0 for the hardest, which is also what no place means; equals as above."""
-        found = self.graph.verbs.ranked(self.a, self.aggregation.kind == "mean", self.candidates, place)
-        if found is not None:
-            return found
+        if "scores" not in self.__dict__:  # where they are there already, somebody may have changed them
+            found = self.graph.verbs.ranked(self.a, self.aggregation.kind == "mean", self.candidates, place)
+            if found is not None:
+                return found
         if place is None:
             return self.chosen(self.scores.argmax(1))
         order = self.hardest(self.candidates.shape[1])

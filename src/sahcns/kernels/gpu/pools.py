@@ -57,7 +57,7 @@ def ranked(a: Tensor, mean: bool, candidates: Tensor, place: Tensor | None) -> T
     batch, count, layers = a.shape
     items = torch.empty(batch, dtype=torch.int64, device=a.device)
     _ranked[(batch,)](
-        a.contiguous(), candidates.contiguous(), items if place is None else place, items, count,
+        a.contiguous(), candidates.contiguous(), items if place is None else place.contiguous(), items, count,
         MEAN=mean, PLACE=place is not None, T=layers, BLOCK=triton.next_power_of_2(count), num_warps=1,
     )  # fmt: skip
     return items
