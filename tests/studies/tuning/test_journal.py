@@ -2,12 +2,13 @@
 
 import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from optuna import Study
 
 from sahcns.errors import DataError
 from sahcns.samplers import AHNS, DNS, DNSMN, SAHC
@@ -241,6 +242,53 @@ def test_a_search_without_pruning_makes_those_again_that_were_cut_off(tmp_path: 
     sentence = "holds trials with pruning after_epochs = none, not 2; choose another folder"
     with Journal(tmp_path / "out", TERMS) as journal, pytest.raises(DataError, match=sentence):
         journal.enrol(SMALL, 4)
+
+
+def test_a_search_without_pruning_leaves_other_samplers_what_they_chose(tmp_path: Path) -> None:
+    """Their trials are made again when their own search goes on; until then their choice stands, and says what was cut."""
+    with process(tmp_path / "out", SMALL, Space.of(SAHC)) as journal:
+        for name in ("dns-mn", "sahc"):
+            finish(journal.take(name), 0.2)
+            finish(journal.take(name), 0.1)
+            for _ in range(2):
+                taken = journal.take(name)
+                assert taken is not None
+                taken.end("pruned", {"epoch": 0})
+        before = journal.save().chosen
+    with process(tmp_path / "out", terms=WHOLE) as journal, process(tmp_path / "out", terms=WHOLE) as helper:
+        assert states(helper) == ["complete", "complete", "replaced", "replaced", *["complete"] * 2, *["pruned"] * 2]
+        assert journal.save().chosen == {"sahc": before["sahc"]}
+        for one in (journal, helper):
+            finish(one.take("dns-mn"), 0.1)
+        assert journal.save().chosen == before
+    with process(tmp_path / "out", Space.of(SAHC), terms=WHOLE) as journal:
+        assert list(journal.save().chosen) == ["dns-mn"]
+
+
+def test_whoever_died_in_enrolling_stands_in_nobody_s_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for notes in range(3):
+        with monkeypatch.context() as patch:
+            patch.setattr("optuna.Study.set_user_attr", _dying_after(notes))
+            with pytest.raises(KeyboardInterrupt), process(tmp_path / str(notes), Space.of(SAHC)):
+                pass
+        with process(tmp_path / str(notes)) as journal:
+            finish(journal.take("dns-mn"))
+            assert journal.save().samplers == ["dns-mn"]
+        with process(tmp_path / str(notes), Space.of(SAHC)) as journal:
+            finish(journal.take("sahc"))
+            assert sorted(journal.save().samplers) == ["dns-mn", "sahc"]
+
+
+def _dying_after(notes: int) -> Callable[[Study, str, Any], None]:
+    real, left = Study.set_user_attr, [None] * notes
+
+    def dying(study: Study, key: str, value: Any) -> None:
+        if not left:
+            raise KeyboardInterrupt
+        left.pop()
+        real(study, key, value)
+
+    return dying
 
 
 OTHER: list[tuple[dict[str, Any], str]] = [

@@ -277,6 +277,16 @@ def test_a_whole_report_from_the_folder(tmp_path: Path) -> None:
     assert facts["part"] == "validation; the test part was not there"
     assert facts["seed"] == "7"
     assert facts["lost"].startswith("1 trials, whose process died")
+    assert "replaced" not in facts
+
+
+def test_what_was_cut_off_before_pruning_was_left_is_told(tmp_path: Path) -> None:
+    """By samplers whose own search has not gone on since, and by those whose search has."""
+    again = replace(other("dens", 2, {"alpha": 0.0}, 0.01), state="replaced")
+    whole = replace(SEARCH, pruning={"on": False}, trials=[*SEARCH.trials, again])
+    facts = dict(search_report(saved(tmp_path / "out", whole)).facts)
+    assert facts["pruning"] == "off; trials of sahc were cut off before, and still count"
+    assert facts["replaced"] == "1 trials, which were cut off before; they count for nothing, others take their place"
 
 
 def test_a_search_is_read_back_as_it_was(tmp_path: Path) -> None:

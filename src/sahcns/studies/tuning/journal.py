@@ -1,13 +1,14 @@
 """The trials of a search in a folder that any number of processes may share.
 
 FOLDER/journal.log     Optuna's journal: one study a sampler, each with the terms it was made under
-FOLDER/claims/         a locked file for each process at work, which the system frees when the process dies
+FOLDER/claims/         a locked file for each process at work, which the system frees when the process dies; its name says
+                       whether that process cuts trials off
 FOLDER/trials.json     every trial, for people and reports; made from the journal whenever a trial ends
 FOLDER/tuned.json      the values chosen for the samplers whose search is finished
 
 Whoever takes or counts trials does it alone, so the budget is kept exactly. A trial whose process has died is marked
 failed and does not count: the next process takes its place, and tries the same point. Nor does one that was cut off count
-in a search without pruning: it is made again, to its end.
+once its sampler's search goes on without pruning: it is made again, to its end.
 """
 
 import contextlib
@@ -38,6 +39,7 @@ TERMS, SPACE, CODE, BUDGET = "terms", "space", "code", "budget"
 WORKER, RECORD = "worker", "record"
 COUNTED = ("running", "complete", "pruned", "failed")
 REPLACED = "replaced"
+AT_WORK, CUTTING = "worker-", "worker-pruning-"  # how claims of processes begin
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,8 @@ class Journal:
     """The journal of a folder, as one process at work sees it: `with Journal(…) as journal`."""
 
     def __init__(self, folder: Path, terms: SearchTerms) -> None:
-        self.folder, self.terms, self.me = folder, terms, f"worker-{secrets.token_hex(8)}"
+        self.folder, self.terms = folder, terms
+        self.me = f"{CUTTING if terms.pruning.on else AT_WORK}{secrets.token_hex(8)}"
         self._spaces: dict[str, Space] = {}
         self._studies: dict[str, Study] = {}
         self._held = contextlib.ExitStack()
@@ -109,7 +112,7 @@ class Journal:
                 try:
                     self._refuse_other(name, other.user_attrs, notes, name == space.name)
                 except DataError:
-                    tried = any(self._state(trial) in COUNTED for trial in other.get_trials(deepcopy=False))
+                    tried = any(state in COUNTED for state, _ in _states(other))
                     if tried or self._company():
                         raise
                     optuna_module().delete_study(study_name=name, storage=self._storage)  # nothing came of it
@@ -131,7 +134,7 @@ class Journal:
         study, space = self._studies[name], self._spaces[name]
         with self._alone():
             self._reap(study)
-            trials = [(self._state(trial), trial) for trial in study.get_trials(deepcopy=False)]
+            trials = _states(study)
             # One that waits was proposed by a process that died before it had taken it.
             if not any(state == "waiting" for state, _ in trials):
                 tried = [
@@ -157,8 +160,8 @@ class Journal:
         with self._alone():
             for study in self._studies.values():
                 self._reap(study)
-            trials = [trial for study in self._studies.values() for trial in study.get_trials(deepcopy=False)]
-            return any(self._state(trial) in ("running", "waiting") for trial in trials)
+            states = [state for study in self._studies.values() for state, _ in _states(study)]
+            return "running" in states or "waiting" in states
 
     def save(self) -> Search:
         """Everything so far, of this process and all others, as it is then in `trials.json` and `tuned.json`."""
@@ -172,7 +175,7 @@ class Journal:
                 sizes={name: told[SPACE]["size"] for name, told in notes.items()},
                 fixed={name: told[SPACE]["fixed"] for name, told in notes.items()},
                 spaces={name: told[SPACE]["searched"] for name, told in notes.items()},
-                trials=[trial for name, study in self._all().items() for trial in self._trials(name, study)],
+                trials=[trial for name, study in self._all().items() for trial in _trials(name, study)],
                 folder=self.folder,
             ).save()
 
@@ -183,22 +186,23 @@ class Journal:
             yield
 
     def _all(self) -> "dict[str, Study]":
-        """Also of samplers that others have enrolled; in the order in which they were."""
+        """Also of samplers that others have enrolled, in the order in which they were; not of whom died in enrolling."""
         module = optuna_module()
         names = module.study.get_all_study_names(self._storage)
-        return {name: module.load_study(study_name=name, storage=self._storage) for name in names}
+        found = {name: module.load_study(study_name=name, storage=self._storage) for name in names}
+        return {name: study for name, study in found.items() if BUDGET in study.user_attrs}  # the last note
 
     def _reap(self, study: "Study") -> None:
         """Mark the trials of dead processes. Nobody is between taking a trial and signing it: we are alone."""
-        for trial in study.get_trials(deepcopy=False):
-            if self._state(trial) == "running":
+        for state, trial in _states(study):
+            if state == "running":
                 worker = trial.user_attrs.get(WORKER)
                 if worker != self.me and (worker is None or self._dead(worker)):
                     study.tell(trial.number, state=optuna_module().trial.TrialState.FAIL)
 
-    def _company(self) -> bool:
+    def _company(self, kind: str = AT_WORK) -> bool:
         """Whether other processes are at work here."""
-        workers = [path.name for path in (self.folder / CLAIMS).glob("worker-*")]
+        workers = [path.name for path in (self.folder / CLAIMS).glob(f"{kind}*")]
         return any(worker != self.me and not self._dead(worker) for worker in workers)
 
     def _dead(self, worker: str) -> bool:
@@ -214,7 +218,7 @@ class Journal:
     def _refuse_other(self, name: str, told: Mapping[str, Any], notes: Mapping[str, Any], same: bool) -> None:
         if TERMS in told:
             refuse_other(self.folder, told[TERMS], notes[TERMS])
-            if told[TERMS]["pruning"] != notes[TERMS]["pruning"] and self._company():
+            if told[TERMS]["pruning"] != notes[TERMS]["pruning"] and self._company(CUTTING):
                 raise DataError(
                     f"{self.folder} has processes at work that cut trials off; wait for their end, or go on with pruning"
                 )
@@ -223,27 +227,32 @@ class Journal:
         if same and told.get(CODE, notes[CODE]) != notes[CODE]:
             raise DataError(f"{self.folder} holds trials of {name} before its file was changed; choose another folder")
 
-    def _trials(self, name: str, study: "Study") -> Iterator[Trial]:
-        for trial in study.get_trials(deepcopy=False):
-            state = self._state(trial)
-            if state == "waiting":
-                continue
-            looks = {int(epoch): float(value) for epoch, value in sorted(trial.intermediate_values.items())}
-            yield Trial(
-                sampler=name,
-                number=trial.number,
-                settings={**study.user_attrs[SPACE]["rest"], **trial.params},
-                value=trial.value if state == "complete" else max(looks.values(), default=None),
-                looks=looks,
-                **{"point": dict(trial.params), **trial.user_attrs.get(RECORD, {}), "state": state},
-            )
 
-    def _state(self, trial: "FrozenTrial") -> str:
-        """Optuna's word, but "lost" for a trial whose process died before it could say how it ended."""
+def _trials(name: str, study: "Study") -> Iterator[Trial]:
+    for state, trial in _states(study):
+        if state == "waiting":
+            continue
+        looks = {int(epoch): float(value) for epoch, value in sorted(trial.intermediate_values.items())}
+        yield Trial(
+            sampler=name,
+            number=trial.number,
+            settings={**study.user_attrs[SPACE]["rest"], **trial.params},
+            value=trial.value if state == "complete" else max(looks.values(), default=None),
+            looks=looks,
+            **{"point": dict(trial.params), **trial.user_attrs.get(RECORD, {}), "state": state},
+        )
+
+
+def _states(study: "Study") -> "list[tuple[str, FrozenTrial]]":
+    """Every trial with Optuna's word for it, but "lost" where its process died before it could say how it ended, and
+    "replaced" where it was cut off, and the study has gone on without pruning since."""
+    cut = "pruned" if study.user_attrs[TERMS]["pruning"]["on"] else REPLACED
+    words = {"RUNNING": "running", "WAITING": "waiting", "COMPLETE": "complete", "PRUNED": cut, "FAIL": "lost"}
+    found = []
+    for trial in study.get_trials(deepcopy=False):
         failed = trial.state.name == "FAIL" and trial.user_attrs.get(RECORD, {}).get("state") == "failed"
-        cut = "pruned" if self.terms.pruning.on else REPLACED
-        words = {"RUNNING": "running", "WAITING": "waiting", "COMPLETE": "complete", "PRUNED": cut, "FAIL": "lost"}
-        return "failed" if failed else words[trial.state.name]
+        found.append(("failed" if failed else words[trial.state.name], trial))
+    return found
 
 
 def _distributions(space: Space) -> "dict[str, BaseDistribution]":

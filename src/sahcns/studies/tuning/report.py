@@ -59,13 +59,13 @@ def _facts(search: Search) -> Iterator[tuple[str, str]]:
     yield "backbone", _listed(search.backbone)
     yield "protocol", _listed(search.protocol)
     yield "trials", _listed(search.budget)
-    yield "pruning", _listed(search.pruning) if search.pruning.get("on") else "off"
-    lost = sum(trial.state == "lost" for trial in search.trials)
-    if lost:
-        yield (
-            "lost",
-            f"{lost} trials, whose process died before their end; they count for nothing, others take their place",
-        )
+    cut = [name for name in search.samplers if any(trial.state == "pruned" for trial in search.of(name))]
+    before = f"off; trials of {', '.join(cut)} were cut off before, and still count" if cut else "off"
+    yield "pruning", _listed(search.pruning) if search.pruning.get("on") else before
+    for state, why in (("lost", "whose process died before their end"), ("replaced", "which were cut off before")):
+        count = sum(trial.state == state for trial in search.trials)
+        if count:
+            yield state, f"{count} trials, {why}; they count for nothing, others take their place"
     yield "seed", str(search.seed)
     machines = {_listed(trial.machine): None for trial in search.trials if trial.machine}
     for machine in machines:
