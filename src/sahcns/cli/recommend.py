@@ -25,6 +25,18 @@ def command(
     having: Annotated[
         list[str] | None, typer.Option(metavar="ITEM", help="Somebody new who has this item. Repeat for more items.")
     ] = None,
+    baskets: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--for",
+            metavar="FILE",
+            help="Many new people: a file of who has what; goes with --to. Repeat for more files.",
+        ),
+    ] = None,
+    read: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="How --for is read: user=COLUMN, item=COLUMN, delimiter, header, …"),
+    ] = None,
     similar_to: Annotated[
         list[str] | None, typer.Option(metavar="ITEM", help="Items like this one, by the id in the data.")
     ] = None,
@@ -44,27 +56,34 @@ def command(
     """The best items for users, for somebody new, or the items most like another, in the ids of the data.
 
     --exclude train leaves out only what the model was trained on, so that held-out items can come back. --having is
-    for people whom the model does not know: their list comes from the items they have; --popular is for those of whom
-    nothing is known, and its score counts the people.
+    for people whom the model does not know: their list comes from the items they have; --for takes a file of many such
+    people, of any kind that `sahcns data prepare` reads. --popular is for those of whom nothing is known, and its score
+    counts the people.
 
     Examples: sahcns recommend runs/sahc --user 17 -k 10
               sahcns recommend runs/sahc --user 17 --user 42 --json
               sahcns recommend runs/sahc --everyone -k 10 --to lists.parquet
               sahcns recommend runs/sahc --having 318 --having 50
+              sahcns recommend runs/sahc --for baskets.csv -k 10 --to lists.csv
               sahcns recommend runs/sahc --similar-to 318
     """
-    if not (users or everyone or having or similar_to or popular):
+    if not (users or everyone or having or baskets or similar_to or popular):
         raise SettingError(
-            "nobody to recommend to: give --user ID, --everyone, --having ITEM, --similar-to ITEM, or --popular"
+            "nobody to recommend to: give --user ID, --everyone, --having ITEM, --for FILE, --similar-to ITEM, or --popular"
         )
-    if everyone and to is None:
-        raise SettingError("--everyone goes with --to FILE, such as --to lists.csv")
-    if to is not None and (having or similar_to or popular or (everyone and users)):
-        raise SettingError("--to writes the lists of users: those of --user, or --everyone")
+    for option in ("--everyone",) * everyone + ("--for",) * bool(baskets):
+        if to is None:
+            raise SettingError(f"{option} goes with --to FILE, such as --to lists.csv")
+    if to is not None and (having or similar_to or popular or everyone + bool(users) + bool(baskets) > 1):
+        raise SettingError("--to writes the lists of users: those of --user, or --everyone, or the new ones of --for")
+    if read and not baskets:
+        raise SettingError("--read says how the file of --for is read, and there is none")
+    if baskets and exclude != "known":
+        raise SettingError("--exclude is for users of the model; what the people of --for have is always left out")
     from sahcns.serving import Recommender
 
     if to is not None:
-        _write(run, to, None if everyone else users, k, exclude, without or [], json)
+        _write(run, to, None if everyone else users, baskets, read or [], k, exclude, without or [], json)
         return
     model = Recommender.load(run)
     _unknown(model, without or [])
@@ -97,24 +116,45 @@ def command(
         show(*([""] if position else []), *([heading, _table(found)] if found else [nothing]))
 
 
-def _write(run: Path, to: Path, users: list[str] | None, k: int, exclude: str, without: list[str], json: bool) -> None:
-    """The lists of users, or of all (None), into a file."""
+def _write(
+    run: Path,
+    to: Path,
+    users: list[str] | None,
+    baskets: list[str] | None,
+    read: list[str],
+    k: int,
+    exclude: str,
+    without: list[str],
+    json: bool,
+) -> None:
+    """The lists of users, of new people, or of all users (None), into a file."""
     import torch
 
-    from sahcns.serving import Recommender
+    from sahcns.cli import recommend_new
+    from sahcns.serving import Baskets, Recommender
     from sahcns.serving.lists import check_target, lists, write_frame
 
     check_target(to)
+    options = recommend_new.reading(read)
     model = Recommender.load(run)
     _unknown(model, without)
-    rows = torch.arange(len(model.user_ids)) if users is None else model.rows(users)
-    _remark(model, rows)
-    frame = lists(model, users, k, exclude=exclude, without=without)
+    who: list[str] | Baskets | None = users
+    left: dict[str, object] = {}
+    if baskets:
+        who = recommend_new.baskets(model, baskets, options)
+        count = len(who)
+        unknown = [{"item": item, "rows": rows} for item, rows in who.unknown.items()]
+        left = {"unknown": unknown, "left_out": who.left_out}
+    else:
+        rows = torch.arange(len(model.user_ids)) if users is None else model.rows(users)
+        _remark(model, rows)
+        count = len(rows)
+    frame = lists(model, who, k, exclude=exclude, without=without)
     file = write_frame(frame, to)
     if json:
-        show_json({"file": file, "users": len(rows), "rows": frame.height})
+        show_json({"file": file, "users": count, "rows": frame.height, **left})
     else:
-        show(f"{frame.height:,} rows for {len(rows):,} users written to {file}")
+        show(f"{frame.height:,} rows for {count:,} {'people' if baskets else 'users'} written to {file}")
 
 
 def _unknown(model: "Recommender", without: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""The lists of many users, or of all of them, in one file that anything can read."""
+"""The lists of many users, of all of them, or of many new people, in one file that anything can read."""
 
 import io
 import os
@@ -11,6 +11,7 @@ import torch
 from sahcns.data.ids import Id, IdMap
 from sahcns.errors import DataError, SettingError
 from sahcns.files import write_whole
+from sahcns.serving.baskets import Baskets
 from sahcns.serving.recommender import Recommender
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ BLOCK = 1 << 14  # users whose lists are made at a time
 def write_lists(
     model: Recommender,
     path: str | os.PathLike[str],
-    users: Sequence[Id] | None = None,
+    users: Sequence[Id] | Baskets | None = None,
     k: int = 20,
     *,
     exclude: str = "known",
@@ -31,7 +32,8 @@ def write_lists(
 ) -> Path:
     """One row for each recommended item: user, rank, item, title (where there are titles), score.
 
-    `users` are all of the data unless told. The ending of `path` says the format: .csv, .jsonl or .parquet.
+    `users` are all of the data unless told; `Baskets` are people whom the model does not know, by what they have. The
+    ending of `path` says the format: .csv, .jsonl or .parquet.
     """
     check_target(path)
     return write_frame(lists(model, users, k, exclude=exclude, without=without), path)
@@ -53,7 +55,7 @@ def write_frame(frame: "pl.DataFrame", path: str | os.PathLike[str]) -> Path:
 
 def lists(
     model: Recommender,
-    users: Sequence[Id] | None = None,
+    users: Sequence[Id] | Baskets | None = None,
     k: int = 20,
     *,
     exclude: str = "known",
@@ -62,15 +64,25 @@ def lists(
     """The same as a polars frame."""
     import polars as pl
 
-    rows = torch.arange(len(model.user_ids)) if users is None else model.rows(users)
-    parts = [model.ranked(part, k, exclude=exclude, without=without) for part in torch.split(rows, BLOCK)]
+    people = users.people if isinstance(users, Baskets) else model.user_ids
+    if isinstance(users, Baskets):
+        if exclude != "known":
+            raise SettingError(
+                f"exclude={exclude!r} is for users of the model; what new people have is always left out"
+            )
+        rows = torch.arange(len(users))
+        blocks = (users.having[at : at + BLOCK] for at in range(0, len(users), BLOCK))
+        parts = [model.ranked_new(block, k, without=without) for block in blocks]
+    else:
+        rows = torch.arange(len(model.user_ids)) if users is None else model.rows(users)
+        parts = [model.ranked(part, k, exclude=exclude, without=without) for part in torch.split(rows, BLOCK)]
     items, scores = (torch.cat(columns) for columns in zip(*parts, strict=True))  # [B, ≤ k]
     there = items >= 0  # a user with fewer items left than k has places that are empty
     ranks = torch.arange(1, items.shape[1] + 1).expand_as(items)[there]
     what = items[there].numpy()
     frame = pl.DataFrame(
         {
-            "user": _ids(model.user_ids).gather(rows[:, None].expand_as(items)[there].numpy()),
+            "user": _ids(people).gather(rows[:, None].expand_as(items)[there].numpy()),
             "rank": ranks.to(torch.int32).numpy(),
             "item": _ids(model.item_ids).gather(what),
             "score": scores[there].numpy(),

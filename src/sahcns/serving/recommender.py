@@ -112,9 +112,7 @@ class Recommender:
         have = torch.unique(torch.from_numpy(self.item_ids.encode(items, what="item")))
         if not len(have):
             raise SettingError("items is empty; somebody new is known by at least one item that they have")
-        user = folded(self.item_vectors[have], self._everything)
-        hidden = torch.cat([have, self._hidden(without)])
-        found, scores = recommend(user[None], self.item_vectors, [hidden], self._most(k))
+        found, scores = self.ranked_new([have], k, without=without)
         return self._named(found[0].tolist(), scores[0].tolist())
 
     def similar_items(self, item: Id, k: int = 20, *, without: Sequence[Id] = ()) -> list[Recommendation]:
@@ -145,6 +143,13 @@ class Recommender:
         hidden = self._hidden(without)
         seen = [torch.cat([self.known(int(row), exclude), self._aside(int(row), exclude), hidden]) for row in rows]
         return recommend(self.user_vectors[rows], self.item_vectors, seen, self._most(k))
+
+    def ranked_new(self, having: Sequence[Tensor], k: int, *, without: Sequence[Id] = ()) -> tuple[Tensor, Tensor]:
+        """`recommend_new` in positions: what each of B people has, without repeats → items and scores [B, ≤ k]."""
+        hidden = self._hidden(without)
+        users = torch.stack([folded(self.item_vectors[have], self._everything) for have in having])
+        seen = [torch.cat([have, hidden]) for have in having]
+        return recommend(users, self.item_vectors, seen, self._most(k))
 
     @cached_property
     def _everything(self) -> Tensor:

@@ -1,4 +1,4 @@
-"""What `sahcns data prepare` remarks on stderr: whatever was taken for granted, left out or looks odd."""
+"""What commands that read files remark on stderr: whatever was taken for granted, left out or looks odd."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,12 +13,7 @@ def remarks(manifest: Mapping[str, Any]) -> None:
     """All of them, for the manifest of a set that was just prepared."""
     sources = manifest["source"]
     for source in [sources] if "files" in sources else sources.values():
-        if "catalogue" not in manifest:
-            _columns(source["files"])
-        _ids_and_titles(source)
-        for reason, found in source.get("skipped", {}).items():
-            where = f"first in line {found['first_line']:,} of {found['file']}: {found['example']}"
-            tell(f"skipped {found['rows']:,} row{'s' if found['rows'] > 1 else ''}: {reason} ({where})")
+        read_remarks(source, columns="catalogue" not in manifest)
     alike = next((step["rule"] for step in manifest["steps"] if step["rule"].startswith("off, ")), None)
     if alike and "catalogue" not in manifest:
         tell(f"ratings were {alike}: every row counts as a like; --min-rating NUMBER keeps those of at least that")
@@ -31,13 +26,23 @@ def remarks(manifest: Mapping[str, Any]) -> None:
         )
 
 
-def _columns(files: list[dict[str, Any]]) -> None:
+def read_remarks(source: Mapping[str, Any], columns: bool = True, header: str = "--header") -> None:
+    """Those on what was read from one source; `header` is the option that says that line 1 names the columns."""
+    if columns:
+        _columns(source["files"], header)
+    _ids_and_titles(source)
+    for reason, found in source.get("skipped", {}).items():
+        where = f"first in line {found['first_line']:,} of {found['file']}: {found['example']}"
+        tell(f"skipped {found['rows']:,} row{'s' if found['rows'] > 1 else ''}: {reason} ({where})")
+
+
+def _columns(files: list[dict[str, Any]], header: str) -> None:
     """Which columns were taken, where some were not or where there was no header to go by; once for files alike."""
     said: list[tuple[object, object]] = []
     for file in files:
         columns = ", ".join(f"{name} = {column}" for name, column in file["columns"].items())
         if file.get("header") is False and file["format"] == "csv":
-            tell(f"{file['path']} was read as rows only ({columns}); if its first line names the columns, say --header")
+            tell(f"{file['path']} was read as rows only ({columns}); if its first line names the columns, say {header}")
         elif file.get("unused") and (columns, file["unused"]) not in said:
             said.append((columns, file["unused"]))
             names = [name or "''" for name in file["unused"]]
