@@ -266,6 +266,21 @@ def test_what_the_error_says_to_type_is_what_helps(sahcns: Sahcns, tmp_path: Pat
     assert sahcns("data", "prepare", tmp_path / "log.csv", tmp_path / "out", "--item", "product name").code == 0
 
 
+def test_dates_with_and_without_a_zone_are_warned_of(sahcns: Sahcns, tmp_path: Path) -> None:
+    source = tmp_path / "log.csv"
+    rows = [f"{n % 7},{n % 5},2026-03-{n % 30 + 1:02} 10:00:00{'+02:00' * (n % 10 == 3)}" for n in range(35)]
+    source.write_text("\n".join(["user,item,date", *rows, ""]))
+    done = sahcns("data", "prepare", source, tmp_path / "out")
+    assert done.code == 0
+    assert done.err.splitlines() == [
+        f"warning: 31 of the 35 times say no time zone (first in line 2 of {source}: '2026-03-01 10:00:00') and were taken "
+        f"as UTC, while the others say theirs (first in line 5 of {source}: '2026-03-04 10:00:00+02:00'); if the "
+        "former are of another zone, write it behind them"
+    ]
+    source.write_text("\n".join(["user,item,date", *(row[:-6] if "+" in row else row for row in rows), ""]))
+    assert "zone" not in sahcns("data", "prepare", source, tmp_path / "out").err
+
+
 @pytest.mark.parametrize(
     ("odd", "warnings", "plain"),
     [

@@ -31,6 +31,8 @@ def read_remarks(source: Mapping[str, Any], columns: bool = True, header: str = 
     if columns:
         _columns(source["files"], header)
     _ids_and_titles(source)
+    if "zones" in source:
+        _zones(source["zones"]["without"], source["zones"]["with"])
     for reason, found in source.get("skipped", {}).items():
         where = f"first in line {found['first_line']:,} of {found['file']}: {found['example']}"
         tell(f"skipped {found['rows']:,} row{'s' if found['rows'] > 1 else ''}: {reason} ({where})")
@@ -60,6 +62,17 @@ def _ids_and_titles(source: Mapping[str, Any]) -> None:
     for what, found in source.get("twins", {}).items():
         many = f", one of {found['ids']:,} such ids" if found["ids"] > 1 else ""
         warn(f"{what} id {found['value']!r} stands beside {found['like']!r}{many}; they count as two")
+
+
+def _zones(without: Mapping[str, Any], with_one: Mapping[str, Any]) -> None:
+    bare, said = (
+        f"first in line {one['first_line']:,} of {one['file']}: {one['example']}" for one in (without, with_one)
+    )
+    rows = without["rows"] + with_one["rows"]
+    warn(
+        f"{without['rows']:,} of the {rows:,} times say no time zone ({bare}) and were taken as UTC, while the others say "
+        f"theirs ({said}); if the former are of another zone, write it behind them"
+    )
 
 
 def _parts(manifest: Mapping[str, Any]) -> None:

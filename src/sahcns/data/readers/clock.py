@@ -43,6 +43,7 @@ class Clock:
             )
         self.forced = time_unit != "auto"
         self.unit: str | None = "layout" if self.layout else time_unit if self.forced else None
+        self.zoned: npt.NDArray[np.bool_] | None = None  # of the rows just read [n]: which say their zone, if any might
 
     def name(self) -> str | None:
         """For the manifest: `seconds (by size)`."""
@@ -81,7 +82,9 @@ class Clock:
 
         self.settle(times)
         n = len(times)
+        self.zoned = None
         if times.dtype.is_temporal():
+            self.zoned = np.full(n, getattr(times.dtype, "time_zone", None) is not None)
             moments = (times.cast(pl.Datetime("us")) if times.dtype == pl.Date else times).dt.epoch("us")
             whole = moments.fill_null(0).to_numpy() // 10**6
             return whole, moments.is_null().to_numpy() | _off_calendar(whole), np.zeros(n, np.bool_)
@@ -125,6 +128,7 @@ class Clock:
         import polars as pl
 
         seconds, unread = np.zeros(len(times), np.int64), np.ones(len(times), np.bool_)
+        zoned = self.zoned = np.zeros(len(times), np.bool_)
         lengths = times.str.len_bytes()
         width = lengths.max()
         if width is not None and lengths.min() == width:
@@ -133,13 +137,15 @@ class Clock:
                 if parsed.null_count() < len(times):
                     seconds = parsed.dt.epoch("us").fill_null(0).to_numpy() // 10**6
                     unread = parsed.is_null().to_numpy() | _off_calendar(seconds)
+                    zoned[:] = layout.endswith("Z")
                     break
         texts = times.to_list() if unread.any() else []
         other = np.zeros(len(times), np.bool_)
         for k in np.flatnonzero(unread):
-            found = iso_seconds(texts[k]) if texts[k] is not None else None
+            found = iso_moment(texts[k]) if texts[k] is not None else None
             if found is not None:
-                seconds[k], unread[k] = found, False
+                seconds[k], zoned[k] = found
+                unread[k] = False
             elif texts[k] is not None:
                 other[k] = numbers_of(pl.Series([texts[k]], dtype=pl.String)).null_count() == 0
         return seconds, unread & ~other, other
@@ -162,10 +168,18 @@ def _are_dates(values: npt.NDArray[np.float64]) -> bool:
 
 def iso_seconds(text: str) -> int | None:
     """Seconds of an ISO 8601 date or time, or None; ` UTC` may follow, as many exports have it."""
+    found = iso_moment(text)
+    return None if found is None else found[0]
+
+
+def iso_moment(text: str) -> tuple[int, bool] | None:
+    """The same, and whether the text says its zone."""
+    bare = text.strip()
     try:
-        moment = datetime.fromisoformat(text.strip().removesuffix(" UTC"))
-        moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-        return (moment - EPOCH) // timedelta(seconds=1)
+        moment = datetime.fromisoformat(bare.removesuffix(" UTC"))
+        zoned = moment.tzinfo is not None
+        moment = moment.astimezone(UTC) if zoned else moment.replace(tzinfo=UTC)
+        return (moment - EPOCH) // timedelta(seconds=1), zoned or bare.endswith(" UTC")
     except (ValueError, OverflowError):
         return None
 

@@ -12,6 +12,7 @@ from sahcns.data.readers.clock import Clock
 from sahcns.data.readers.collecting import Growing, IdColumn
 from sahcns.data.readers.faults import Faults
 from sahcns.data.readers.values import Batch, Mask, Sieve
+from sahcns.data.readers.zones import Zones
 from sahcns.errors import DataError
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ class Gathered:
     items: IdColumn = field(default_factory=lambda: IdColumn("item"))
     ratings: Growing | None = None
     times: Growing | None = None
+    zones: Zones = field(default_factory=Zones)
     begun: bool = False
 
     def __len__(self) -> int:
@@ -43,6 +45,8 @@ class Gathered:
         items = sieve.ids(batch.items, "item", self.items_offset if isinstance(self.items_offset, int) else 0)
         ratings = sieve.ratings(batch.ratings) if batch.ratings is not None else None
         times = sieve.times(batch.times, self.clock) if batch.times is not None else None
+        if batch.times is not None and self.clock.zoned is not None:
+            self.zones.note(self.clock.zoned, sieve.good, batch.times, batch.lines, batch.where)
         keep = None if sieve.good.all() else sieve.good
         _add_ids(self.users, users, batch, keep)
         _add_ids(self.items, items, batch, keep)
@@ -81,6 +85,7 @@ class Gathered:
         doubts = {
             "doubtful": {column.what: found for column in columns if (found := column.doubtful())},
             "twins": {column.what: found for column in columns if (found := column.twins())},
+            "zones": self.zones.mixed(),
         }
         users, user_ids = self.users.finish()
         items, item_ids = self.items.finish()
