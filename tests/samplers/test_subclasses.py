@@ -12,8 +12,7 @@ from sahcns.backbones import LightGCN
 from sahcns.errors import TrainingError
 from sahcns.kernels import Verbs, verbs_for
 from sahcns.kernels.gpu import GpuVerbs
-from sahcns.rng import Rng
-from sahcns.samplers import BNS, DENS, DNS, DNSMN, SAHC, Matching, MixGCF, Mixture, Sampler
+from sahcns.samplers import BNS, DENS, DNS, DNSMN, SAHC, DivNS, MixGCF, Sampler
 from sahcns.samplers.calibration import Calibration, GlobalGap
 from sahcns.samplers.sahc import SAHCGlobal
 from sahcns.samplers.selection import Selection, StructureAware
@@ -99,15 +98,6 @@ def test_a_loss_of_its_own_is_one_number(path: str) -> None:
         loss(LossOfEach(pool=4), path)
 
 
-@dataclass(frozen=True)
-class Turned(DNSMN):
-    """Puts scores of its own in the place of the model's."""
-
-    def choose(self, match: Matching, rng: Rng) -> Mixture:
-        match.scores = -match.scores
-        return super().choose(match, rng)
-
-
 @every_path
 @pytest.mark.parametrize("sampler", [SAHC(pool=8), MixGCF(pool=8), DNS(pool=8), BNS(pool=8)], ids=lambda one: one.name)
 def test_a_part_of_the_pool_and_of_the_pairs(sampler: Sampler, path: str) -> None:
@@ -126,13 +116,15 @@ def test_a_part_of_the_pool_and_of_the_pairs(sampler: Sampler, path: str) -> Non
 
 
 @every_path
-def test_scores_of_its_own(path: str) -> None:
+@pytest.mark.parametrize("sampler", [DNS(pool=6), DNSMN(pool=6, top_k=1), DivNS(pool=6)], ids=lambda one: one.name)
+def test_scores_of_its_own(sampler: Sampler, path: str) -> None:
+    """Put in the place of the model's before the method of the class above is asked."""
     world = World.random("mean", 3, 0, dtype=torch.float32)
     world = replace(world, graph=replace(world.graph, verbs=verbs_for(torch.device("cpu"), path)))
-    sampler = Turned(pool=6, top_k=1)
-    match, plain = world.match(sampler), world.match(sampler)
-    found = sampler.choose(match, choice()).items.flatten()
-    assert found.tolist() == plain.chosen(plain.scores.argmin(1)).tolist()
+    match = world.match(sampler, state=sampler.begin(world.graph))
+    expected = match.chosen(match.scores.argmin(1))
+    match.scores = -match.scores
+    assert sampler.choose(match, choice()).items[:, 0, 0, 0].tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("path", PATHS[2:])

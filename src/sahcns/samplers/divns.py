@@ -93,10 +93,11 @@ class DivNS(Sampler):
         if match.state is None:
             return Mixture.single(match.ranked())
         state: Caches = match.state
-        mean = match.aggregation.kind == "mean"
-        found = match.graph.verbs.divns(match.a, mean, match.candidates, match.pairs, *state.tables, self.lam)
-        if found is not None:
-            return Mixture(*found)
+        if not match.scored:
+            mean = match.aggregation.kind == "mean"
+            found = match.graph.verbs.divns(match.a, mean, match.candidates, match.pairs, *state.tables, self.lam)
+            if found is not None:
+                return Mixture(*found)
         top = match.chosen(match.hardest(1 + self.ratio))  # [B, 1 + r], hardest first
         hard = top[:, 0]
         state.hard[match.pairs] = hard

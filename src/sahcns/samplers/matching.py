@@ -79,6 +79,11 @@ class Matching:
         """[B, N]: the model's score of each candidate."""
         return self.aggregation.score(self.a)
 
+    @property
+    def scored(self) -> bool:
+        """Whether scores are there already, perhaps a sampler's own: no kernel may then add up `a` in their place."""
+        return "scores" in self.__dict__
+
     @cached_property
     def positive_score(self) -> Tensor:
         """[B]: the model's score of the positive."""
@@ -109,7 +114,7 @@ class Matching:
 
     def ranked(self, place: Tensor | None = None) -> Tensor:
         """[B]: the item at a place [B] of its pool, 0 for the hardest, which is also what no place means; equals as above."""
-        if "scores" not in self.__dict__:  # where they are there already, somebody may have changed them
+        if not self.scored:
             found = self.graph.verbs.ranked(self.a, self.aggregation.kind == "mean", self.candidates, place)
             if found is not None:
                 return found
