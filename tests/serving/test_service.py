@@ -160,6 +160,54 @@ def test_a_port_that_is_taken(model: Recommender, tmp_path: Path) -> None:
             serve(current, port=port)
 
 
+def _has_ipv6() -> bool:
+    try:
+        with socket.socket(socket.AF_INET6) as one:
+            one.bind(("::1", 0))
+    except OSError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(("host", "asked"), [("::1", "::1"), ("[::1]", "::1"), ("::", "::1"), ("::", "127.0.0.1")])
+def test_over_ipv6_where_the_system_has_it(model: Recommender, tmp_path: Path, host: str, asked: str) -> None:
+    current = Current(model.save(tmp_path / "run"), print)
+    if not _has_ipv6():
+        with pytest.raises(SettingError, match="this machine has no such IPv6 address, or no IPv6 at all; choose"):
+            serve(current, host, 0)
+        return
+    server = serve(current, host, 0)
+    assert server.url == f"http://[{host.strip('[]')}]:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        with contextlib.closing(HTTPConnection(asked, server.server_port, timeout=10)) as connection:
+            connection.request("GET", "/recommend?user=p03&k=2")
+            found = json.loads(connection.getresponse().read())
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+    assert found["users"][0]["items"] == rows(model.recommend(["p03"], 2)[0])
+
+
+@pytest.mark.parametrize(
+    ("host", "says"),
+    [
+        (
+            "2001:db8::1",
+            "cannot listen on 2001:db8::1, port 0: this machine has no such IPv6 address, or no IPv6 at all",
+        ),
+        ("::1::", "cannot listen on ::1::, port 0: "),
+        ("a..b", "cannot listen on a..b, port 0: "),
+        ("nowhere.invalid", "cannot listen on nowhere.invalid, port 0: "),
+    ],
+)
+def test_where_nothing_can_listen(model: Recommender, tmp_path: Path, host: str, says: str) -> None:
+    with pytest.raises(SettingError, match=f"^{says}.*choose another with --port, or another --host$"):
+        serve(Current(model.save(tmp_path / "run"), print), host, 0)
+
+
 def test_more_than_fits_into_an_address_comes_as_a_form(server: Server, model: Recommender) -> None:
     novelties = "".join(f"&item=novelty-{number}" for number in range(20_000))
     status, found = request(server, "POST", "/new?k=3", f"item=101&item=104{novelties}\r\n")

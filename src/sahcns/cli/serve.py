@@ -12,7 +12,9 @@ from sahcns.cli.stopping import stopped_like_ctrl_c
 
 def command(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A folder from `sahcns train`.")],
-    host: Annotated[str, typer.Option(metavar="NAME", help="Where to listen; 0.0.0.0 is everywhere.")] = "127.0.0.1",
+    host: Annotated[
+        str, typer.Option(metavar="NAME", help="Where to listen; 0.0.0.0, or ::, is everywhere.")
+    ] = "127.0.0.1",
     port: Annotated[int, typer.Option(metavar="NUMBER", min=0, max=65535, help="The port; 0 takes a free one.")] = 8000,
     json: Json = False,
 ) -> None:
@@ -33,11 +35,12 @@ def command(
     torch.set_num_threads(1)  # requests are what runs side by side; else each would bring a thread for every core
     current = Current(run, tell)
     server = serve(current, host, port)
-    url = f"http://{host}:{server.server_port}"
     if json:
-        show_json({"run": run.resolve(), "url": url})
+        show_json({"run": run.resolve(), "url": server.url})
         sys.stdout.flush()  # whoever waits for the address waits at a pipe
-    tell(f"{run} answers at {url}/recommend?user=…, /new?item=…, /popular, /similar?item=… and /health; Ctrl-C ends it")
+    tell(
+        f"{run} answers at {server.url}/recommend?user=…, /new?item=…, /popular, /similar?item=… and /health; Ctrl-C ends it"
+    )
     try:
         with stopped_like_ctrl_c():
             server.serve_forever()

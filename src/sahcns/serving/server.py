@@ -4,9 +4,12 @@ Every answer is JSON, refusals too. GET and HEAD ask by the query; POST takes th
 those who have more items than fit into an address.
 """
 
+import errno
 import json
+import socket
 import sys
 import traceback
+from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -24,6 +27,21 @@ class Server(ThreadingHTTPServer):
     request_queue_size = 1024  # socketserver lets 5 wait to be accepted: of a burst of more, some never are
     daemon_threads = True
 
+    def __init__(self, host: str, port: int, handler: type[BaseHTTPRequestHandler]) -> None:
+        self.host, self.address_family = host, _family(host)
+        super().__init__((host, port), handler)
+
+    def server_bind(self) -> None:
+        if self.address_family == socket.AF_INET6:
+            with suppress(OSError):  # so that :: is everywhere, IPv4 included, whatever the system likes
+                self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        super().server_bind()
+
+    @property
+    def url(self) -> str:
+        """Where it answers, such as http://127.0.0.1:8000 or http://[::1]:8000."""
+        return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.server_port}"
+
     def handle_error(self, request: Any, client_address: Any) -> None:
         """The other side may leave at any moment, which is not worth a word; anything else is."""
         if not isinstance(sys.exception(), ConnectionError):
@@ -31,7 +49,11 @@ class Server(ThreadingHTTPServer):
 
 
 def serve(current: Current, host: str = "127.0.0.1", port: int = 8000) -> Server:
-    """A server that answers once `serve_forever` is called on it; port 0 takes one that is free."""
+    """A server that answers once `serve_forever` is called on it; port 0 takes one that is free.
+
+    `host` is a name, an IPv4 address or an IPv6 one, in brackets or not.
+    """
+    host = host[1:-1] if host.startswith("[") and host.endswith("]") else host
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"  # connections stay open, which is most of the speed of many small requests
@@ -98,12 +120,20 @@ def serve(current: Current, host: str = "127.0.0.1", port: int = 8000) -> Server
             """Nothing: what stands in front of a service keeps such logs."""
 
     try:
-        return Server((host, port), Handler)
-    except (OSError, OverflowError) as error:
+        return Server(host, port, Handler)
+    except (OSError, OverflowError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or error
+        if ":" in host and getattr(error, "errno", None) in (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL):
+            reason = "this machine has no such IPv6 address, or no IPv6 at all"
         raise SettingError(
             f"cannot listen on {host}, port {port}: {reason}; choose another with --port, or another --host"
         ) from error
+
+
+def _family(host: str) -> socket.AddressFamily:
+    """IPv4 wherever a name has such an address, else what it has."""
+    found = [entry[0] for entry in socket.getaddrinfo(host or None, None, type=socket.SOCK_STREAM)]
+    return socket.AF_INET if socket.AF_INET in found else found[0]
 
 
 def _address(text: str) -> tuple[str, bytes]:
