@@ -66,9 +66,21 @@ def test_users_get_what_the_model_gives_them(ask: Ask, model: Recommender) -> No
     assert status == 200
     expected = model.recommend(["p03", "p10"], 4, exclude="train", without=[101])
     assert found == {
-        "users": [{"user": "p03", "items": rows(expected[0])}, {"user": "p10", "items": rows(expected[1])}]
+        "users": [{"user": "p03", "items": rows(expected[0])}, {"user": "p10", "items": rows(expected[1])}],
+        "unknown": [],
     }
     assert found["users"][0]["items"][0]["title"] == f"Film {expected[0][0].item} ☕"
+
+
+def test_a_user_newer_than_the_model_is_named_and_the_others_answered(ask: Ask, model: Recommender) -> None:
+    status, found = ask("/recommend?user=new1&user=p10&user=new2&user=p03&k=2")
+    assert status == 200
+    lists = model.recommend(["p10", "p03"], 2)
+    assert found["users"] == [
+        {"user": user, "items": rows(items)} for user, items in zip(("p10", "p03"), lists, strict=True)
+    ]
+    assert found["unknown"] == ["new1", "new2"]
+    assert ask("/recommend?user=new1&user=new2")[0] == 404
 
 
 def test_somebody_new_and_items_alike(ask: Ask, model: Recommender) -> None:
@@ -137,7 +149,8 @@ def test_a_new_model_is_taken_up_and_a_broken_one_is_not(
     before = ask("/recommend?user=p03")
     fresh.save(tmp_path / "run")
     after = ask("/recommend?user=p03")
-    assert before != after == (200, {"users": [{"user": "p03", "items": rows(fresh.recommend(["p03"])[0])}]})
+    users = [{"user": "p03", "items": rows(fresh.recommend(["p03"])[0])}]
+    assert before != after == (200, {"users": users, "unknown": []})
     assert told == [f"{tmp_path / 'run'} holds a new model, which answers from now on"]
     shutil.rmtree(tmp_path / "run")
     assert ask("/recommend?user=p03") == after

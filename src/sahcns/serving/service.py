@@ -1,6 +1,7 @@
 """What can be asked of a model folder over HTTP, and the answers, as plain values for JSON.
 
-    /recommend?user=17&user=42&k=10     also exclude=known|train|nothing, without=ITEM
+    /recommend?user=17&user=42&k=10     also exclude=known|train|nothing, without=ITEM; `unknown` in the answer are those
+                                        of several users whom the model does not know
     /new?item=1&item=318&k=10           for somebody new who has these items; also without=ITEM; `unknown` in the
                                         answer are those that the model does not know
     /similar?item=318&k=10              also without=ITEM
@@ -15,10 +16,12 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from itertools import compress
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
 
+from sahcns.data.ids import IdMap
 from sahcns.errors import DataError, SahcnsError, SettingError, nearest
 from sahcns.folders import stamp
 from sahcns.serving.folder import RUN, load_model
@@ -69,13 +72,23 @@ def answer(model: Recommender, path: str, query: Query) -> dict[str, Any]:
 
 
 def _recommend(model: Recommender, query: Query) -> dict[str, Any]:
-    users = _several(query, "user")
+    """Who is newer than the model is named, as long as it knows one of the users; the others have their lists."""
+    users, unknown = _told_apart(_several(query, "user"), model.user_ids)
     exclude = _one(query, "exclude", "known")
     found = model.recommend(users, _k(query), exclude=exclude, without=query.get("without", ()))
     rows_of = zip(model.rows(users).tolist(), found, strict=True)
     return {
-        "users": [{"user": model.user_ids[row], **_note(model, row), "items": rows(items)} for row, items in rows_of]
+        "users": [{"user": model.user_ids[row], **_note(model, row), "items": rows(items)} for row, items in rows_of],
+        "unknown": unknown,
     }
+
+
+def _told_apart(ids: Sequence[str], known: IdMap) -> tuple[Sequence[str], list[str]]:
+    """Those that are known and those that are not; all of them and none where none is, for the error that names one."""
+    there = [known.find(one) is not None for one in ids]
+    if not any(there):
+        return ids, []
+    return list(compress(ids, there)), [one for one, found in zip(ids, there, strict=True) if not found]
 
 
 def _note(model: Recommender, row: int) -> dict[str, str]:
@@ -87,11 +100,9 @@ def _note(model: Recommender, row: int) -> dict[str, str]:
 
 def _new(model: Recommender, query: Query) -> dict[str, Any]:
     """What is newer than the model is left aside and named, as long as it knows one of the items."""
-    items = _several(query, "item")
-    unknown = {item for item in items if model.item_ids.find(item) is None}
-    known = [item for item in items if item not in unknown]
-    found = model.recommend_new(known or items, _k(query), without=query.get("without", ()))
-    return {"items": rows(found), "unknown": [item for item in items if item in unknown]}
+    items, unknown = _told_apart(_several(query, "item"), model.item_ids)
+    found = model.recommend_new(items, _k(query), without=query.get("without", ()))
+    return {"items": rows(found), "unknown": unknown}
 
 
 def _similar(model: Recommender, query: Query) -> dict[str, Any]:
