@@ -1,6 +1,5 @@
 """Training from the command line: what is set reaches the run, and every mistake is one sentence."""
 
-import json
 import os
 import pty
 import signal
@@ -10,27 +9,20 @@ import tempfile
 import textwrap
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
-import torch
 
 from sahcns.data import Split, load_split, save_split
 from sahcns.serving import Recommender
 from sahcns.training import Protocol
 from tests.cli.conftest import Sahcns, refused
+from tests.cli.short_runs import QUICK, record_of
 from tests.serving.films import films
-
-QUICK = ("--epochs", "2", "--batch", "64", "--set", "backbone.dim=4", "--device", "cpu")
 
 
 @pytest.fixture
 def prepared(tmp_path: Path) -> Path:
     return save_split(films(), tmp_path / "films")
-
-
-def record_of(folder: Path) -> Any:
-    return json.loads((folder / "run.json").read_text("utf-8"))
 
 
 def test_a_run_is_trained_shown_and_stored(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
@@ -332,44 +324,6 @@ def test_a_file_may_import_what_stands_beside_it(
     assert sahcns("samplers", "beside", "--import", tmp_path / "mine.py", "--json").json["name"] == "beside"
 
 
-def test_the_model_to_put_to_use_is_trained_on_everything(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
-    done = sahcns("train", prepared, *QUICK, "--whole", "--out", tmp_path / "live")
-    split, record = films(), record_of(tmp_path / "live")
-    pairs = sum(len(part) for part in split.parts().values())
-    assert (done.code, done.err) == (0, "")
-    assert done.out.startswith("2 epochs in ")
-    assert f"over all {pairs} pairs; nothing was held out, so there is nothing to judge it by" in done.out
-    assert [record["data"][part] for part in ("train", "valid", "test")] == [pairs, 0, 0]
-    assert record["data"]["whole_of"] == split.fingerprint
-    assert "folder" not in record["data"]
-    assert (record["best_epoch"], record["stopped"], record["valid"], record["test"]) == (1, "epochs", {}, {})
-    model = Recommender.load(tmp_path / "live")
-    assert len(model.untrained(torch.arange(len(model.user_ids)))) == 0
-    assert len(model.recommend(["p03"], 3)[0]) == 3
-    assert "was trained on every pair, so nothing is left to judge it by" in refused(
-        sahcns("evaluate", tmp_path / "live")
-    )
-    again = sahcns("train", prepared, *QUICK, "--whole", "--out", tmp_path / "again", "--json")
-    assert again.json["data"]["train"] == pairs
-    assert torch.equal(Recommender.load(tmp_path / "again").item_vectors, model.item_vectors)
-
-
-def test_a_user_who_has_everything_is_remarked_on(sahcns: Sahcns, tmp_path: Path) -> None:
-    """Judged, some of it is held out; trained whole, it is all of it."""
-    own = [[0, item] for item in range(4)]
-    folder = save_split(Split.from_pairs([*own[:2], [1, 0], [2, 3]], own[2:3], own[3:]), tmp_path / "shop")
-    assert sahcns("train", folder, *QUICK, "--out", tmp_path / "run").err == ""
-    for rest in ((), ("--json",)):
-        done = sahcns("train", folder, *QUICK, "--whole", "--out", tmp_path / "live", *rest)
-        assert done.code == 0
-        assert done.err.startswith(
-            "warning: 1 user has every one of the 4 items, so there is nothing to prefer theirs to"
-        )
-        assert "their 4 pairs are part of the graph" in done.err
-        assert "over 2 of the 6 pairs; nothing was held out" in done.out or rest
-    assert done.json["data"]["users_with_every_item"] == 1
-
-
 def test_a_disk_that_fills_up_meanwhile_does_not_cost_the_training(
     sahcns: Sahcns, prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -389,14 +343,6 @@ def test_a_disk_that_fills_up_meanwhile_does_not_cost_the_training(
     kept = Path(sentence.partition("; the trained model is in ")[2].removesuffix(" instead"))
     assert kept.parent == tmp_path / "spare"
     assert len(Recommender.load(kept).recommend(["p03"], 3)[0]) == 3
-
-
-def test_what_whole_does_not_go_with(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
-    line = ("train", prepared, "--whole", "--out", tmp_path / "live")
-    assert refused(sahcns(*line)).startswith("--whole needs --epochs NUMBER: with nothing held out")
-    told = refused(sahcns(*line, "--epochs", "2", "--evaluate-every", "1"))
-    assert told == "--whole holds nothing out, so --evaluate-every does not apply to it"
-    assert not (tmp_path / "live").exists()
 
 
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])

@@ -143,6 +143,12 @@ def no_items(folder: Path) -> None:
     save_file({"users": torch.zeros(24, 8)}, folder / "vectors.safetensors")
 
 
+def beyond(folder: Path) -> None:
+    known = load_file(folder / "known.safetensors")
+    aside = {name: torch.tensor([0, 24], dtype=torch.int32) for name in ("aside_users", "aside_items")}
+    save_file({**known, **aside}, folder / "known.safetensors")
+
+
 def not_tensors(folder: Path) -> None:
     (folder / "known.safetensors").write_bytes(b"\x08\0\0\0\0\0\0\0not json")
 
@@ -156,6 +162,7 @@ def pickled_ids(folder: Path) -> None:
     [
         (fewer_vectors, r"item vectors of shape \(19, 8\) for 24 users and 20 items"),
         (no_items, "no 'items' in it"),
+        (beyond, "aside users at positions 0 to 24 of 24"),
         (not_tensors, "header"),
         (pickled_ids, "Python objects in dtype"),
         (lambda folder: (folder / "weights.safetensors").unlink(), r"weights\.safetensors"),

@@ -1,5 +1,6 @@
 """Recommendations against a plain sort by hand, in the original ids, with exactly the wanted items left out."""
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ import torch
 
 from sahcns.data import Recipe, Split, prepare
 from sahcns.data.ids import Id
+from sahcns.data.split import Pairs
 from sahcns.errors import DataError, SettingError
 from sahcns.serving import Recommendation, Recommender
 from sahcns.serving.lists import lists
@@ -50,6 +52,15 @@ def test_the_best_items_that_are_not_left_out(exclude: str, parts: tuple[str, ..
         assert [one.item for one in items] == [100 + item for item, _ in expected]
         assert [one.score for one in items] == pytest.approx([score for _, score in expected], abs=1e-5)
         assert [one.title for one in items] == [f"Film {100 + item} ☕" for item, _ in expected]
+
+
+def test_what_was_set_aside_is_not_recommended_in_whatever_order_it_comes() -> None:
+    whole = films()
+    users, items = np.array([9, 2, 9, 5, 2], np.int32), np.array([3, 8, 1, 0, 4], np.int32)
+    model = made(dataclasses.replace(whole, aside=Pairs(users, items)))
+    for user in (2, 5, 9):
+        (found,) = model.recommend([whole.user_ids[user]], 1000)
+        assert not {one.item for one in found} & {100 + int(item) for item in items[users == user]}
 
 
 def test_the_list_is_shorter_when_there_is_no_more() -> None:

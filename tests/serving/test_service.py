@@ -244,6 +244,16 @@ def test_methods_and_forms_that_are_not_understood(server: Server) -> None:
     assert request(server, "POST", "/new", "item=\udcff".encode("utf-8", "surrogateescape").decode("latin-1"))[0] == 400
 
 
+def test_a_form_that_ends_too_early_is_refused(server: Server) -> None:
+    """The sending side is closed in the middle of it: half a list of items is not what was asked."""
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=10) as client:
+        client.sendall(b"POST /new HTTP/1.1\r\nContent-Length: 21\r\nConnection: close\r\n\r\nitem=101&item=1")
+        client.shutdown(socket.SHUT_WR)
+        content = b"".join(iter(lambda: client.recv(1 << 16), b""))
+    assert content.split(b" ", 2)[1] == b"400"
+    assert b"the form ends after 15 of its 21 bytes" in content
+
+
 @pytest.mark.parametrize(
     ("address", "sentence"),
     [

@@ -104,7 +104,7 @@ def _tensors(home: Path, stem: str) -> dict[str, Tensor]:
 
 
 def _agree(model: Recommender) -> None:
-    """Sizes that must be equal; a folder put together by hand may hold anything."""
+    """Sizes that must be equal, and positions that must be there; a folder put together by hand may hold anything."""
     users, items, known = len(model.user_ids), len(model.item_ids), len(model.known_users)
     shapes: list[tuple[str, Any, tuple[int, ...]]] = [
         ("user vectors", model.user_vectors, (users, model.item_vectors.shape[-1])),
@@ -116,6 +116,14 @@ def _agree(model: Recommender) -> None:
     for name, tensor, expected in shapes:
         if tuple(tensor.shape) != expected:
             raise ValueError(f"{name} of shape {tuple(tensor.shape)} for {users:,} users and {items:,} items")
+    for name, positions, count in (
+        ("known users", model.known_users, users),
+        ("known items", model.known_items, items),
+        ("aside users", model.aside_users, users),
+        ("aside items", model.aside_items, items),
+    ):
+        if len(positions) and not 0 <= int(positions.min()) <= int(positions.max()) < count:
+            raise ValueError(f"{name} at positions {int(positions.min())} to {int(positions.max())} of {count:,}")
     if model.titles is not None and len(model.titles) != items:
         raise ValueError(f"{len(model.titles):,} titles for {items:,} items")
 

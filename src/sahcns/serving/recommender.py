@@ -59,6 +59,8 @@ class Recommender:
         which = np.concatenate([np.full(len(part), code, np.uint8) for code, part in enumerate(parts)])
         order = np.argsort(who.astype(np.int64) * split.n_items + what, kind="stable")  # quick: parts come sorted
         known_users, known_items, known_part = (torch.from_numpy(column[order]) for column in (who, what, which))
+        aside = [np.asarray(column, np.int32) for column in (split.aside.users, split.aside.items)]
+        by_user = np.argsort(aside[0], kind="stable")
         return cls(
             users,
             items,
@@ -70,7 +72,7 @@ class Recommender:
             known_part,
             weights,
             record,
-            *(torch.from_numpy(np.array(column, np.int32)) for column in (split.aside.users, split.aside.items)),
+            *(torch.from_numpy(column[by_user]) for column in aside),
         )
 
     @classmethod

@@ -77,8 +77,10 @@ def serve(current: Current, host: str = "127.0.0.1", port: int = 8000) -> Server
                 self.send_error(
                     HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "JSON is what comes back; ask with a form, such as item=1&item=2"
                 )
+            elif len(form := self.rfile.read(int(length))) < int(length):
+                self.send_error(HTTPStatus.BAD_REQUEST, f"the form ends after {len(form)} of its {length} bytes")
             else:
-                self._send(*self._found(self.rfile.read(int(length)).strip()))
+                self._send(*self._found(form.strip()))
 
         def _found(self, form: bytes) -> tuple[HTTPStatus, dict[str, Any]]:
             try:

@@ -22,6 +22,7 @@ PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 SIZES = {"s": (0, 10**11), "ms": (10**11, 10**14), "us": (10**14, 10**17), "ns": (10**17, 2**63)}
 CALENDAR = (-62_135_596_800, 253_402_300_800)  # seconds; the years 1 to 9999
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+YEARS = ("%Y", "%y", "%F", "%D", "%x", "%c", "%s", "%+")  # fields of a layout that tell the year
 FIXED_FORMATS = {  # by length: the common ones go through polars, whatever else ISO 8601 allows through Python
     8: ("%Y%m%d",),
     10: ("%Y-%m-%d",),
@@ -40,6 +41,10 @@ class Clock:
             raise SettingError(
                 f"time_unit is {time_unit!r}; {nearest(str(time_unit), allowed)}, "
                 "or say how dates are written, such as '%d.%m.%Y'"
+            )
+        if self.layout is not None and not any(field in self.layout for field in YEARS):
+            raise SettingError(
+                f"time_unit is {time_unit!r}, which has no year; say how dates are written, such as '%d.%m.%Y'"
             )
         self.forced = time_unit != "auto"
         self.unit: str | None = "layout" if self.layout else time_unit if self.forced else None

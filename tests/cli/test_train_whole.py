@@ -1,0 +1,63 @@
+"""`train --whole`: the model to put to use, trained on every pair."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from sahcns.data import Split, save_split
+from sahcns.serving import Recommender
+from tests.cli.conftest import Sahcns, refused
+from tests.cli.short_runs import QUICK, record_of
+from tests.serving.films import films
+
+
+@pytest.fixture
+def prepared(tmp_path: Path) -> Path:
+    return save_split(films(), tmp_path / "films")
+
+
+def test_the_model_to_put_to_use_is_trained_on_everything(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
+    done = sahcns("train", prepared, *QUICK, "--whole", "--out", tmp_path / "live")
+    split, record = films(), record_of(tmp_path / "live")
+    pairs = sum(len(part) for part in split.parts().values())
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("2 epochs in ")
+    assert f"over all {pairs} pairs; nothing was held out, so there is nothing to judge it by" in done.out
+    assert [record["data"][part] for part in ("train", "valid", "test")] == [pairs, 0, 0]
+    assert record["data"]["whole_of"] == split.fingerprint
+    assert "folder" not in record["data"]
+    assert (record["best_epoch"], record["stopped"], record["valid"], record["test"]) == (1, "epochs", {}, {})
+    model = Recommender.load(tmp_path / "live")
+    assert len(model.untrained(torch.arange(len(model.user_ids)))) == 0
+    assert len(model.recommend(["p03"], 3)[0]) == 3
+    assert "was trained on every pair, so nothing is left to judge it by" in refused(
+        sahcns("evaluate", tmp_path / "live")
+    )
+    again = sahcns("train", prepared, *QUICK, "--whole", "--out", tmp_path / "again", "--json")
+    assert again.json["data"]["train"] == pairs
+    assert torch.equal(Recommender.load(tmp_path / "again").item_vectors, model.item_vectors)
+
+
+def test_a_user_who_has_everything_is_remarked_on(sahcns: Sahcns, tmp_path: Path) -> None:
+    """Judged, some of it is held out; trained whole, it is all of it."""
+    own = [[0, item] for item in range(4)]
+    folder = save_split(Split.from_pairs([*own[:2], [1, 0], [2, 3]], own[2:3], own[3:]), tmp_path / "shop")
+    assert sahcns("train", folder, *QUICK, "--out", tmp_path / "run").err == ""
+    for rest in ((), ("--json",)):
+        done = sahcns("train", folder, *QUICK, "--whole", "--out", tmp_path / "live", *rest)
+        assert done.code == 0
+        assert done.err.startswith(
+            "warning: 1 user has every one of the 4 items, so there is nothing to prefer theirs to"
+        )
+        assert "their 4 pairs are part of the graph" in done.err
+        assert "over 2 of the 6 pairs; nothing was held out" in done.out or rest
+    assert done.json["data"]["users_with_every_item"] == 1
+
+
+def test_what_whole_does_not_go_with(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
+    line = ("train", prepared, "--whole", "--out", tmp_path / "live")
+    assert refused(sahcns(*line)).startswith("--whole needs --epochs NUMBER: with nothing held out")
+    told = refused(sahcns(*line, "--epochs", "2", "--evaluate-every", "1"))
+    assert told == "--whole holds nothing out, so --evaluate-every does not apply to it"
+    assert not (tmp_path / "live").exists()
