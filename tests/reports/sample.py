@@ -84,9 +84,9 @@ HEAT = Figure(
     "gap",
     "layer",
     [
-        Series("layer 0", ["small", "large"], [0.1, 0.5]),
-        Series("layer 1", ["small", "large"], [0.2, math.nan]),
-        Series("layer 2", ["small", "large"], [0.05, 0.3]),
+        Series("0", ["small", "large"], [0.1, 0.5]),
+        Series("1", ["small", "large"], [0.2, math.nan]),
+        Series("2", ["small", "large"], [0.05, 0.3]),
     ],
     kind="heat",
     value_label="mean λ",

@@ -222,8 +222,8 @@ def test_hovering_where_series_have_their_own_x(desk: Any) -> None:
         ("changes", 0, 1, "rns change -2.0000"),
         ("gaps", 0, 2, "gap 0.2 pools 0.30000"),
         ("hardness", 1, 2, "score 0.3 dns 0.70000 rns 0.00000"),
-        ("strength", 2, 1, "layer 2, large mean λ 0.30000"),
-        ("deltas", 0, 0, "dns, toys value -0.40000"),
+        ("strength", 2, 1, "layer 2, gap large mean λ 0.30000"),
+        ("deltas", 0, 0, "sampler dns, set toys value -0.40000"),
         ("trials", 0, 1, "alpha 0.5 mine 0.13000 trial 1"),
     ],
 )

@@ -187,7 +187,8 @@
       this.mark(drawing, found, all);
       const one = this.data.series[found.series];
       const [x, y, band, hint] = one.points[found.at];
-      tip.replaceChildren(html("div", "at", this.kind === "heat" ? `${one.name}, ${x}` : `${this.data.x} ${x}`.trim()));
+      const column = `${this.data.x} ${x}`.trim();
+      tip.replaceChildren(html("div", "at", this.kind === "heat" ? `${this.data.row} ${one.name}, ${column}`.trim() : column));
       const rows = html("div", "rows");
       for (const each of all) {
         const series = this.data.series[each.series];
@@ -207,7 +208,7 @@
         const { x, y } = onScreen(...spot);
         return { x, y, above: onScreen(0, drawing.plot[1]).y, below: onScreen(0, drawing.plot[3]).y };
       });
-      if (aloud) spoken.textContent = [`${this.data.x} ${x}`, one.name, y, band, hint].filter(Boolean).join(", ");
+      if (aloud) spoken.textContent = [column, one.name, y, band, hint].filter(Boolean).join(", ");
     }
 
     colour(drawing, { series, at }) {

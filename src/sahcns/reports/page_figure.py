@@ -57,6 +57,7 @@ def _values(figure: Figure, identity: str) -> dict[str, object]:
         "heading": wrapped(figure.title, WIDE - 16, HEADING * 1.08),
         "kind": figure.kind,
         "x": figure.x_label,
+        "row": figure.y_label if figure.kind == "heat" else "",
         "value": figure.value_label or "value",
         "series": series,
     }
