@@ -133,6 +133,15 @@ def test_how_each_search_went() -> None:
     assert [text(cell) for cell in going_table(more).rows[0]][-2:] == ["1.00", "20.00"]
 
 
+def test_what_the_defaults_came_to_when_their_first_trial_was_lost() -> None:
+    lost, *rest = (trial for trial in SEARCH.trials if trial.sampler == "sahc" and trial.state == "complete")
+    again = replace(lost, number=9, value=0.123)
+    moved = [replace(lost, state="lost"), *rest, again]
+    search = replace(SEARCH, trials=[trial for trial in SEARCH.trials if trial.sampler != "sahc"] + moved)
+    (row,) = (row for row in search_tables(search)[0].rows if row[0] == "sahc")
+    assert text(row[4]) == "12.30"
+
+
 def test_whether_the_first_epochs_foretell_the_end() -> None:
     """Against scipy's, ties included; looks after half the patience say nothing of the beginning."""
     from scipy.stats import spearmanr

@@ -25,7 +25,7 @@ def search_tables(search: Search) -> list[Table]:
         place = ranked.index(best.value) if search.finished(name) else -1
         mark: Mark = "best" if place == 0 else "second" if place == 1 else ""
         values = [trial.value for trial in search.complete(name) if trial.value is not None]
-        first = own[0].value if search.spaces[name] else None
+        first = _first(search, name) if search.spaces[name] else None
         rows.append(
             [
                 name,
@@ -44,6 +44,12 @@ def search_tables(search: Search) -> list[Table]:
     )
     columns = ["sampler", "chosen", f">{monitor}", ">epoch", ">first", ">spread", ">trials"]
     return [Table("tuned", f"Tuned on {search.data['name']}, {search.backbone['name']}", columns, rows, caption)]
+
+
+def _first(search: Search, name: str) -> float | None:
+    """What the point of trial 0 came to, in that trial or, if it was lost or cut off, in the one that took its place."""
+    begun = next((trial.point for trial in search.trials if (trial.sampler, trial.number) == (name, 0)), {})
+    return next((trial.value for trial in search.complete(name) if trial.point.items() <= begun.items()), None)
 
 
 def _counts(search: Search, name: str) -> str:
