@@ -113,9 +113,8 @@ class Graph:
         u = keys // n_items
         i = keys - u * n_items
         degrees = np.concatenate([np.bincount(u, minlength=n_users), np.bincount(i, minlength=n_items)])
-        full = (
-            degrees[:n_users] >= n_items
-        )  # nothing is left to draw for them: edges like any other, but nothing to teach
+        # Nothing is left to draw for those who have everything: their pairs are edges like any other, but teach nothing.
+        full = degrees[:n_users] >= n_items
         taught = pairs[~full[pairs // n_items]] if full.any() else pairs
         if not len(taught):
             raise DataError(

@@ -81,8 +81,8 @@ def fit(
     record = Record.of(split, backbone, sampler, protocol, seed, where, graph.verbs.name)
     if whole:
         record.data["whole_of"] = given.fingerprint
-    if graph.full_users:
-        record.data["users_with_every_item"] = graph.full_users
+    if full := graph.full_users:
+        record.data["users_with_every_item"] = full
     stopping = EarlyStopping(protocol.patience)
     record.stopped = "epochs"
     try:
