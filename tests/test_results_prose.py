@@ -11,6 +11,7 @@ from sahcns.studies.paper.claims import BEYOND, CLAIMS, judge
 from sahcns.studies.paper.design import PAPER
 from sahcns.studies.paper.leading import METRICS
 from sahcns.studies.paper.methods import METHOD, NINE, Settings, sampler
+from sahcns.studies.tuning.going import foretold
 from tests.results_page import (
     ML1M,
     ROOT,
@@ -204,19 +205,52 @@ def test_what_tuning_did_for_sahc_ns() -> None:
     )
 
 
+def test_who_is_told_apart_when_tuned_alike() -> None:
+    gaps = {
+        (label, metric): between(metric, TOYS, as_tuned(TOYS, label), own_of(TOYS), SEEDS)
+        for label in NINE
+        if label != METHOD
+        for metric in METRICS
+    }
+    corrected = zip(gaps, holm([gap.p for gap in gaps.values()]), strict=True)
+    apart = {pair: gaps[pair].difference for pair, p in corrected if p < ALPHA and pair[0] != "RNS"}
+    assert {*apart} == {("BNS", "recall@10"), ("BNS", "ndcg@10"), ("BNS", "ndcg@20")}
+    assert max(apart.values()) < 0
+    assert f"below in NDCG@20, by {-100 * apart['BNS', 'ndcg@20']:.2f} points" in sections()[EQUAL]
+
+
 def test_trials_that_were_cut_off() -> None:
+    """What the search on Amazon-toys had cut off, and what became of it when it was made again."""
     search = evidence().searches[SETS[TOYS].folder]
-    for name, label in (("sahc", "SAHC-NS"), ("mixgcf", "MixGCF")):
-        trials = search.of(name)
-        cut = sum(trial.state == "pruned" for trial in trials)
-        assert f"{cut} of the {len(trials)} trials of {label}" in sections()[EQUAL]
-    best, after = search.best("mixgcf"), search.pruning["after_epochs"]
-    assert best is not None
-    soon = [
-        trial.looks[after] for trial in search.of("mixgcf") if trial.state == "pruned" and trial.epochs_run == after + 1
-    ]
-    ahead = sum(look > best.looks[after] for look in soon)
-    assert f"below {ahead} of the {len(soon)} that were cut off at epoch {after}" in sections()[EQUAL]
+    assert all(trial.state == "complete" for trial in search.trials if trial.counts)
+    better, count, gains, told = 0, 0, {}, {}
+    for name in search.samplers:
+        cut = [trial.settings for trial in search.trials if (trial.sampler, trial.state) == (name, "replaced")]
+        ranked = search.complete(name)
+        again = [trial.settings in cut for trial in ranked]
+        assert sum(again) == len(cut)
+        better, count = better + sum(again[: len(ranked) // 2]), count + len(cut)
+        if again[0]:
+            gains[name] = (ranked[0].value or 0.0) - (ranked[again.index(False)].value or 0.0)
+        told[name] = foretold(search, name) or 0.0
+    wanted = sum(search.wanted(name) for name in search.samplers)
+    texts = {
+        place: " ".join((ROOT / place).read_text("utf-8").split()) for place in ("docs/results.md", "docs/tune.md")
+    }
+    assert {*gains} == {"dens", "bns"}
+    dens, bns = (f"{100 * gains[name]:.2f}" for name in ("dens", "bns"))
+    assert f"{count} of {wanted}, which is hard" in texts["docs/results.md"]
+    assert f"{better} of them turned out to be in the better half" in texts["docs/results.md"]
+    assert (
+        f"two of seven choices changed, for gains on validation of {dens} points (DENS) and {bns}"
+        in (texts["docs/results.md"])
+    )
+    assert f"its {count} cut-off trials" in texts["docs/tune.md"]
+    assert f"{better} of the {count} are in the better half" in texts["docs/tune.md"]
+    assert f"the best setting of DENS and of BNS, by {dens} and {bns} points" in texts["docs/tune.md"]
+    slow = [number(told[name]) for name in ("mixgcf", "dens", "bns")]
+    assert f"is {slow[0].replace('-', '−')} for MixGCF, {slow[1]} for DENS, {slow[2]} for BNS" in texts["docs/tune.md"]
+    assert all(0.8 <= told[name] <= 1 for name in ("sahc", "ahns", "divns", "dns-mn"))
 
 
 def test_seconds() -> None:
@@ -233,12 +267,14 @@ def test_seconds() -> None:
     }
     toys, yelp, ml1m = alone.values()
     assert f"takes about {toys:.0f} s on Toys, {yelp:.0f} on Yelp-like and {ml1m:.0f} on ML-1m: medians" in said
-    minutes, trials = {}, {}
+    minutes = {}
     for data, samplers in ((TOYS, None), (ML1M, ["sahc"])):
         search = evidence().searches[SETS[data].folder]
         own = [trial for name in samplers or search.samplers for trial in search.of(name)]
-        minutes[data] = sum(trial.seconds or 0.0 for trial in own) / 60
-        trials[data] = len(own)
-        assert 2 * sum(trial.state == "pruned" for trial in own) > len(own)
-    assert f"{minutes[TOYS]:.0f} minutes for the {trials[TOYS]} trials on Toys" in said
-    assert f"to {minutes[ML1M]:.0f} for the {trials[ML1M]} of SAHC-NS on ML-1m" in said
+        minutes[data] = (sum(trial.seconds or 0.0 for trial in own) / 60, len(own))
+        assert (2 * sum(trial.state == "pruned" for trial in own) > len(own)) == (data == ML1M)
+    assert "{:.0f} minutes for the {} trials on Toys".format(*minutes[TOYS]) in said
+    assert (
+        f"{minutes[ML1M][1]} trials of SAHC-NS on ML-1m, most of them cut off early, come to {minutes[ML1M][0]:.0f}."
+        in said
+    )

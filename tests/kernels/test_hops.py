@@ -40,8 +40,8 @@ def test_hops_are_powers_of_the_dense_matrix(
         expected = np.linalg.matrix_power(normalised(split), power) @ x.double().cpu().numpy()
         assert layer.dtype == dtype
         np.testing.assert_allclose(layer.double().cpu().numpy(), expected, rtol=0, atol=TOLERANCE[dtype])
-    if count:
-        assert torch.equal(graph.propagate(x), layers[1])
+    if count:  # not to the bit: on a GPU plain torch adds by atomics
+        torch.testing.assert_close(graph.propagate(x), layers[1], rtol=0, atol=TOLERANCE[dtype])
 
 
 @given(split=splits(), count=st.integers(0, 4), seed=st.integers(0, 9))
