@@ -14,8 +14,8 @@ from sahcns.ranking import Truth, evaluate
 from sahcns.samplers import AHNS, Matching
 from sahcns.training import Protocol
 from sahcns.training.clock import Clock
+from sahcns.training.device import pick_device
 from sahcns.training.epochs import Epochs
-from sahcns.training.fit import pick_device
 from sahcns.training.step import Streams, TrainingStep
 
 LOOKS = (0, 1, 2, 3, 5, 10, 20, 40, 60)

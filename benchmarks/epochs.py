@@ -18,7 +18,7 @@ from sahcns.data import load_split
 from sahcns.samplers import AHNS, BNS, DENS, DNS, DNSMN, RNS, SAHC, DivNS, MixGCF, Sampler
 from sahcns.training import Protocol
 from sahcns.training.bench import timed_epochs
-from sahcns.training.fit import pick_device
+from sahcns.training.device import pick_device
 
 LIGHT = LightGCN()
 RUNS: dict[str, list[tuple[Backbone, Sampler, str]]] = {

@@ -23,6 +23,10 @@ class TrainingError(SahcnsError):
     """Training cannot go on: a loss that is not a number, a sampler that broke its contract."""
 
 
+class DeviceError(SahcnsError):
+    """The GPU does not answer any more, and nothing in this process will make it: only a new process can go on."""
+
+
 def nearest(word: str, known: Iterable[str]) -> str:
     """`; did you mean 'lightgcn'?` for a misspelt word, or the list of what there is."""
     names = sorted(known)

@@ -40,7 +40,7 @@ def command(
     from sahcns.cli.plan import Plan, assigned
     from sahcns.data import load_split
     from sahcns.training.bench import bench
-    from sahcns.training.fit import pick_device
+    from sahcns.training.device import answering, pick_device
 
     keep_memory()
     import_files(imports or ())
@@ -50,7 +50,9 @@ def command(
     )
     model, chooser, protocol = plan.build()
     split = load_split(prepared_folder(data))
-    found = bench(split, model, chooser, protocol, pick_device(device), kernels, epochs)
+    where = pick_device(device)
+    with answering(where):
+        found = bench(split, model, chooser, protocol, where, kernels, epochs)
     if json:
         show_json(asdict(found))
         return

@@ -42,7 +42,7 @@ def command(
     """
     from sahcns.ranking import METRICS, Truth, evaluate
     from sahcns.serving import Recommender
-    from sahcns.training.fit import pick_device
+    from sahcns.training.device import answering, pick_device
 
     ks = _numbers(k)
     names = [name.strip() for name in metrics.split(",")] if metrics else list(METRICS)
@@ -57,9 +57,10 @@ def command(
     split, source = data_of(model, data)
     masked: Any = mask or (model.record["protocol"]["mask"] if part == "test" else "train")
     asked: Any = part
-    truth = Truth.of(split, asked, masked, where)
-    users, items = model.user_vectors.to(where), model.item_vectors.to(where)
-    values = evaluate(users, items, truth, ks, names)
+    with answering(where):
+        truth = Truth.of(split, asked, masked, where)
+        users, items = model.user_vectors.to(where), model.item_vectors.to(where)
+        values = evaluate(users, items, truth, ks, names)
     if json:
         about = {"run": run.resolve(), "data": source, "fingerprint": split.fingerprint}
         show_json({**about, "part": part, "mask": masked, "users": len(truth), "metrics": values})

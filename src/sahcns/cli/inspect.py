@@ -71,28 +71,29 @@ def command(
     from sahcns.studies.inspection.rebuilt import Rebuilt
     from sahcns.studies.inspection.report import Inspection
     from sahcns.training import Protocol
+    from sahcns.training.device import answering, pick_device
 
     import_files(imports or ())
     recommender = Recommender.load(run)
     split, folder = data_of(recommender, data)
-    with working("rebuilding the model's layers"):
-        model = Rebuilt.of(recommender, split, device=device, kernels=kernels)
-    chosen = chosen_samplers(model, samplers, settings or [])
     everything = not (pairs or user or epoch or cost)
     count = pairs or (1 if everything else 3)
-    views, found = [], {}
-    if everything or pairs or user:
-        each = [inspect_pairs(model, sampler=one, seed=seed, count=count, user=user, item=item) for one in chosen]
-        views = [view for of_pair in zip(*each, strict=True) for view in of_pair]
-    if everything or epoch:
-        for one in chosen:
-            with working(f"an epoch of {one.name}"):
-                found[one.name or type(one).__name__] = diagnose(model, sampler=one, seed=seed)
-    costs = []
-    if cost:
-        protocol = Protocol.from_dict(model.record["protocol"])
-        with working("timing epochs"):
-            costs = sampler_cost(split, chosen, model.backbone, protocol=protocol, device=device, kernels=kernels)
+    views, found, costs = [], {}, []
+    with answering(pick_device(device)):
+        with working("rebuilding the model's layers"):
+            model = Rebuilt.of(recommender, split, device=device, kernels=kernels)
+        chosen = chosen_samplers(model, samplers, settings or [])
+        if everything or pairs or user:
+            each = [inspect_pairs(model, sampler=one, seed=seed, count=count, user=user, item=item) for one in chosen]
+            views = [view for of_pair in zip(*each, strict=True) for view in of_pair]
+        if everything or epoch:
+            for one in chosen:
+                with working(f"an epoch of {one.name}"):
+                    found[one.name or type(one).__name__] = diagnose(model, sampler=one, seed=seed)
+        if cost:
+            protocol = Protocol.from_dict(model.record["protocol"])
+            with working("timing epochs"):
+                costs = sampler_cost(split, chosen, model.backbone, protocol=protocol, device=device, kernels=kernels)
     seen = Inspection(model.about, seed, tuple(views), found, tuple(costs))
     line = _typed(
         ("--samplers", samplers or None),

@@ -93,6 +93,7 @@ def run_study(study: "Study", quiet: bool = False) -> "Sequence[Failure]":
     from sahcns.cli.train_progress import clock
     from sahcns.studies.grid.result import result_path
     from sahcns.studies.grid.running import run_grid
+    from sahcns.training.device import answering, pick_device
 
     def say(message: str) -> None:
         if not quiet:
@@ -121,12 +122,13 @@ def run_study(study: "Study", quiet: bool = False) -> "Sequence[Failure]":
     except KeyboardInterrupt:
         say(f"what is finished is kept in {study.out}; the same command goes on from there")
         raise
-    if "mechanisms" in study.parts:
-        stage("3 of 4: looking into models")
-        study.look(say)
-    if "efficiency" in study.parts:
-        stage("4 of 4: timing samplers")
-        study.clock(say)
+    with answering(pick_device(study.device)):
+        if "mechanisms" in study.parts:
+            stage("3 of 4: looking into models")
+            study.look(say)
+        if "efficiency" in study.parts:
+            stage("4 of 4: timing samplers")
+            study.clock(say)
     stage("done")
     return outcome.failures
 

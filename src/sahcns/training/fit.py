@@ -17,12 +17,14 @@ from sahcns.ranking import Mask, Truth, evaluate
 from sahcns.samplers import SAHC, Sampler
 from sahcns.serving.recommender import Recommender
 from sahcns.training.clock import Clock
+from sahcns.training.device import answering, pick_device
 from sahcns.training.epochs import Epochs
 from sahcns.training.protocol import Protocol
 from sahcns.training.record import Record
 from sahcns.training.step import SAMPLER, Streams, TrainingStep
 from sahcns.training.stopping import EarlyStopping
 
+OnEpoch = Callable[[dict[str, Any]], None]
 KS = (10, 20)
 WATCHED = ("recall", "ndcg")  # at each look at the validation part
 REPORTED = ("recall", "ndcg", "precision", "hit", "mrr", "map", "coverage", "popularity", "bias", "gini")
@@ -51,7 +53,7 @@ def fit(
     device: str = "auto",
     kernels: str = "auto",
     whole: bool = False,
-    on_epoch: Callable[[dict[str, Any]], None] | None = None,
+    on_epoch: OnEpoch | None = None,
 ) -> Run:
     """Train `backbone` on the split's training part with negatives from `sampler`, judged on its validation part.
 
@@ -67,6 +69,22 @@ def fit(
     _check_kinds(split, backbone, sampler, protocol)
     where = pick_device(device)
     _check_monitor(protocol.monitor)
+    with answering(where):
+        return _trained(split, backbone, sampler, protocol, seed, where, kernels, whole, on_epoch)
+
+
+def _trained(
+    split: Split,
+    backbone: Backbone,
+    sampler: Sampler,
+    protocol: Protocol,
+    seed: int,
+    where: torch.device,
+    kernels: str,
+    whole: bool,
+    on_epoch: OnEpoch | None,
+) -> Run:
+    """The run itself; all that touches the device."""
     began = time.perf_counter()
     given, split = split, split.whole() if whole else split
     valid = None if whole else Truth.of(split, "valid", "train", where)
@@ -124,22 +142,6 @@ def fit(
     weights = {name: value.cpu() for name, value in stopping.weights.items()}
     users, items = (table.cpu() for table in vectors["best"])
     return Run(Recommender.of(split, users, items, weights, record.to_dict()), record)
-
-
-def pick_device(device: str) -> torch.device:
-    """ "auto" is the GPU when there is one."""
-    if device == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        chosen = torch.device(device)
-    except RuntimeError:
-        raise SettingError(f"device={device!r} is not a device; use auto, cpu, cuda or cuda:1") from None
-    if chosen.type not in ("cpu", "cuda"):
-        raise SettingError(f"device={device!r} is not one that training runs on; use auto, cpu, cuda or cuda:1")
-    if chosen.type == "cuda" and (chosen.index or 0) >= torch.cuda.device_count():
-        seen = torch.cuda.device_count() or "no"
-        raise SettingError(f"device={device!r}: torch sees {seen} GPU here; use device='cpu' or 'auto'")
-    return chosen
 
 
 def _epoch(epochs: Epochs, epoch: int) -> dict[str, Any]:

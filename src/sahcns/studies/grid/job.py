@@ -200,13 +200,14 @@ def _per_user(run: "Run", split: Split, device: str) -> dict[str, Any]:
     import numpy as np
 
     from sahcns.ranking import Truth, evaluate
-    from sahcns.training.fit import pick_device
+    from sahcns.training.device import answering, pick_device
 
     where, mask = pick_device(device), run.record.protocol["mask"]
-    truth = Truth.of(split, "test", mask, where)
-    vectors = (run.recommender.user_vectors.to(where), run.recommender.item_vectors.to(where))
-    _, own = evaluate(*vectors, truth, KS, PER_USER, per_user=True)
-    users = truth.users.cpu().numpy().astype(np.int32)
+    with answering(where):
+        truth = Truth.of(split, "test", mask, where)
+        vectors = (run.recommender.user_vectors.to(where), run.recommender.item_vectors.to(where))
+        _, own = evaluate(*vectors, truth, KS, PER_USER, per_user=True)
+        users = truth.users.cpu().numpy().astype(np.int32)
     return {"user": users, **{name: values.astype(np.float32) for name, values in own.items()}}
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sahcns.errors import TrainingError
-from sahcns.studies.grid.child import start_child
+from sahcns.studies.grid.child import end_children, start_child
 from sahcns.studies.grid.claims import claim
 from sahcns.studies.grid.failure import Failure
 from sahcns.studies.grid.job import Job
@@ -23,11 +23,12 @@ Told = queue.Queue[tuple["Worker", dict[str, Any] | None]]
 
 @dataclass(eq=False)
 class Worker:
-    """A process, and the key of the job that it has begun and not ended."""
+    """A process, the key of the job that it has begun and not ended, and whether it has begun any."""
 
     process: subprocess.Popen[str]
     reader: threading.Thread = field(init=False)
     at: str | None = None
+    begun: bool = False
 
     @classmethod
     def start(cls, order: dict[str, Any], told: Told) -> "Worker":
@@ -44,9 +45,8 @@ class Worker:
         self.process.wait()
         told.put((self, None))
 
-    def end(self) -> None:
-        self.process.terminate()
-        self.process.wait()
+    def close(self) -> None:
+        """After its end."""
         self.reader.join()
         for pipe in (self.process.stdin, self.process.stdout):
             if pipe is not None:
@@ -55,7 +55,10 @@ class Worker:
 
 
 def spread(jobs: Sequence[Job], call: Call, tell: OnEvent) -> None:
-    """Run the jobs in processes of their own; one that dies costs the job it was at, and is replaced."""
+    """Run the jobs in processes of their own; one that dies costs the job it was at, and is replaced.
+
+    Not one that died before it had begun a job, or there would be no end to it: each replacement has cost a job.
+    """
     import torch
 
     order = {
@@ -77,14 +80,16 @@ def spread(jobs: Sequence[Job], call: Call, tell: OnEvent) -> None:
                     tell(event)
                 continue
             running.discard(worker)
-            worker.end()
-            if worker.process.returncode and worker.at is not None:
-                _lost(by_key[worker.at], worker.process.returncode, call)
-                if open_keys:
-                    running.add(Worker.start(order, told))
+            worker.close()
+            code = worker.process.returncode
+            if code and worker.at is not None:
+                _lost(by_key[worker.at], code, call)
+            if code and worker.begun and open_keys:
+                running.add(Worker.start(order, told))
     finally:
+        end_children([worker.process for worker in running])
         for worker in running:
-            worker.end()
+            worker.close()
     if open_keys and not late(call.until):
         raise TrainingError(f"the worker processes ended with {len(open_keys)} jobs left; what they said stands above")
 
@@ -94,7 +99,7 @@ def _event(worker: Worker, said: dict[str, Any], job: Job, open_keys: set[str], 
     key, kind = said["key"], said["kind"]
     ended = kind in ("finished", "failed")
     if kind == "started":
-        worker.at = key
+        worker.at, worker.begun = key, True
     elif ended and worker.at == key:
         worker.at = None
     if ended and key not in open_keys:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from sahcns.data.split import Split
-from sahcns.errors import SettingError
+from sahcns.errors import DeviceError, SettingError
 from sahcns.studies.grid.claims import claim, sweep
 from sahcns.studies.grid.failure import Failure, failure_path
 from sahcns.studies.grid.job import Job
@@ -80,11 +80,13 @@ def run_grid(
 
     One worker runs in this process, where compiled kernels are used again from job to job: the fastest way on a GPU.
     More are processes of their own, which share the cores, or one GPU. Any number of calls, in any number of processes,
-    may work on one folder at the same time. A job that fails does not stop the rest. Ctrl-C leaves the folder in order.
+    may work on one folder at the same time. A job that fails does not stop the rest, unless it leaves a GPU that does not
+    answer any more: then one worker ends with a `DeviceError`, and of several that one is replaced. Ctrl-C leaves the
+    folder in order. What failed in an earlier call comes last, so that one that is deadly does not bar the way for good.
     After `until`, in seconds as `time.time()` counts them, no job is begun, and the rest are left for another call.
     """
     from sahcns.kernels.verbs import verbs_for
-    from sahcns.training.fit import pick_device
+    from sahcns.training.device import pick_device
 
     if workers < 1:
         raise SettingError(f"workers={workers} must be 1 or more")
@@ -102,6 +104,7 @@ def run_grid(
             missing.append(job)
         else:
             tell(Event("skipped", job, result))
+    missing.sort(key=lambda job: failure_path(home, job.key).exists())
     call = Call(home, device, secrets.token_hex(8), until, processes=max(1, min(workers, len(missing))))
     try:
         if call.processes == 1:
@@ -170,6 +173,8 @@ def _settled(job: Job, call: Call, tell: OnEvent, splits: dict[str, Split], told
             failure = Failure.of(job, error, call.name)
             failure.save(call.folder)
             tell(Event("failed", job, error=failure.error))
+            if isinstance(error, DeviceError):  # every other would fail here too
+                raise
         else:
             result = result.shared_by(call.processes).save(call.folder)
             failure_path(call.folder, job.key).unlink(missing_ok=True)

@@ -2,8 +2,10 @@
 
 import json
 import os
+import sys
 from typing import IO
 
+from sahcns.errors import DeviceError
 from sahcns.studies.grid.child import order_of_parent
 from sahcns.studies.grid.job import Job
 from sahcns.studies.grid.running import Call, Event, work_off
@@ -27,4 +29,7 @@ def _tell(events: IO[str], event: Event) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except DeviceError:  # told with its job; the parent starts another in our place
+        sys.exit(1)

@@ -9,7 +9,7 @@ from sahcns.errors import SettingError
 from sahcns.samplers import Sampler
 from sahcns.studies.inspection.cost import Cost
 from sahcns.training.bench import Bench, bench
-from sahcns.training.fit import pick_device
+from sahcns.training.device import pick_device
 from sahcns.training.protocol import Protocol
 from sahcns.training.record import described
 

@@ -15,7 +15,7 @@ from sahcns.samplers import Sampler
 from sahcns.serving import Recommender
 from sahcns.settings import Configured, by_name, named
 from sahcns.training import Run
-from sahcns.training.fit import pick_device
+from sahcns.training.device import pick_device
 from sahcns.training.step import SAMPLER
 
 Part = TypeVar("Part", bound=Configured)

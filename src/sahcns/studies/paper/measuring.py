@@ -86,7 +86,7 @@ def time_samplers(
     """DNS, SA-only and SAHC-NS: their forward pass and a whole epoch."""
     from sahcns.studies.inspection.costing import sampler_cost
     from sahcns.training import Protocol
-    from sahcns.training.fit import pick_device
+    from sahcns.training.device import pick_device
     from sahcns.training.record import Record
 
     began, split = time.perf_counter(), load_split(folder)

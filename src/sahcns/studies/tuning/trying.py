@@ -94,7 +94,7 @@ def attempt(taken: Taken, trainer: Trainer, journal: Journal, tell: Watch) -> No
         taken.end("pruned", record())
     except Exception as error:
         if isinstance(error, SahcnsError) and not isinstance(error, TrainingError):
-            taken.give_back()  # what is wrong here is wrong for every trial
+            taken.give_back()  # what is wrong here, such as a GPU that died, is wrong for every trial of this process
             raise
         words = " ".join(str(error).split())
         told_as = words if isinstance(error, TrainingError) else f"{type(error).__name__}: {words}"

@@ -70,7 +70,7 @@ def tune(
     """
     from sahcns.backbones import LightGCN
     from sahcns.training import Protocol
-    from sahcns.training.fit import pick_device
+    from sahcns.training.device import pick_device
     from sahcns.training.record import described
 
     optuna_module()

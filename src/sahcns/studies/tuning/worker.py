@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from sahcns.errors import SahcnsError
-from sahcns.studies.grid.child import order_of_parent, start_child
+from sahcns.errors import DeviceError, SahcnsError
+from sahcns.studies.grid.child import end_children, order_of_parent, start_child
 
 
 @contextlib.contextmanager
@@ -33,9 +33,8 @@ def helpers(count: int, order: Mapping[str, Any]) -> Iterator[None]:
             process.wait()
     finally:
         torch.set_num_threads(before)
+        end_children(started)
         for process in started:
-            process.terminate()
-            process.wait()
             if process.stdin is not None:
                 process.stdin.close()
 
@@ -68,5 +67,7 @@ def main() -> None:
 if __name__ == "__main__":
     try:
         main()
+    except DeviceError as error:
+        sys.exit(f"a worker has ended, the others go on: {error}")
     except SahcnsError as error:
         sys.exit(f"error: {error}")

@@ -1,0 +1,77 @@
+"""A GPU that does not answer any more is one sentence, whatever the command was at."""
+
+from pathlib import Path
+
+import pytest
+
+from sahcns.backbones import LightGCN
+from sahcns.data import save_split
+from sahcns.samplers import DNS
+from sahcns.studies.paper import design
+from sahcns.training import Protocol, fit
+from tests.cli.conftest import Done, Sahcns
+from tests.cli.short_runs import QUICK
+from tests.serving.films import films
+from tests.studies.paper.tiny import TINY, prepared
+from tests.studies.played_gpu import SAYS, SENTENCE, played_gpu
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    return save_split(films(), tmp_path / "films")
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    protocol = Protocol(epochs=1, batch=64)
+    return fit(films(), LightGCN(dim=4), DNS(pool=4), protocol=protocol, device="cpu").recommender.save(
+        tmp_path / "run"
+    )
+
+
+def is_the_sentence(done: Done) -> bool:
+    said = [line for line in done.err.splitlines() if line.startswith("error: ")]
+    return (done.code, done.out, said) == (2, "", [f"error: {SENTENCE}"]) and "Traceback" not in done.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("train", "DATA", *QUICK, "--sampler", "deadly-on-gpu", "--out", "OUT"),
+        ("compare", "DATA", *QUICK, "--samplers", "deadly-on-gpu,dns", "--out", "OUT"),
+        ("tune", "DATA", *QUICK, "--samplers", "deadly-on-gpu", "--out", "OUT"),
+        ("bench", "DATA", "--sampler", "deadly-on-gpu", "--device", "cpu"),
+        ("inspect", "RUN", "--samplers", "deadly-on-gpu", "--device", "cpu"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_where_a_sampler_is_at_work(
+    sahcns: Sahcns, data: Path, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    gpu = played_gpu(tmp_path, monkeypatch)
+    gpu.arm("parent")
+    places = {"DATA": data, "RUN": run, "OUT": tmp_path / "out"}
+    done = sahcns(*(places.get(word, word) for word in words), "--import", gpu.file)
+    assert is_the_sentence(done), done
+
+
+def test_where_a_model_is_ranked_again(sahcns: Sahcns, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*tables: object) -> None:
+        raise RuntimeError(SAYS)
+
+    monkeypatch.setattr("sahcns.ranking.evaluate", broken)
+    monkeypatch.setattr("sahcns.training.device.fault_of", lambda device: SAYS)
+    assert is_the_sentence(sahcns("evaluate", run, "--device", "cpu"))
+
+
+def test_where_the_study_looks_and_clocks(sahcns: Sahcns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*told: object) -> None:
+        raise RuntimeError(SAYS)
+
+    monkeypatch.setattr(design, "PAPER", TINY)
+    monkeypatch.setattr("sahcns.training.device.fault_of", lambda device: SAYS)
+    home = prepared(tmp_path / "prepared")
+    for part, made in (("mechanisms", "look_into"), ("efficiency", "time_samplers")):
+        monkeypatch.setattr(f"sahcns.studies.paper.measuring.{made}", broken)
+        done = sahcns("reproduce", home, "--out", tmp_path / part, "--only", part, "--device", "cpu")
+        assert is_the_sentence(done), done
