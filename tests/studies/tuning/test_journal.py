@@ -244,8 +244,8 @@ def test_a_search_without_pruning_makes_those_again_that_were_cut_off(tmp_path: 
         journal.enrol(SMALL, 4)
 
 
-def test_a_search_without_pruning_leaves_other_samplers_what_they_chose(tmp_path: Path) -> None:
-    """Their trials are made again when their own search goes on; until then their choice stands, and says what was cut."""
+def test_a_choice_stands_until_all_that_was_cut_off_is_made_again(tmp_path: Path) -> None:
+    """Of the sampler whose search goes on, and of the others, whose trials are made again when their own does."""
     with process(tmp_path / "out", SMALL, Space.of(SAHC)) as journal:
         for name in ("dns-mn", "sahc"):
             finish(journal.take(name), 0.2)
@@ -257,12 +257,26 @@ def test_a_search_without_pruning_leaves_other_samplers_what_they_chose(tmp_path
         before = journal.save().chosen
     with process(tmp_path / "out", terms=WHOLE) as journal, process(tmp_path / "out", terms=WHOLE) as helper:
         assert states(helper) == ["complete", "complete", "replaced", "replaced", *["complete"] * 2, *["pruned"] * 2]
-        assert journal.save().chosen == {"sahc": before["sahc"]}
-        for one in (journal, helper):
-            finish(one.take("dns-mn"), 0.1)
         assert journal.save().chosen == before
+        better = finish(helper.take("dns-mn"), 0.3).point
+        assert better["top_k"] != before["dns-mn"]["top_k"]
+        assert journal.save().chosen == before
+        finish(journal.take("dns-mn"), 0.1)
+        after = journal.save().chosen
+        assert after == {**before, "dns-mn": {**before["dns-mn"], **better}}
     with process(tmp_path / "out", Space.of(SAHC), terms=WHOLE) as journal:
-        assert list(journal.save().chosen) == ["dns-mn"]
+        assert states(journal)[-2:] == ["replaced", "replaced"]
+        assert journal.save().chosen == after
+
+
+def test_a_search_that_was_never_finished_has_no_choice_that_could_stand(tmp_path: Path) -> None:
+    with process(tmp_path / "out") as journal:
+        finish(journal.take("dns-mn"), 0.2)
+        taken = journal.take("dns-mn")
+        assert taken is not None
+        taken.end("pruned", {"epoch": 0})
+    with process(tmp_path / "out", terms=WHOLE) as journal:
+        assert journal.save().chosen == {}
 
 
 def test_whoever_died_in_enrolling_stands_in_nobody_s_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

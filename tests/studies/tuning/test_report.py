@@ -338,3 +338,15 @@ def test_what_is_no_tuned_file_is_told_so(tmp_path: Path) -> None:
     (tmp_path / "other.json").write_text('{"format": "sahcns-run"}')
     with pytest.raises(DataError, match=r"other\.json holds no tuned setting"):
         read_tuned(tmp_path / "other.json")
+
+
+def test_what_was_chosen_stands_while_trials_are_made_again() -> None:
+    cut = [sahc(number, alpha, 0.0, 0.05, "replaced") for number, alpha in ((5, 0.0), (6, 0.3))]
+    again = sahc(7, 0.0, 0.0, 0.4)
+    midway = replace(SEARCH, trials=[*(sahc(number, *point) for number, point in enumerate(POINTS)), *cut, again])
+    assert midway.chosen["sahc"] == {"alpha": 0.3, "lambda_max": 1.0, "pool": 10}
+    assert midway.tuned()["samplers"].keys() == {"sahc"}
+    rows = {str(row[0]): row[1] for row in search_tables(midway)[0].rows}
+    assert rows["sahc"] == "not finished; so far alpha=0, lambda_max=0; until it is, alpha=0.3, lambda_max=1"
+    done = replace(midway, trials=[*midway.trials, sahc(8, 0.3, 0.0, 0.35)])
+    assert done.chosen["sahc"] == {"alpha": 0.0, "lambda_max": 0.0, "pool": 10}

@@ -29,7 +29,7 @@ def search_tables(search: Search) -> list[Table]:
         rows.append(
             [
                 name,
-                chosen if search.finished(name) else f"not finished; so far {chosen}",
+                chosen if search.finished(name) else _unfinished(search, name, chosen),
                 Cell(percent(best.value), mark, hint=f"trial {best.number}"),
                 str(best.epoch),
                 "" if first is None else percent(first),
@@ -44,6 +44,12 @@ def search_tables(search: Search) -> list[Table]:
     )
     columns = ["sampler", "chosen", f">{monitor}", ">epoch", ">first", ">spread", ">trials"]
     return [Table("tuned", f"Tuned on {search.data['name']}, {search.backbone['name']}", columns, rows, caption)]
+
+
+def _unfinished(search: Search, name: str, best: str) -> str:
+    """What is best so far, and what was chosen before trials that had been cut off were made again."""
+    standing = search.choice(name)
+    return f"not finished; so far {best}" + ("" if standing is None else f"; until it is, {said_of(standing)}")
 
 
 def _first(search: Search, name: str) -> float | None:

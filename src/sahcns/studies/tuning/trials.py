@@ -97,10 +97,20 @@ class Search:
         own = self.of(sampler)
         return all(trial.ended for trial in own) and len(own) >= self.wanted(sampler)
 
+    def choice(self, sampler: str) -> Trial | None:
+        """Its best trial once its search is finished; while trials that were cut off are made again, what it was before."""
+        if self.finished(sampler):
+            return self.best(sampler)
+        own = [trial for trial in self.trials if trial.sampler == sampler]
+        cut = [trial.settings for trial in own if trial.state == "replaced"]
+        before = [trial for trial in own if trial.state in ("complete", "failed") and trial.settings not in cut]
+        was_finished = len(before) + len(cut) >= self.wanted(sampler)
+        return next((trial for trial in self.complete(sampler) if was_finished and trial in before), None)
+
     @property
     def chosen(self) -> dict[str, dict[str, Any]]:
-        """The values chosen for each sampler whose search is finished, those held at a value, and its pool."""
-        found = {name: self.best(name) for name in self.samplers if self.finished(name)}
+        """The values chosen for each sampler, those held at a value, and its pool."""
+        found = {name: self.choice(name) for name in self.samplers}
         return {
             name: {**self.fixed[name], **best.point, "pool": best.settings["pool"]}
             for name, best in found.items()
@@ -122,7 +132,7 @@ class Search:
             "trials": max(self.budget.values(), default=0),
             "tried": {name: len(self.of(name)) for name in chosen},
             "samplers": chosen,
-            "valid": {name: best.valid for name in chosen if (best := self.best(name))},
+            "valid": {name: best.valid for name in chosen if (best := self.choice(name))},
         }
 
     def to_dict(self) -> dict[str, Any]:
@@ -130,7 +140,7 @@ class Search:
         return {"format": FORMAT, "format_version": FORMAT_VERSION, "sahcns_version": __version__, **whole}
 
     def save(self) -> "Search":
-        """Write `trials.json` and, of the samplers whose search is finished, `tuned.json`."""
+        """Write `trials.json` and, of the samplers with a choice, `tuned.json`."""
         assert self.folder is not None
         write_whole(self.folder / TRIALS, _text(self.to_dict()), "list of trials")
         write_whole(self.folder / TUNED, _text(self.tuned()), "tuned settings")

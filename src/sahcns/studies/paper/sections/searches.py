@@ -51,9 +51,9 @@ def reached(evidence: Evidence, search: Search) -> dict[str, dict[int, float]]:
 
 
 def again(evidence: Evidence, search: Search, name: str) -> list[Again]:
-    """Trials of a finished search that the study trained with seeds that the chosen setting has too; best ahead first."""
-    best, runs = search.best(name), reached(evidence, search)
-    if best is None or not search.finished(name):
+    """Trials of a search with a choice that the study trained with seeds that the chosen setting has too; best ahead first."""
+    best, runs = search.choice(name), reached(evidence, search)
+    if best is None:
         return []
     chosen, _ = _runs_of(search, best, runs)
     found = []
@@ -171,8 +171,7 @@ def searches_table(evidence: Evidence, data: str) -> Table:
     table = going_table(search)
     rows: list[list[Cell | str]] = []
     for row in table.rows:
-        best = search.best(str(row[0]))
-        chosen = best if best is not None and search.finished(best.sampler) else None
+        chosen = search.choice(str(row[0]))
         rows.append([*row, "" if chosen is None else _over(list(_runs_of(search, chosen, runs)[0].values()))])
     return Table(
         f"going-{data}",
