@@ -96,14 +96,14 @@ def test_files_of_every_kind_and_several(sahcns: Sahcns, run: Path, model: Recom
 def test_columns_of_any_name_and_what_else_is_there_does_not_count(
     sahcns: Sahcns, run: Path, model: Recommender, tmp_path: Path
 ) -> None:
-    given = file(tmp_path, "when;who;what;rating\nlast week;ann;101;none\n")
+    given = file(tmp_path, "when;who;what;rating;type\nlast week;ann;101;none;view\n")
     line = ("recommend", run, "--for", given, "-k", "1", "--to", tmp_path / "a.csv")
     sentence = refused(sahcns(*line))
     assert "has no user column that is recognised" in sentence
     assert "name the right one with --read user=" in sentence
     assert "or pass --read header=false if" in sentence
     done = sahcns(*line, "--read", "user=who", "--read", "item=what")
-    assert done.err == f"{given} was read with user = who, item = what; not used: when, rating\n"
+    assert done.err == f"{given} was read with user = who, item = what; not used: when, rating, type\n"
     assert pl.read_csv(tmp_path / "a.csv")["item"].to_list() == [model.recommend_new([101], 1)[0].item]
 
 

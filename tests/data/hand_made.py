@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sahcns.data import IdMap, Interactions, Pairs, Split, Texts
+from sahcns.data.events import Events
 from sahcns.data.ids import Id
 
 
@@ -14,9 +15,11 @@ def interactions(
     ratings: Sequence[float] | None = None,
     times: Sequence[int] | None = None,
     titles: dict[Id, str] | None = None,
+    events: Sequence[str] | None = None,
     path: str = "rows.csv",
 ) -> Interactions:
     """What a reader gives for `rows` of (user, item), in this order."""
+    kinds = list(dict.fromkeys(events or ()))
     user_ids, item_ids = IdMap.of(user for user, _ in rows), IdMap.of(item for _, item in rows)
     return Interactions(
         users=user_ids.encode([user for user, _ in rows]).astype(np.int32),
@@ -27,6 +30,7 @@ def interactions(
         times=None if times is None else np.array(times, np.int64),
         titles=None if titles is None else Texts.of(titles.get(item_ids[k], "") for k in range(len(item_ids))),
         source={"files": [{"path": path}]},
+        events=None if events is None else Events(np.array([*map(kinds.index, events)], np.uint8), tuple(kinds)),
     )
 
 

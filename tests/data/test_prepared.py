@@ -52,7 +52,7 @@ def test_the_manifest_is_for_people_too(tmp_path: Path) -> None:
     split = small()
     save_split(split, tmp_path / "set")
     text = (tmp_path / "set" / "manifest.json").read_text("utf-8")
-    assert '\n  "recipe": {\n    "min_rating": null' in text
+    assert '\n  "recipe": {\n    "events": null,\n    "min_rating": null' in text
     manifest = json.loads(text)
     assert [step["step"] for step in manifest["steps"]][-2:] == ["k-core", "split"]
     assert set(manifest["files"]) == {path.name for path in (tmp_path / "set").iterdir()} - {"manifest.json"}

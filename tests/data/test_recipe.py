@@ -7,13 +7,29 @@ from sahcns.errors import SettingError
 
 
 def test_a_recipe_survives_json() -> None:
-    recipe = Recipe(min_rating=3.5, years=(2014, 2018), duplicates="last", core=10, split="time", ratios=(7, 1, 2))
+    recipe = Recipe(
+        events=("buy", "cart"),
+        min_rating=3.5,
+        years=(2014, 2018),
+        duplicates="last",
+        core=10,
+        split="time",
+        ratios=(7, 1, 2),
+    )
     assert Recipe.from_dict(json.loads(json.dumps(recipe.to_dict()))) == recipe
+
+
+def test_kinds_of_events_are_texts_each_once() -> None:
+    assert Recipe(events=[" buy", 4, "4", "buy"]).events == ("buy", "4")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
     ("settings", "text"),
     [
+        ({"events": "buy"}, "events='buy' must be one or more kinds of events, such as ('purchase', 'cart')"),
+        ({"events": ()}, "events=() must be one or more kinds"),
+        ({"events": [None]}, "events=[None] must be one or more kinds"),
+        ({"events": ["buy", " "]}, "events=['buy', ' '] must not hold an empty one"),
         ({"min_rating": "4"}, "min_rating='4' must be a number"),
         ({"min_rating": float("nan")}, "min_rating=nan must be a number"),
         ({"years": (2018, 2014)}, "the first not after the second"),

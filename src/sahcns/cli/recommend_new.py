@@ -38,7 +38,8 @@ def baskets(model: "Recommender", files: list[str], options: Mapping[str, Any]) 
 
     source: Any = files[0] if len(files) == 1 else files
     try:
-        given = read(source, **{"rating": 0, "time": 0, **options})  # a row is a thing that they have, whenever
+        # a row is a thing that they have, whenever and however
+        given = read(source, **{"rating": 0, "time": 0, "event": 0, **options})
     except SahcnsError as error:
         raise type(error)(_as_options(str(error))) from error
     made = Baskets.of(model, given)

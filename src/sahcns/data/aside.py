@@ -1,7 +1,8 @@
 """Pairs that a filter took out, of users and items that stay: not to learn from or judge by, and not to recommend either.
 
 Somebody who gave a film one star, or bought a thing before the years of the window, knows it. Without these pairs the
-film would be recommended to them.
+film would be recommended to them. Rows of kinds of events that are not wanted do not come here: who has only viewed a
+thing may well be recommended it.
 """
 
 import numpy as np

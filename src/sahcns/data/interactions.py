@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from sahcns.data.events import Events
 from sahcns.data.ids import IdMap, Texts
 
 
@@ -16,6 +17,7 @@ class Interactions:
     ratings        float32 [E] or None when the source has none
     times          int64 [E], seconds since 1970-01-01 UTC, or None
     titles         one text per item (empty where unknown), or None
+    events         which kind of event each row is (view, cart, purchase), or None
     source         where it came from: files, format, rows read, rows skipped and why (goes into the manifest)
     """
 
@@ -27,6 +29,7 @@ class Interactions:
     times: npt.NDArray[np.int64] | None = None
     titles: Texts | None = None
     source: dict[str, object] = field(default_factory=dict)
+    events: Events | None = None
 
     def __len__(self) -> int:
         return len(self.users)

@@ -56,5 +56,5 @@ def _read(wanted: NamedSet, folder: Path, name: str, lenient: bool) -> Interacti
     path = find(folder, name)
     if path is None:
         raise DataError(f"{folder} has no {name}; run: sahcns data get {wanted.name}")
-    arguments: dict[str, Any] = {**wanted.reading, "lenient": lenient}
+    arguments: dict[str, Any] = {"event": 0, **wanted.reading, "lenient": lenient}
     return read(path, **arguments)

@@ -1,21 +1,27 @@
 """Raw interactions → filters → split, every step counted."""
 
+from collections.abc import Mapping
 from functools import partial
+from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from sahcns.data.assemble import Steps, assemble
 from sahcns.data.core import k_core
-from sahcns.data.filters import Rows, distinct, joined, sort_pairs, time_order, within_years
+from sahcns.data.events import FEW, no_events
+from sahcns.data.filters import Mask, Rows, distinct, joined, sort_pairs, time_order, within_years
 from sahcns.data.interactions import Interactions
 from sahcns.data.recipe import TIMED, Recipe
 from sahcns.data.split import Split
 from sahcns.data.splitting import assign
 from sahcns.errors import DataError, SettingError
 
+Scalar = TypeVar("Scalar", bound=np.generic)
+
 
 def prepare(interactions: Interactions, recipe: Recipe | None = None) -> Split:
-    """The split that `recipe` (`Recipe()`, unless told) describes: rating → window → duplicates → k-core → split.
+    """The split that `recipe` (`Recipe()`, unless told) describes: events → rating → window → duplicates → k-core → split.
 
     The manifest holds each step with the counts of users, items and rows after it.
     """
@@ -35,10 +41,23 @@ def prepare(interactions: Interactions, recipe: Recipe | None = None) -> Split:
         source=interactions.source,
     )
     rows, ratings, times = Rows(interactions.users, interactions.items), interactions.ratings, interactions.times
+    events, source = interactions.events, interactions.source
     del interactions  # where the caller keeps no hold on them either, each column goes once its step is done
     steps.record("read", "all rows", rows, counts=(steps.n_users, steps.n_items))
-    aside: list[Rows] = []  # what the next two steps take out
 
+    if recipe.events is not None and events is not None:
+        kinds = events.among(recipe.events, steps.source, _event_column(source))
+        mask = kinds[events.codes]
+        # Who has only viewed a thing may well be recommended it, so these rows are left out and not set aside.
+        rows, ratings, times = rows.keep(mask), _kept(ratings, mask), _kept(times, mask)
+        steps.record("events", ", ".join(recipe.events), rows)
+        steps.done[-1] |= {"kept": events.counts(kinds), "left_out": events.counts(~kinds)}
+    elif events is not None and 1 < len(alike := events.counts()) <= FEW:
+        steps.record("events", f"off, {len(alike)} kinds alike", rows)
+        steps.done[-1] |= {"kept": alike, "left_out": {}}
+    events = None
+
+    aside: list[Rows] = []  # what the next two steps take out
     rule, remedy = "off", ""
     if recipe.min_rating is not None and ratings is not None:
         mask = ratings >= np.float32(recipe.min_rating)
@@ -46,7 +65,7 @@ def prepare(interactions: Interactions, recipe: Recipe | None = None) -> Split:
         if not mask.any():
             remedy = f"its ratings run from {np.nanmin(ratings):g} to {np.nanmax(ratings):g}, so lower min_rating"
         aside.append(rows.keep(~mask))
-        rows, times = rows.keep(mask), None if times is None else times[mask]
+        rows, times = rows.keep(mask), _kept(times, mask)
     elif ratings is not None and len(ratings) and ratings.min() < ratings.max():
         rule = f"off, {ratings.min():g} to {ratings.max():g} alike"
     ratings = None
@@ -85,6 +104,8 @@ def _refuse(interactions: Interactions, recipe: Recipe) -> None:
     source = interactions.name
     if recipe.split == "given":
         raise SettingError("split='given' is for ready-made files: use prepare_given(train, valid, test)")
+    if recipe.events is not None and interactions.events is None:
+        raise DataError(no_events(interactions.source, source))
     if recipe.min_rating is not None and interactions.ratings is None:
         asked = f"min_rating={recipe.min_rating:g}"
         raise DataError(f"{asked} needs ratings, and {source} has none; name its rating column")
@@ -96,6 +117,15 @@ def _refuse(interactions: Interactions, recipe: Recipe) -> None:
                 f"split={recipe.split!r} needs times, and {source} has none; "
                 "name its time column with time=, or split at random"
             )
+
+
+def _event_column(source: Mapping[str, object]) -> object:
+    columns = source.get("columns")
+    return columns.get("event") if isinstance(columns, dict) else None
+
+
+def _kept(column: npt.NDArray[Scalar] | None, mask: Mask) -> npt.NDArray[Scalar] | None:
+    return None if column is None else column[mask]
 
 
 def _split_rule(recipe: Recipe) -> str:

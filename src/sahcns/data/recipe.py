@@ -16,8 +16,9 @@ TIMED: tuple[SplitRule, ...] = ("time", "time-user", "leave-last-out")
 
 @dataclass(frozen=True)
 class Recipe:
-    """The steps in the order they always run: rating → window → duplicates → k-core → split.
+    """The steps in the order they always run: events → rating → window → duplicates → k-core → split.
 
+    events       keep rows of these kinds, such as ("purchase", "cart"), whatever their case; None keeps all
     min_rating   keep rows rated at least this; None keeps all
     years        keep rows of these calendar years, both included, in UTC; None keeps all
     duplicates   of several rows with one (user, item), keep the "first" or "last" in time (in file order where there
@@ -32,6 +33,7 @@ class Recipe:
                  "drop" them, or make them an "error"; kept and dropped ones are counted in the manifest
     """
 
+    events: tuple[str, ...] | None = None
     min_rating: float | None = None
     years: tuple[int, int] | None = None
     duplicates: Duplicates = "first"
@@ -44,6 +46,8 @@ class Recipe:
     def __post_init__(self) -> None:
         if self.min_rating is not None and not (_number(self.min_rating) and math.isfinite(self.min_rating)):
             raise SettingError(f"min_rating={self.min_rating!r} must be a number, or None to keep every rating")
+        if self.events is not None:
+            object.__setattr__(self, "events", _events(self.events))
         if self.years is not None:
             object.__setattr__(self, "years", _years(self.years))
         _one_of("duplicates", self.duplicates, get_args(Duplicates))
@@ -80,6 +84,19 @@ def _whole(value: object) -> bool:
 def _one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
         raise SettingError(f"{name}={value!r} must be one of {', '.join(repr(choice) for choice in allowed)}")
+
+
+def _events(given: object) -> tuple[str, ...]:
+    if (
+        not isinstance(given, list | tuple)
+        or not given
+        or not all(isinstance(kind, str) or _whole(kind) for kind in given)
+    ):
+        raise SettingError(f"events={given!r} must be one or more kinds of events, such as ('purchase', 'cart')")
+    kinds = tuple(dict.fromkeys(str(kind).strip() for kind in given))
+    if not all(kinds):
+        raise SettingError(f"events={given!r} must not hold an empty one; name kinds such as ('purchase', 'cart')")
+    return kinds
 
 
 def _years(given: object) -> tuple[int, int]:

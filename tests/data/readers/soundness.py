@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 
+from sahcns.data.events import folded
 from sahcns.data.ids import IdMap
 from sahcns.data.interactions import Interactions
 
@@ -24,6 +25,10 @@ def assert_sound(made: Interactions) -> None:
     if made.times is not None:
         assert made.times.dtype == np.int64
         assert len(made.times) == rows
+    if made.events is not None:
+        assert len(made.events.codes) == rows
+        assert sum(made.events.counts().values()) == rows
+        assert len({folded(name) for name in made.events.names}) == len(made.events.names)
     if made.titles is not None:
         assert len(made.titles) == len(made.item_ids)
     source = json.loads(json.dumps(made.source))
@@ -41,6 +46,11 @@ def sorted_without_repeats(ids: IdMap) -> bool:
     raw = [ids.values.raw(k) for k in range(len(ids))]
     assert all(text.decode().strip(" \t\r\n") for text in raw)
     return raw == sorted(set(raw))
+
+
+def kinds(made: Interactions) -> list[str] | None:
+    """The kind of event of every row, in order."""
+    return None if made.events is None else [made.events.names[code] for code in made.events.codes]
 
 
 def pairs(made: Interactions) -> list[tuple[int | str, int | str]]:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from sahcns.data.readers import FORMATS, delimited, opening, read
 from sahcns.errors import SahcnsError
-from tests.data.readers.soundness import assert_sound, pairs
+from tests.data.readers.soundness import assert_sound, kinds, pairs
 
 quickly = settings(
     max_examples=60,
@@ -30,16 +30,19 @@ YELP = [
     json.dumps({"user_id": f"u{k % 3}", "business_id": f"b{k}", "stars": 5, "date": f"2018-01-0{k + 1} 10:00:00"})
     for k in range(6)
 ]
+EVENTS = [json.dumps({"user": f"u{k % 3}", "item": k, "event": ["view", "Buy", 3, None][k % 4]}) for k in range(6)]
 SAMPLES: dict[str, bytes] = {
     "csv": b"user_id,item_id,rating,timestamp\n1,10,4.5,978300760\n2,11,3.0,978300761\n1,12,0.5,978300762\n",
     "csv quoted": b'user,item,rating\n"a,1","x ""y""",4\n"b\n2",z,5\n"a,1",z,1\n',
     "csv text": "user;item;date\nä;007;2018-01-05\nb;7;2018-01-06\n".encode(),
+    "csv events": b"user,item,event_type\n1,10,view\n2,11,Buy\n1,12,\n2,12, buy\n",
     "movielens": b"1::1193::5::978300760\n1::661::3::978302109\n2::914::3::978301968\n",
     "inter": b"user_id:token\titem_id:token\ttimestamp:float\n1\t2\t9.78e8\n1\t3\t978300761.5\n",
     "pairs": b"0 5\n0 6\n1 5\n2 7\n",
     "adjacency": b"0 1 2 3\n1 2\n2\n3 0 1\n",
     "amazon": "\n".join(JSON).encode() + b"\n",
     "yelp": "\n".join(YELP).encode() + b"\n",
+    "jsonl": "\n".join(EVENTS).encode() + b"\n",
     "gzip": gzip.compress(b"user_id,item_id\n" + b"".join(b"%d,%d\n" % (k % 7, k) for k in range(200)), mtime=0),
     "xz": lzma.compress(b"0 5\n0 6\n1 5\n2 7\n" * 40),
 }
@@ -146,13 +149,14 @@ COLUMN = st.one_of(
 
 
 @given(
-    columns=st.tuples(COLUMN, COLUMN, COLUMN, COLUMN),
+    columns=st.tuples(COLUMN, COLUMN, COLUMN, COLUMN, COLUMN),
+    event=st.sampled_from([None, "event", 0]),
     lenient=st.booleans(),
     library=st.sampled_from(["pandas", "polars"]),
 )
 @settings(quickly, max_examples=100)
-def test_random_frames(columns: tuple[list[object], ...], lenient: bool, library: str) -> None:
-    table = dict(zip(["user", "item", "rating", "time"], columns, strict=True))
+def test_random_frames(columns: tuple[list[object], ...], event: str | int | None, lenient: bool, library: str) -> None:
+    table = dict(zip(["user", "item", "rating", "time", "event"], columns, strict=True))
     if library == "pandas":
         frame = pd.DataFrame({name: pd.Series(values, dtype=object) for name, values in table.items()})
     else:
@@ -161,7 +165,7 @@ def test_random_frames(columns: tuple[list[object], ...], lenient: bool, library
         except (TypeError, OverflowError, ValueError, pl.exceptions.PolarsError):
             return  # polars itself cannot hold these values
     try:
-        made = read(frame, lenient=lenient)
+        made = read(frame, lenient=lenient, event=event)
     except SahcnsError:
         return
     assert_sound(made)
@@ -171,11 +175,13 @@ WRITTEN: dict[str, dict[str, object]] = {
     "csv": {"delimiter": ",", "header": True},
     "csv quoted": {"format": "csv", "delimiter": ",", "header": True},
     "csv text": {"format": "csv", "delimiter": ";", "header": True},
+    "csv events": {"format": "csv", "delimiter": ",", "header": True},
     "movielens": {"delimiter": "::", "header": False},
     "pairs": {},
     "adjacency": {},
     "amazon": {},
     "yelp": {},
+    "jsonl": {},
 }
 
 
@@ -200,7 +206,7 @@ def test_pieces_give_the_same_rows(tmp_path: Path, data: st.DataObject) -> None:
 def outcome(path: Path, options: dict[str, object]) -> object:
     made = read(path, lenient=True, **options)  # type: ignore[arg-type]
     numbers = [column.tolist() if column is not None else None for column in (made.ratings, made.times)]
-    return pairs(made), numbers, made.source["skipped"]
+    return pairs(made), numbers, kinds(made), made.source["skipped"]
 
 
 PLAIN = "1,2,3,7,007,+7,-7,-0,0,00,7.0,1e3,a,b,é,NaN,inf,null,0.5,.5,5.,1_0,978300760,978300760123,2018-01-05"
@@ -209,10 +215,10 @@ FIELD = st.sampled_from([*PLAIN.split(","), *ODD])
 
 
 @given(
-    rows=st.lists(st.tuples(FIELD, FIELD, FIELD, FIELD), min_size=1, max_size=8),
+    rows=st.lists(st.tuples(FIELD, FIELD, FIELD, FIELD, FIELD), min_size=1, max_size=8),
     ragged=st.lists(st.tuples(FIELD, FIELD, FIELD), max_size=1),
     mark=st.sampled_from([",", "\t", "::", ";"]),
-    wide=st.integers(2, 4),
+    wide=st.integers(2, 5),
 )
 @settings(quickly, max_examples=150)
 def test_both_ways_read_the_same(
@@ -221,7 +227,7 @@ def test_both_ways_read_the_same(
     """polars and the line-by-line reading agree on every row, id, number and fault."""
     path = tmp_path / "file"
     lines = [mark.join(row[:wide]) for row in rows] + [mark.join(row) for row in ragged]
-    path.write_text("\n".join([mark.join(["user", "item", "rating", "time"][:wide]), *lines]) + "\n")
+    path.write_text("\n".join([mark.join(["user", "item", "event", "rating", "time"][:wide]), *lines]) + "\n")
     options = {"format": "csv", "delimiter": mark, "header": True}
 
     def both() -> object:

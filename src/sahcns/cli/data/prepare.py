@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 READING, FILTERS, SPLITTING = "Reading your own files", "Filters, in the order they run", "Splitting"
 FORMATS = "csv, inter, movielens, pairs, adjacency, amazon, yelp, jsonl, parquet"
 ARGUMENTS = (
-    *("user", "item", "rating", "time", "title", "delimiter", "format", "time_unit", "items_offset"),
-    *("min_rating", "years", "duplicates", "core", "split", "ratios", "seed", "unseen", "holdout", "overlap"),
+    *("user", "item", "rating", "time", "event", "title", "delimiter", "format", "time_unit", "items_offset"),
+    *("events", "min_rating", "years", "duplicates", "core", "split", "ratios", "seed", "unseen", "holdout", "overlap"),
 )
 FREE = ("seed", "unseen")  # the settings of a recipe that also apply to sets that come split
 
@@ -42,6 +42,7 @@ def command(
         list[str],
         typer.Argument(metavar="SOURCE... OUT", help="A name from `data list`, or file(s); then the folder to write."),
     ],
+    events: Annotated[str | None, _filter("Keep these kinds of events, such as purchase,cart.", "KIND,…")] = None,
     min_rating: Annotated[float | None, _filter("Keep ratings of at least this.", "NUMBER")] = None,
     years: Annotated[str | None, _filter("Keep these calendar years, such as 2014-2018.", "FIRST-LAST")] = None,
     duplicates: Annotated[str | None, _filter("Of equal pairs keep first, last, or none: all count.", "WHICH")] = None,
@@ -59,6 +60,7 @@ def command(
     item: Annotated[str | None, _reading("Column of items.", "COLUMN")] = None,
     rating: Annotated[str | None, _reading("Column of ratings; 0 for none.", "COLUMN")] = None,
     time: Annotated[str | None, _reading("Column of times; 0 for none.", "COLUMN")] = None,
+    event: Annotated[str | None, _reading("Column of kinds of events, for --events.", "COLUMN")] = None,
     title: Annotated[str | None, _reading("A file of item titles, or a column of them.", "FILE|COLUMN")] = None,
     delimiter: Annotated[str | None, _reading("What stands between columns.", "TEXT")] = None,
     header: Annotated[bool | None, _reading("Whether line 1 names the columns.", "", "--header/--no-header")] = None,
@@ -79,6 +81,7 @@ def command(
     Examples: sahcns data prepare ml-1m films
               sahcns data prepare ml-1m dense --min-rating 4 --core 10
               sahcns data prepare log.csv log --user uid --item sku --split time
+              sahcns data prepare log.csv bought --events purchase,cart
               sahcns data prepare train.txt toys --valid valid.txt --test test.txt
     """
     from sahcns.data import save_split
@@ -88,6 +91,7 @@ def command(
     if not sources:
         raise SettingError(f"what is prepared and where to are two: sahcns data prepare {out} FOLDER")
     changes = _told(
+        events=None if events is None else _kinds(events),
         min_rating=min_rating,
         years=years and _years(years),
         duplicates=duplicates,
@@ -103,6 +107,7 @@ def command(
         item=item,
         rating=rating,
         time=time,
+        event=event,
         title=title,
         delimiter=delimiter and delimiter.replace("\\t", "\t"),  # a shell hands \t on as it is
         header=header,
@@ -112,6 +117,7 @@ def command(
     parts = _told(valid=valid, test=test, holdout=holdout, overlap=overlap)
     if len(sources) == 1 and sources[0] in CATALOGUE:
         _refuse({**reading, **parts}, f"{sources[0]} is read as the catalogue says, so {{}} does not apply to it")
+        _refuse(_told(events=events), f"{sources[0]} has no kinds of events, so {{}} does not apply to it")
         made = _named(sources[0], changes, data, lenient)
     else:
         with working(f"preparing {', '.join(sources)} …"), _spoken():
@@ -149,12 +155,18 @@ def _own(
     for source in sources:
         if not Path(source).exists() and re.fullmatch(r"[\w-]+", source):
             raise DataError(f"{source!r} is neither a file nor a set of the catalogue; {nearest(source, CATALOGUE)}")
+    if "event" in reading and "events" not in changes:
+        raise SettingError(
+            f"--event {reading['event']!r} names the column, and --events the kinds that are kept; give both, as in "
+            "--event type --events purchase,cart"
+        )
     files: Any = sources[0] if len(sources) == 1 else sources
     if "test" not in parts:
         _refuse(parts, "{} goes with --test, the file of test rows")
         recipe = Recipe(**changes)
         return prepare(read(files, **reading), recipe)
     _refuse(_without(changes, FREE), "files that come split are taken as they are, so {} does not apply to them")
+    reading = {**reading, "event": 0}
     given: Any = {**_without(parts, ("valid", "test")), **changes}
     train = read(files, **reading)
     reading = {**reading, "items_offset": train.source["items_offset"]}  # "auto" finds it where all users are
@@ -174,10 +186,19 @@ def _report(made: "Split", folder: Path) -> None:
     show(
         steps,
         "",
+        *_events(manifest["steps"]),
         f"{parts} · density {figures['density']:.3%}",
         f"fingerprint {made.fingerprint}",
         f"written to {folder}",
     )
+
+
+def _events(steps: list[dict[str, Any]]) -> list[str]:
+    """`events kept: purchase (488) · left out, and not set aside: view (8,012)`, if some were chosen."""
+    from sahcns.data.events import listed
+
+    chosen = [step for step in steps if step["step"] == "events" and step.get("left_out")]
+    return [f"events kept: {listed(step['kept'])} · left out: {listed(step['left_out'])}" for step in chosen]
 
 
 @contextmanager
@@ -214,6 +235,13 @@ def _refuse(options: Mapping[str, Any], sentence: str) -> None:
     """An error that names the first of the options; they were given where they would be without effect."""
     for name in options:
         raise SettingError(sentence.format(f"--{name.replace('_', '-')}"))
+
+
+def _kinds(text: str) -> tuple[str, ...]:
+    kinds = tuple(kind.strip() for kind in text.split(","))
+    if not all(kinds):
+        raise SettingError(f"--events {text!r} must be kinds of events with commas between, such as purchase,cart")
+    return kinds
 
 
 def _years(text: str) -> tuple[int, int]:

@@ -12,11 +12,21 @@ NOTABLE = 0.05  # share of held-out rows of which nothing can be learnt that is 
 def remarks(manifest: Mapping[str, Any]) -> None:
     """All of them, for the manifest of a set that was just prepared."""
     sources = manifest["source"]
-    for source in [sources] if "files" in sources else sources.values():
-        read_remarks(source, columns="catalogue" not in manifest)
-    alike = next((step["rule"] for step in manifest["steps"] if step["rule"].startswith("off, ")), None)
-    if alike and "catalogue" not in manifest:
-        tell(f"ratings were {alike}: every row counts as a like; --min-rating NUMBER keeps those of at least that")
+    several = [sources] if "files" in sources else [*sources.values()]
+    narrowed = manifest["recipe"].get("events") is not None
+    for source in several:
+        read_remarks(source, columns="catalogue" not in manifest, narrowed=narrowed)
+    alike = {step["step"]: step for step in manifest["steps"] if step["rule"].startswith("off, ")}
+    if "events" in alike:
+        from sahcns.data.events import listed
+
+        column = several[0]["columns"]["event"]
+        tell(
+            f"all kinds of {column} count alike: {listed(alike['events']['kept'])}; --events KIND,… keeps some of them"
+        )
+    if "rating" in alike and "catalogue" not in manifest:
+        how = alike["rating"]["rule"]
+        tell(f"ratings were {how}: every row counts as a like; --min-rating NUMBER keeps those of at least that")
     _parts(manifest)
     differences = manifest.get("catalogue", {}).get("differs_from_catalogue")
     if differences:
@@ -26,10 +36,17 @@ def remarks(manifest: Mapping[str, Any]) -> None:
         )
 
 
-def read_remarks(source: Mapping[str, Any], columns: bool = True, header: str = "--header") -> None:
-    """Those on what was read from one source; `header` is the option that says that line 1 names the columns."""
+def read_remarks(
+    source: Mapping[str, Any], columns: bool = True, header: str = "--header", narrowed: bool = False
+) -> None:
+    """Those on what was read from one source.
+
+    columns    whether to say which columns were read
+    header     the option that says that line 1 names the columns
+    narrowed   whether some kinds of events were chosen; else the column of them is not used
+    """
     if columns:
-        _columns(source["files"], header)
+        _columns(source["files"], header, narrowed)
     _ids_and_titles(source)
     if "zones" in source:
         _zones(source["zones"]["without"], source["zones"]["with"])
@@ -38,16 +55,18 @@ def read_remarks(source: Mapping[str, Any], columns: bool = True, header: str = 
         tell(f"skipped {found['rows']:,} row{'s' if found['rows'] > 1 else ''}: {reason} ({where})")
 
 
-def _columns(files: list[dict[str, Any]], header: str) -> None:
+def _columns(files: list[dict[str, Any]], header: str, narrowed: bool) -> None:
     """Which columns were taken, where some were not or where there was no header to go by; once for files alike."""
     said: list[tuple[object, object]] = []
     for file in files:
-        columns = ", ".join(f"{name} = {column}" for name, column in file["columns"].items())
+        used = {role: column for role, column in file["columns"].items() if narrowed or role != "event"}
+        unused = [*file.get("unused", []), *(file["columns"][role] for role in file["columns"] if role not in used)]
+        columns = ", ".join(f"{role} = {column}" for role, column in used.items())
         if file.get("header") is False and file["format"] == "csv":
             tell(f"{file['path']} was read as rows only ({columns}); if its first line names the columns, say {header}")
-        elif file.get("unused") and (columns, file["unused"]) not in said:
-            said.append((columns, file["unused"]))
-            names = [name or "''" for name in file["unused"]]
+        elif unused and (columns, unused) not in said:
+            said.append((columns, unused))
+            names = [name or "''" for name in unused]
             more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
             tell(f"{file['path']} was read with {columns}; not used: {', '.join(names[:NAMED])}{more}")
 

@@ -143,6 +143,7 @@ def _numeric(layout: Layout, into: Gathered) -> dict[str, Any]:
         "item": pl.Int64() if into.items.tables is None else pl.String(),
         "rating": pl.Float32(),
         "time": pl.String() if into.clock.unit in ("iso", "layout") else pl.Int64(),
+        "event": pl.String(),
     }
     return {role: types[role] for role in layout.chosen.places()}
 
@@ -185,4 +186,5 @@ def _shape(data: bytes, mark: int, width: int) -> tuple[int, bool]:
 
 
 def _batch(columns: "dict[str, pl.Series]", lines: Any, where: Where) -> Batch:
-    return Batch(columns["user"], columns["item"], columns.get("rating"), columns.get("time"), lines, where)
+    rating, time, event = (columns.get(role) for role in ("rating", "time", "event"))
+    return Batch(columns["user"], columns["item"], rating, time, lines, where, events=event)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sahcns.data.readers.faults import Where
 from sahcns.data.readers.gathering import Gathered
+from sahcns.data.readers.kinds import kinds_in
 from sahcns.data.readers.naming import Chosen, Column, choose
 from sahcns.data.readers.titles import Titles, titles_from, titles_in
 from sahcns.data.readers.values import Batch
@@ -143,13 +144,20 @@ def _is_missing(value: object) -> bool:
 
 
 def _add(columns: "dict[int, pl.Series]", chosen: Chosen, where: Where, into: Gathered) -> None:
-    used = {role: _usable(columns[place], role, where) for role, place in chosen.places().items()}
+    used = {role: _usable(columns[place], role, where) for role, place in chosen.places().items() if role != "event"}
+    if chosen.event is not None:
+        kinds = kinds_in(columns[chosen.event])
+        if kinds is not None:
+            used["event"] = kinds
+        elif into.kinds.told:
+            raise _unusable(columns[chosen.event], "event", where)
     columns.clear()
     rows = len(used["user"])
     for start in range(0, rows, ROWS):
         part = {role: column.slice(start, ROWS) for role, column in used.items()}
         lines = range(start + 1, start + 1 + len(part["user"]))
-        into.add(Batch(part["user"], part["item"], part.get("rating"), part.get("time"), lines, where, False))
+        rating, time, event = (part.get(role) for role in ("rating", "time", "event"))
+        into.add(Batch(part["user"], part["item"], rating, time, lines, where, tokens=False, events=event))
 
 
 def _usable(column: "pl.Series", role: str, where: Where) -> "pl.Series":
@@ -167,6 +175,9 @@ def _usable(column: "pl.Series", role: str, where: Where) -> "pl.Series":
         return column
     if role in ("user", "item") and kind in (pl.Date, pl.Datetime, pl.Boolean):
         return column.cast(pl.String)
-    raise DataError(
-        f"{where.name}: the {role} column {column.name!r} is of type {kind}; convert it to numbers or text first"
-    )
+    raise _unusable(column, role, where)
+
+
+def _unusable(column: "pl.Series", role: str, where: Where) -> DataError:
+    what = f"the {role} column {column.name!r} is of type {column.dtype}"
+    return DataError(f"{where.name}: {what}; convert it to numbers or text first")

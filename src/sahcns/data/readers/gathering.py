@@ -11,6 +11,7 @@ from sahcns.data.interactions import Interactions
 from sahcns.data.readers.clock import Clock
 from sahcns.data.readers.collecting import Growing, IdColumn
 from sahcns.data.readers.faults import Faults
+from sahcns.data.readers.kinds import Kinds
 from sahcns.data.readers.values import Batch, Mask, Sieve
 from sahcns.data.readers.zones import Zones
 from sahcns.errors import DataError
@@ -30,6 +31,7 @@ class Gathered:
     items: IdColumn = field(default_factory=lambda: IdColumn("item"))
     ratings: Growing | None = None
     times: Growing | None = None
+    kinds: Kinds = field(default_factory=Kinds)
     zones: Zones = field(default_factory=Zones)
     begun: bool = False
 
@@ -53,6 +55,7 @@ class Gathered:
         for column, values in ((self.ratings, ratings), (self.times, times)):
             if column is not None and values is not None:
                 column.append(values if keep is None else values[keep])
+        self.kinds.add(batch.events, keep)
 
     def _same_columns(self, batch: Batch) -> None:
         if not self.begun:
@@ -101,10 +104,10 @@ class Gathered:
         } | {name: found for name, found in doubts.items() if found}
         ratings = self.ratings.take() if self.ratings is not None else None
         times = self.times.take() if self.times is not None else None
-        return Interactions(users, items, user_ids, item_ids, ratings, times, None, source)
+        return Interactions(users, items, user_ids, item_ids, ratings, times, None, source, self.kinds.finish())
 
     def _keep(self, rows: Mask) -> None:
-        for column in (self.users.values, self.items.values, self.ratings, self.times):
+        for column in (self.users.values, self.items.values, self.ratings, self.times, self.kinds.codes):
             if column is not None:
                 column.append(column.take()[rows])
 

@@ -2,15 +2,18 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sahcns.data.readers.faults import Faults, Where, Wrong, shown
+from sahcns.data.readers.faults import Faults, Lines, Where, Wrong, shown
 from sahcns.data.readers.gathering import Gathered
-from sahcns.data.readers.naming import ROLES, Chosen, Column, choose
+from sahcns.data.readers.naming import OPTIONAL, ROLES, Chosen, Column, choose
 from sahcns.data.readers.opening import Chunk
 from sahcns.data.readers.sniffing import sample
 from sahcns.data.readers.values import Batch
 from sahcns.errors import DataError
+
+if TYPE_CHECKING:
+    import polars as pl
 
 KNOWN: dict[str, dict[str, str]] = {
     "amazon": {"user": "reviewerID", "item": "asin", "rating": "overall", "time": "unixReviewTime"},
@@ -20,7 +23,7 @@ Row = dict[str, str | int | None]
 
 
 def fields_of(data: bytes, kind: str, wanted: Mapping[str, Column], where: str) -> Chosen:
-    """Which field is the user, the item, the rating and the time: told, known for the format, or recognised."""
+    """Which field is the user, the item, the rating, the time and the event: told, known for the format, or recognised."""
     told: dict[str, Column] = {role: wanted.get(role) for role in ROLES}
     names: dict[str, None] = {}
     lines = [text for _, text in sample(data, where)]
@@ -60,20 +63,20 @@ def _by_polars(data: bytes, line: int, fields: Mapping[str, str], where: Where) 
             return None
         if any(start + truth in data for start in starts for truth in (b"t", b"f")):  # older polars: true is 1.0
             return None
-    types: dict[str, Any] = {"user": pl.String(), "item": pl.String(), "rating": pl.Float64(), "time": pl.Int64()}
+    types: dict[str, Any] = {role: pl.String() for role in fields} | {"rating": pl.Float64()}
     for times in (pl.Int64(), pl.String()):
         types["time"] = times
         try:
             frame = pl.read_ndjson(data, schema={name: types[role] for role, name in fields.items()})
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
             continue
-        if frame.height != rows or sum(frame.null_count().row(0)):
-            continue
         columns = {role: frame[name] for role, name in fields.items()}
+        if frame.height != rows or any(column.null_count() for role, column in columns.items() if role != "event"):
+            continue
         if any(columns[role].str.contains("\x00", literal=True).any() for role in ("user", "item")):
             return None  # what polars makes of half a character
         lines = range(line, line + rows)
-        return Batch(columns["user"], columns["item"], columns.get("rating"), columns.get("time"), lines, where, False)
+        return _batch(columns, lines, where)
     return None
 
 
@@ -94,8 +97,13 @@ def _by_line(data: bytes, line: int, fields: Mapping[str, str], where: Where, fa
         for role, value in row.items():
             columns[role].append(value)
     made = {role: _ids(values) for role, values in columns.items() if role in ("user", "item")}
-    made |= {role: pl.Series(values, dtype=pl.String) for role, values in columns.items() if role in ("rating", "time")}
-    return Batch(made["user"], made["item"], made.get("rating"), made.get("time"), lines, where, False)
+    made |= {role: pl.Series(values, dtype=pl.String) for role, values in columns.items() if role in OPTIONAL}
+    return _batch(made, lines, where)
+
+
+def _batch(columns: "Mapping[str, pl.Series]", lines: Lines, where: Where) -> Batch:
+    rating, time, event = (columns.get(role) for role in ("rating", "time", "event"))
+    return Batch(columns["user"], columns["item"], rating, time, lines, where, tokens=False, events=event)
 
 
 def _ids(values: list[str | int | None]) -> Any:
@@ -116,6 +124,9 @@ def _row(text: str, fields: Mapping[str, str]) -> tuple[Row, Wrong | None]:
         return {}, Wrong("not an object", f"{shown(text)} is not a JSON object")
     row: Row = {}
     for role, name in fields.items():
+        if role == "event":
+            row[role] = _kind(found.get(name))
+            continue
         if name not in found:
             return {}, Wrong(f"no {role} field", f"the field {name!r} ({role}) is missing")
         value = found[name]
@@ -132,6 +143,12 @@ def _row(text: str, fields: Mapping[str, str]) -> tuple[Row, Wrong | None]:
             return {}, Wrong("not UTF-8", f"the field {name!r} ({role}) holds {shown(value)}, which is not UTF-8 text")
         row[role] = value if value is None or (is_id and isinstance(value, int)) else str(value)
     return row, None
+
+
+def _kind(value: object) -> str:
+    """Whatever stands there, as text: it may be of a row that nobody wants."""
+    text = "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if text.isascii() or _encodes(text) else text.encode("utf-8", "backslashreplace").decode()
 
 
 def _encodes(text: str) -> bool:

@@ -53,7 +53,11 @@ def rows_by_line(
 
 
 def _columns(rows: list[list[str]], layout: Layout) -> dict[str, list[str]]:
-    return {role: [row[place] for row in rows] for role, place in layout.chosen.places().items()}
+    places = layout.chosen.places()
+    found = {role: [row[place] for row in rows] for role, place in places.items()}
+    if "event" in found:
+        found["event"] = [text if text.isascii() else readable(text) for text in found["event"]]
+    return found
 
 
 def _all_at_once(text: str, layout: Layout) -> list[list[str]]:
@@ -87,7 +91,12 @@ def _wrong(row: list[str], text: str, layout: Layout) -> Wrong | None:
         return Wrong("wrong number of fields", what)
     if layout.header and [field.strip() for field in row] == [*layout.header]:
         return Wrong("header again", "the header stands here a second time (were files joined?)", "remove it")
-    return not_utf8("\n".join(row[place] for place in layout.chosen.places().values()))
+    return not_utf8("\n".join(row[place] for role, place in layout.chosen.places().items() if role != "event"))
+
+
+def readable(text: str) -> str:
+    r"""The kind of an event, with `\xe9` for a byte that was not UTF-8: it may be of rows that nobody wants."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def not_utf8(text: str) -> Wrong | None:

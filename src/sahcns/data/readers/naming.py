@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from sahcns.errors import DataError, SettingError, nearest
 
 Column = str | int | None
-ROLES = ("user", "item", "rating", "time")
+ROLES = ("user", "item", "rating", "time", "event")
+OPTIONAL = ROLES[2:]
 # In order of preference, without case and punctuation: `userId`, `user_id` and `User ID` are all `userid`.
 USUAL = {
     "user": (
@@ -28,6 +29,10 @@ USUAL = {
         *("checkintime", "reviewdate", "reviewtime", "orderdate", "purchasedate", "invoicedate", "transactiondate"),
         *("eventdate", "tdat"),
     ),
+    "event": (
+        *("eventtype", "event", "eventname", "behavior", "behaviour", "behaviortype", "behaviourtype", "action"),
+        *("actiontype", "interaction", "interactiontype", "type"),
+    ),
     "title": ("title", "name", "movietitle", "itemtitle", "itemname", "productname", "songname", "artistname"),
 }
 TYPED = re.compile(r"^(.*):(token|float|token_seq|float_seq)$", re.S)
@@ -41,12 +46,12 @@ class Chosen:
     item: int
     rating: int | None
     time: int | None
+    event: int | None
     width: int
     names: tuple[str, ...]
 
     def places(self) -> dict[str, int]:
-        found = {"user": self.user, "item": self.item, "rating": self.rating, "time": self.time}
-        return {role: place for role, place in found.items() if place is not None}
+        return {role: place for role in ROLES if (place := getattr(self, role)) is not None}
 
     def recorded(self) -> dict[str, str]:
         return {role: self.names[place] for role, place in self.places().items()}
@@ -82,10 +87,9 @@ def choose(names: Sequence[str], wanted: Mapping[str, Column], where: str) -> Ch
         places[role] = usual(names, role) if told is None else _told(names, told, role, where)
     for role in ("user", "item"):
         if places[role] is None:
-            raise DataError(
-                f"{where} has no {role} column that is recognised; its columns are: {_listed(names)}; "
-                f"name the right one with {role}={_likely(names, role)}, or pass header=False if the first line is a row"
-            )
+            raise DataError(f"{unrecognised(names, role, where)}, or pass header=False if the first line is a row")
+    if wanted.get("event") is None and not _free(places, names):
+        places["event"] = None
     by_name = [place for role, place in places.items() if place is not None and not _number(wanted.get(role))]
     keys = [plain(name) for name in names]
     for place in by_name:
@@ -100,7 +104,7 @@ def choose(names: Sequence[str], wanted: Mapping[str, Column], where: str) -> Ch
 def choose_by_place(width: int, third_is_time: bool, wanted: Mapping[str, Column], where: str) -> Chosen:
     """Columns of a file without a header: user, item, rating, time in this order, unless told otherwise."""
     names = tuple(f"column {place + 1}" for place in range(width))
-    usually: dict[str, int | None] = {"user": 0, "item": 1, "rating": None, "time": None}
+    usually: dict[str, int | None] = {"user": 0, "item": 1, "rating": None, "time": None, "event": None}
     if width == 3:
         usually["time" if third_is_time else "rating"] = 2
     elif width == 4:
@@ -119,6 +123,20 @@ def choose_by_place(width: int, third_is_time: bool, wanted: Mapping[str, Column
     return _distinct(places, width, names, where)
 
 
+def unrecognised(names: Sequence[str], role: str, where: str, taken: Sequence[str] = ()) -> str:
+    """What to say where no column has a name that is usual for the role; `taken` ones serve another."""
+    return (
+        f"{where} has no {role} column that is recognised; its columns are: {_listed([*taken, *names])}; "
+        f"name the right one with {role}={_likely(names, role)}"
+    )
+
+
+def _free(places: Mapping[str, int | None], names: Sequence[str]) -> bool:
+    """Whether the event column, of which nobody spoke, is one of its own: else it is nobody's, and no fault either."""
+    keys, place = [plain(name) for name in names], places["event"]
+    return place is not None and [*places.values()].count(place) == 1 and keys.count(keys[place]) == 1
+
+
 def _told(names: Sequence[str], told: str | int, role: str, where: str) -> int | None:
     """Place of the column the caller named, or numbered from 1; 0 leaves it out."""
     exact = [plain(name) for name in names]
@@ -132,7 +150,7 @@ def _told(names: Sequence[str], told: str | int, role: str, where: str) -> int |
             f"{where} has no column {told!r} (asked for as {role}); its columns are: {_listed(names)}"
             + _close(str(told), exact)
         )
-    if number == 0 and role in ("rating", "time"):
+    if number == 0 and role in OPTIONAL:
         return None
     if not 1 <= number <= len(names):
         raise DataError(f"{where} has {len(names)} columns; {role}={number} is not one of them (1 is the first)")
@@ -155,7 +173,7 @@ def _distinct(places: Mapping[str, int | None], width: int, names: tuple[str, ..
     user, item = places["user"], places["item"]
     assert user is not None
     assert item is not None
-    return Chosen(user, item, places["rating"], places["time"], width, names)
+    return Chosen(user, item, places["rating"], places["time"], places["event"], width, names)
 
 
 def _likely(names: Sequence[str], role: str) -> str:

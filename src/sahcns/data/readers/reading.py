@@ -14,6 +14,7 @@ from sahcns.data.readers.faults import Faults, Where, Wrong
 from sahcns.data.readers.frames import is_frame, read_frame, read_parquet
 from sahcns.data.readers.gathering import Gathered
 from sahcns.data.readers.jsonlines import fields_of, read_jsonlines
+from sahcns.data.readers.kinds import Kinds
 from sahcns.data.readers.naming import Column
 from sahcns.data.readers.opening import TextFile, hashed
 from sahcns.data.readers.sniffing import kind_of, layout_of
@@ -31,6 +32,7 @@ def read(
     item: Column = None,
     rating: Column = None,
     time: Column = None,
+    event: Column = None,
     title: str | Path | None = None,
     delimiter: str | None = None,
     header: bool | None = None,
@@ -48,10 +50,11 @@ def read(
     format        "auto" looks at the content. "csv" is any delimited text, with "inter" (RecBole), "movielens" and
                   "pairs" (`user item`) as its kinds; "adjacency" is `user item item …`; "amazon", "yelp" and "jsonl"
                   hold one JSON object a line; "parquet".
-    user, item, rating, time
+    user, item, rating, time, event
                   which column: its name, or its number (1 is the first). By default the usual names are recognised
                   (user_id, reviewerID, movieId, asin, stars, overall, timestamp, date, …); a file without a header
-                  holds user, item, rating, time in this order. 0 leaves rating or time out.
+                  holds user, item, rating, time in this order. 0 leaves rating, time or event out. The event
+                  is the kind of each row (view, cart, purchase), of which `Recipe(events=…)` chooses.
     title         a file of item titles (id and title), or the name of a title column. MovieLens' own files are found.
     delimiter     one or more characters, "::" or "\\t" for example; found by default.
     header        whether the first line names the columns; found by default.
@@ -66,8 +69,8 @@ def read(
     """
     if format not in FORMATS:
         raise SettingError(f"format is {format!r}; {nearest(str(format), FORMATS)}")
-    wanted: dict[str, Column] = {"user": user, "item": item, "rating": rating, "time": time}
-    into = Gathered(Faults(lenient), Clock(time_unit), _offset(items_offset))
+    wanted: dict[str, Column] = {"user": user, "item": item, "rating": rating, "time": time, "event": event}
+    into = Gathered(Faults(lenient), Clock(time_unit), _offset(items_offset), kinds=Kinds(told=event is not None))
     if is_frame(source):
         record, titles = read_frame(source, wanted, title, into)
         record["files"] = []

@@ -1,4 +1,4 @@
-"""From the four raw columns of a batch to numbers and ids, refusing each row that does not hold one of each.
+"""From the raw columns of a batch to numbers and ids, refusing each row that does not hold one of each.
 
 Every format ends here, so what is an id, a rating or a time is decided in one place:
 an id is any text that is not blank, or any whole number; a rating is finite as float32; a time is of the one unit.
@@ -34,6 +34,7 @@ class Batch:
     lines: Lines
     where: Where
     tokens: bool = True
+    events: "pl.Series | None" = None  # texts
 
 
 class Sieve:
