@@ -149,7 +149,7 @@ def test_weighted_draw_tables_count_weight_and_not_items() -> None:
 
 def test_weights_that_leave_a_user_nothing_are_refused() -> None:
     graph = Graph.of(Split.from_pairs([[0, 1], [1, 0], [1, 2]], n_items=4))
-    with pytest.raises(DataError, match=r"user 1 .*with a positive sampling weight; draw uniformly \(power 0\)"):
+    with pytest.raises(DataError, match=r"user 1 .*with a positive sampling weight, so .*; draw uniformly \(power=0\)"):
         graph.reweighted(torch.tensor([3, 0, 2, 0]))
 
 

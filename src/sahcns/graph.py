@@ -189,7 +189,8 @@ class Graph:
         stuck = torch.nonzero((unseen.room <= 0) & (self.unseen.room > 0))
         if len(stuck):
             raise DataError(
-                f"user {int(stuck[0])} (position) has seen every item with a positive sampling weight; "
-                "draw uniformly (power 0), or give the other items some weight too"
+                f"user {int(stuck[0])} (position), one of {len(stuck):,} such, has every item with a positive sampling weight, "
+                "so nothing is left to draw; draw uniformly (power=0), give the other items some weight too, or, if those are "
+                "without training pairs, prepare the data with unseen='drop', which leaves them out"
             )
         return unseen

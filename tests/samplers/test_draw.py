@@ -174,7 +174,9 @@ def test_power_zero_is_uniform_over_all_items() -> None:
 
 def test_a_user_with_nothing_left_to_weigh_is_refused() -> None:
     graph = graph_of({0: {0}, 1: {0, 1}}, 2, 3)
-    with pytest.raises(DataError, match=r"user 1 .* seen every item with a positive sampling weight"):
+    with pytest.raises(
+        DataError, match=r"user 1 .*, one of 1 such, has every item with a positive sampling weight, so"
+    ):
         graph.reweighted(torch.tensor([1, 1, 0]))
 
 
