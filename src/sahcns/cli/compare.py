@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sahcns.cli.console import Json, show, show_json, tell, warn
+from sahcns.cli.full_users import remark_full_users
 from sahcns.cli.importing import Imports, import_files
 from sahcns.cli.machine import keep_memory
 from sahcns.cli.protocol_options import with_protocol
@@ -137,6 +138,9 @@ def command(
         show_tables(tables)
         show("", f"{len(outcome.results)} runs in {plan.out}; for a page of it: sahcns report {plan.out}")
     _tell_what_differs(outcome.results)
+    sets = {result.data["fingerprint"]: result.data for result in outcome.results}
+    for one in sets.values():
+        remark_full_users(one.get("users_with_every_item", 0), one["items"], one["name"] if len(sets) > 1 else "")
     for failure in outcome.failures:
         warn(f"{failure.key} failed: {failure.error}")
     if outcome.failures:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sahcns.cli.console import Json, err, show, show_json, table, tell, warn
+from sahcns.cli.console import Json, err, show, show_json, table, tell
+from sahcns.cli.full_users import remark_full_users
 from sahcns.cli.importing import Imports, import_files
 from sahcns.cli.machine import keep_memory
 from sahcns.cli.protocol_options import with_protocol
@@ -155,14 +156,8 @@ def command(
 def _taught(data: dict[str, Any]) -> str:
     """How many pairs of the training part were trained on; a warning if they are not all of them."""
     full, items = data.get("users_with_every_item", 0), data["items"]
-    if not full:
-        return f"all {data['train']:,}"
-    who = "1 user has" if full == 1 else f"{full:,} users have"
-    warn(
-        f"{who} every one of the {items:,} items, so there is nothing to prefer theirs to: their {full * items:,} pairs "
-        "are part of the graph and were not trained on"
-    )
-    return f"{data['train'] - full * items:,} of the {data['train']:,}"
+    remark_full_users(full, items)
+    return f"{data['train'] - full * items:,} of the {data['train']:,}" if full else f"all {data['train']:,}"
 
 
 def _saved(model: "Recommender", out: Path) -> Path:
