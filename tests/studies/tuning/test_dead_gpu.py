@@ -54,14 +54,14 @@ def test_one_process_ends_and_a_second_call_comes_to_the_same(tmp_path: Path, mo
 def test_the_others_go_on_with_the_trial_of_a_worker_that_lost_its_gpu(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    gpu, data = played_gpu(tmp_path, monkeypatch), save_split(films(), tmp_path / "films")
+    gpu, data, out = played_gpu(tmp_path, monkeypatch), save_split(films(), tmp_path / "films"), tmp_path / "out"
     gpu.arm("child")
 
     def wait(standing: Standing) -> None:
-        """Until the worker has ended, by itself."""
-        wait_until(lambda: standing.entry is None or (bool(gpu.dead) and helping() == []))
+        """Until the worker's trial has come to some end."""
+        wait_until(lambda: standing.entry is None or not {"lost", "failed"}.isdisjoint(states(read_search(out))))
 
-    found = quick(tmp_path / "out", gpu.deadly, data=data, workers=2, imports=[gpu.file], watch=wait)
+    found = quick(out, gpu.deadly, data=data, workers=2, imports=[gpu.file], watch=wait)
     assert sorted(states(found)) == [*["complete"] * 4, "lost"]
     assert len(found.of(gpu.deadly.name)) == 4
     (lost,) = (trial for trial in found.trials if trial.state == "lost")
