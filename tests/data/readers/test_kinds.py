@@ -68,6 +68,16 @@ def test_every_library(library: Callable[[Any], Any]) -> None:
     assert kinds(read(library({**table, "action": [True, False, True]}), event="action"))[0].lower() == "true"  # type: ignore[index]
 
 
+def test_a_kind_is_called_as_it_is_written_most_often(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written_so = ["BUY", "view", "buy", "Buy ", "buy", "View", "view", "buy ", "buy"]
+    rows = [(f"u{k}", f"i{k}", kind) for k, kind in enumerate(written_so)]
+    for size in (opening.CHUNK, 24):
+        monkeypatch.setattr(opening, "CHUNK", size)
+        made = read(written(tmp_path, "csv", frame(rows=rows)))
+        assert made.events is not None
+        assert made.events.counts() == {"buy": 6, "view": 3}
+
+
 @pytest.mark.parametrize(
     "name", ["event", "Event Type", "event_name", "behavior", "behaviour_type", "action", "interaction", "type"]
 )

@@ -23,12 +23,10 @@ class Kinds:
     """
 
     told: bool = False
-    codes: Growing | None = field(
-        default_factory=lambda: Growing(np.uint8)
-    )  # None: there is no such column for all rows
-    names: list[str] = field(default_factory=list)  # each kind as it is written first
-    places: dict[str, int] = field(default_factory=dict)  # the kind without case and blanks → code
-    known: dict[str, int] = field(default_factory=dict)  # any text that was met → code
+    codes: Growing | None = field(default_factory=lambda: Growing(np.uint8))  # None where not every row has one
+    places: dict[str, int] = field(default_factory=dict)  # a kind without case and blanks → code
+    known: dict[str, int] = field(default_factory=dict)  # a text as it stands → code
+    rows: list[int] = field(default_factory=list)  # of each text
 
     def add(self, events: "pl.Series | None", keep: Mask | None) -> None:
         """The texts [n] of a batch, None if its file has no such column; `keep` [n] says which rows stay."""
@@ -45,16 +43,19 @@ class Kinds:
         met = self._places(texts)
         if met.null_count():  # texts that are new
             for text in texts.filter(met.is_null()).unique(maintain_order=True):
-                self.known[text] = self.places.setdefault(folded(text), len(self.names))
-                self.names += [text.strip()] * (len(self.places) - len(self.names))
-                if len(self.names) > MOST and not self.told:
+                self.known[text] = self.places.setdefault(folded(text), len(self.places))
+                self.rows.append(0)
+                if len(self.places) > MOST and not self.told:
                     self.codes = None
                     return
             met = self._places(texts)
         for limit, dtype in ((1 << 8, np.uint16), (1 << 16, np.int32)):
-            if len(self.names) > limit and self.codes.dtype.itemsize < np.dtype(dtype).itemsize:
+            if len(self.places) > limit and self.codes.dtype.itemsize < np.dtype(dtype).itemsize:
                 self.codes.widen(dtype)
-        self.codes.append(np.fromiter(self.known.values(), self.codes.dtype)[met.to_numpy()])
+        which = met.to_numpy()
+        more = np.bincount(which, minlength=len(self.rows)).tolist()
+        self.rows = [rows + new for rows, new in zip(self.rows, more, strict=True)]
+        self.codes.append(np.fromiter(self.known.values(), self.codes.dtype)[which])
 
     def _places(self, texts: "pl.Series") -> "pl.Series":
         """Where each text [n] stands among those met before; null for one that does not."""
@@ -63,7 +64,13 @@ class Kinds:
         return texts.cast(pl.Enum([*self.known]), strict=False).to_physical()
 
     def finish(self) -> Events | None:
-        return None if self.codes is None else Events(self.codes.take(), tuple(self.names))
+        """The kinds, each as it is written most often."""
+        if self.codes is None:
+            return None
+        names: dict[int, str] = {}
+        for _, (text, code) in sorted(zip(self.rows, self.known.items(), strict=True), key=lambda one: -one[0]):
+            names.setdefault(code, text.strip())
+        return Events(self.codes.take(), tuple(names[code] for code in range(len(names))))
 
 
 def kinds_in(column: "pl.Series") -> "pl.Series | None":
