@@ -1,0 +1,68 @@
+"""What becomes of the baselines with other settings than the printed ones: in the searches, and once they are tuned."""
+
+from collections.abc import Callable, Mapping
+
+from sahcns.studies.comparison.naming import number
+from sahcns.studies.paper.evidence import Evidence
+from sahcns.studies.paper.methods import RIVALS, Settings
+
+UNTESTED = "Not tested yet: `sahcns reproduce … --only tuning` does it."
+ENOUGH = 10  # trials of a set
+METRIC = "recall@20"
+
+Kinds = Mapping[str, Callable[[Settings], bool]]
+
+BETAS: Kinds = {
+    "β up to 1": lambda own: own["beta"] <= 1,
+    "1 to 5": lambda own: 1 < own["beta"] <= 5,
+    "above 5": lambda own: own["beta"] > 5,
+}
+SCHEDULES: Kinds = {
+    "α fixed at 1": lambda own: own["schedule"] == "fixed" and own["alpha"] == 1,
+    "fixed below 1": lambda own: own["schedule"] == "fixed" and own["alpha"] < 1,
+    "rising": lambda own: own["schedule"] == "warmup",
+    "falling": lambda own: own["schedule"] == "cooldown",
+}
+
+
+def searched(sampler: str, kinds: Kinds) -> Callable[[Evidence], str]:
+    """`Tested in the search, Recall@20 on validation: Amazon-toys (49 trials) β up to 1: 7.84 to 11.59, …`."""
+
+    def test(evidence: Evidence) -> str:
+        told = []
+        for one in evidence.design.sets:
+            search = evidence.searches.get(one.folder)
+            trials = [] if search is None or sampler not in search.samplers else search.complete(sampler)
+            if search is None or len(trials) < ENOUGH:
+                continue
+            reached = {
+                words: sorted(100 * (trial.value or 0.0) for trial in trials if kind(trial.settings))
+                for words, kind in kinds.items()
+            }
+            ranges = ", ".join(f"{words}: {_range(values)}" for words, values in reached.items() if values)
+            told.append(f"{one.name} ({len(trials)} trials) {ranges}")
+        return f"Tested in the search, Recall@20 on validation: {'; '.join(told)}." if told else UNTESTED
+
+    return test
+
+
+def gained(evidence: Evidence) -> str:
+    """What the others gain by tuning and an equal pool, from the most on: `Amazon-toys DENS +9.50, …`."""
+    told = []
+    for one in evidence.design.sets:
+        printed = {row.label: row for row in evidence.rows("table2") if row.data == one.folder}
+        gains = {}
+        for row in evidence.rows("equal"):
+            if row.data == one.folder and row.sampler is not None and row.sampler["name"] in RIVALS:
+                after, before = evidence.cell("equal", row, METRIC), evidence.cell("table2", printed[row.label], METRIC)
+                if after is not None and before is not None and after.n and before.n:
+                    gains[row.label] = 100 * (after.mean - before.mean)
+        if gains:
+            ordered = sorted(gains, key=lambda label: -gains[label])
+            told.append(f"{one.name} {', '.join(f'{label} {number(gains[label], sign=True)}' for label in ordered)}")
+    return f"Measured, in points of Recall@20 on the test part: {'; '.join(told)}." if told else ""
+
+
+def _range(values: list[float]) -> str:
+    low, high = number(values[0]), number(values[-1])
+    return low if low == high else f"{low} to {high}"
