@@ -201,6 +201,14 @@ def test_time_and_splits_and_counts(judged: Judging) -> None:
     assert (behind["time"].verdict, behind["best-splits"].verdict) == ("does not hold", "does not hold")
 
 
+def test_the_pace_of_each_method_is_told(judged: Judging) -> None:
+    """Runs out of thin air are at their best after the second of their epochs, each of a second."""
+    told = judged(noisy)["time"].reason
+    assert "seconds until a run has 99 % of its own best Recall@20 on validation: Tiny toys RNS 2.0, DNS 2.0, " in told
+    assert "SAHC-NS 2.0; Tiny yelp " in told
+    assert "untuned" not in told
+
+
 def test_an_ablation_is_read_where_training_stopped_too(judged: Judging) -> None:
     def value(row: Row, seed: int, metric: str, reading: str) -> float:
         return noisy(row, seed, metric, reading) + 0.05 * (row.label == "SA-only") * (reading == "last")

@@ -8,7 +8,7 @@ import pytest
 
 from sahcns.studies.paper.evidence import Evidence
 from sahcns.studies.paper.experiments import Row
-from sahcns.studies.paper.other_settings import BETAS, ENOUGH, SCHEDULES, UNTESTED, gained, searched
+from sahcns.studies.paper.other_settings import BETAS, ENOUGH, SCHEDULES, UNTESTED, gained, neighbours, searched
 from sahcns.studies.tuning.trials import Search, Trial
 from tests.studies.paper.tiny import TINY, fill, made
 
@@ -70,6 +70,23 @@ def test_gains_are_those_over_the_printed_settings_from_the_most_on(tmp_path: Pa
     assert gained(found) == (
         "Measured, in points of Recall@20 on the test part: Tiny toys DENS +5.00, AHNS 0.00, BNS -1.00."
     )
+
+
+def test_steps_of_a_curve_beside_the_spread_of_seeds(tmp_path: Path) -> None:
+    """Of two seeds each at ±0.001, which is a standard deviation of 0.14 points; the curve steps by 1 and by 3."""
+    two = replace(TINY, few=2)
+
+    def value(row: Row, seed: int, metric: str, reading: str) -> float:
+        assert row.sampler is not None
+        height = {0.0: 0.10, 0.3: 0.11, 1.0: 0.08}[row.sampler["alpha"]] if row.group == "alpha" else 0.1
+        return height + (0.001 if seed % 2 else -0.001)
+
+    fill(tmp_path, two, value, ["figure4"], keep=lambda row, seed: row.data == "one" and row.group == "alpha")
+    assert neighbours("alpha")(Evidence.of(tmp_path)) == (
+        "Measured, from one value to the next in points of Recall@20: Tiny toys 2.00 (median) to 3.00, where seeds alone move "
+        "one value by 0.14 (standard deviation)."
+    )
+    assert neighbours("alpha")(Evidence.of(fill(tmp_path / "none", TINY, parts=[]))) == ""
 
 
 def _own(sampler: dict[str, Any]) -> Any:

@@ -1,10 +1,13 @@
-"""What becomes of the baselines with other settings than the printed ones: in the searches, and once they are tuned."""
+"""What other settings do: of the baselines in the searches and once they are tuned, of SAHC-NS from value to value."""
 
 from collections.abc import Callable, Mapping
+from itertools import pairwise
+from statistics import median
 
 from sahcns.studies.comparison.naming import number
 from sahcns.studies.paper.evidence import Evidence
 from sahcns.studies.paper.methods import RIVALS, Settings
+from sahcns.studies.paper.sections.figure_4 import sweep
 
 UNTESTED = "Not tested yet: `sahcns reproduce … --only tuning` does it."
 ENOUGH = 10  # trials of a set
@@ -61,6 +64,25 @@ def gained(evidence: Evidence) -> str:
             ordered = sorted(gains, key=lambda label: -gains[label])
             told.append(f"{one.name} {', '.join(f'{label} {number(gains[label], sign=True)}' for label in ordered)}")
     return f"Measured, in points of Recall@20 on the test part: {'; '.join(told)}." if told else ""
+
+
+def neighbours(argument: str) -> Callable[[Evidence], str]:
+    """How much Fig. 4's curves move from one value to the next, beside how much seeds do."""
+
+    def measure(evidence: Evidence) -> str:
+        told = []
+        for folder in evidence.design.pair:
+            found = [own for _, own in sorted(sweep(evidence, folder, argument, METRIC).items())]
+            steps = [100 * abs(after.mean - before.mean) for before, after in pairwise(found)]
+            spreads = [100 * own.std for own in found if own.n > 1]
+            if steps and spreads:
+                told.append(
+                    f"{evidence.design.data(folder).name} {median(steps):.2f} (median) to {max(steps):.2f}, where seeds alone "
+                    f"move one value by {median(spreads):.2f} (standard deviation)"
+                )
+        return f"Measured, from one value to the next in points of Recall@20: {'; '.join(told)}." if told else ""
+
+    return measure
 
 
 def _range(values: list[float]) -> str:
