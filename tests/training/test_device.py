@@ -1,4 +1,4 @@
-"""Whether a GPU still answers after an error; where it does not, training says so in a sentence."""
+"""Whether a GPU still answers after an error, and where memory ran out: training says so in a sentence."""
 
 import re
 import subprocess
@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from sahcns.backbones import MF
-from sahcns.errors import DeviceError
+from sahcns.errors import DeviceError, TrainingError
 from sahcns.samplers import Matching, Mixture
 from sahcns.training import Protocol, device, fit
 from sahcns.training.device import answering, fault_of
@@ -57,10 +57,45 @@ def test_an_error_that_leaves_a_dead_gpu_behind_is_ours(monkeypatch: pytest.Monk
 
 
 def test_any_other_error_stays_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Such as memory that ran out."""
     monkeypatch.setattr(torch.cuda, "synchronize", says())
-    with pytest.raises(torch.OutOfMemoryError, match="tried to allocate"), answering(GPU):
-        raise torch.OutOfMemoryError("CUDA out of memory: tried to allocate 200 GiB")
+    with pytest.raises(RuntimeError, match=r"^mat1 and mat2"), answering(GPU):
+        raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
+
+
+LESS = "a smaller batch, dim or pool needs less, and so do fewer workers"
+
+
+@pytest.mark.parametrize(
+    ("where", "error", "sentence"),
+    [
+        (
+            GPU,
+            torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB. GPU 0 has a total capacity of …"),
+            f"the GPU has not enough memory: 20.00 GiB more were asked for; {LESS}",
+        ),
+        (
+            CPU,
+            RuntimeError(
+                "DefaultCPUAllocator: can't allocate memory: you tried to allocate 5368709120 bytes. Error code 12"
+            ),
+            f"this machine has not enough memory: 5.00 GiB more were asked for; {LESS}",
+        ),
+        (
+            CPU,
+            MemoryError("Unable to allocate 2.98 GiB for an array with shape (20000, 20000)"),
+            f"this machine has not enough memory: 2.98 GiB more were asked for; {LESS}",
+        ),
+        (CPU, MemoryError(), f"this machine has not enough memory; {LESS}"),
+    ],
+)
+def test_memory_that_ran_out(
+    monkeypatch: pytest.MonkeyPatch, where: torch.device, error: Exception, sentence: str
+) -> None:
+    monkeypatch.setattr(torch.cuda, "synchronize", says())
+    with pytest.raises(TrainingError) as told, answering(where):
+        raise error
+    assert str(told.value) == sentence
+    assert told.value.__cause__ is error
 
 
 @pytest.mark.parametrize(("fault", "kind", "sentence"), [(SAYS, DeviceError, SENTENCE), (None, RuntimeError, "broken")])

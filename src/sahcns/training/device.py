@@ -1,11 +1,12 @@
-"""The device that training runs on: which one, and whether it still answers."""
+"""The device that training runs on: which one, whether it still answers, and what to do where its memory ran out."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
 
-from sahcns.errors import DeviceError, SettingError
+from sahcns.errors import DeviceError, SettingError, TrainingError
 
 
 def pick_device(device: str) -> torch.device:
@@ -26,19 +27,27 @@ def pick_device(device: str) -> torch.device:
 
 @contextmanager
 def answering(device: torch.device) -> Iterator[None]:
-    """An error in the block after which the device does not answer any more is a `DeviceError`; others stay as they are."""
+    """An error in the block after which the device does not answer any more is a `DeviceError`.
+
+    Where its memory ran out it is a `TrainingError` that says what needs less; others stay as they are.
+    """
     try:
         yield
     except DeviceError:
         raise
     except Exception as error:
-        fault = fault_of(device)
-        if fault is None:
-            raise
-        raise DeviceError(
-            f"the GPU does not answer ({fault}); what was finished is kept: run it again in a new process, and if this "
-            "comes back, device='cpu' shows where it begins"
-        ) from error
+        fault, wanted = fault_of(device), _wanted(error)
+        if fault is not None:
+            raise DeviceError(
+                f"the GPU does not answer ({fault}); what was finished is kept: run it again in a new process, and if this "
+                "comes back, device='cpu' shows where it begins"
+            ) from error
+        if wanted is not None:
+            whose = "the GPU" if device.type == "cuda" else "this machine"
+            raise TrainingError(
+                f"{whose} has not enough memory{wanted}; a smaller batch, dim or pool needs less, and so do fewer workers"
+            ) from error
+        raise
 
 
 def fault_of(device: torch.device) -> str | None:
@@ -53,3 +62,15 @@ def fault_of(device: torch.device) -> str | None:
     except Exception as error:
         return str(error).partition("\n")[0]  # the rest is advice on debugging kernels
     return None
+
+
+def _wanted(error: Exception) -> str | None:
+    """`: 20.00 GiB more were asked for`, as far as the error tells; None where it is of something else than memory."""
+    said = str(error)
+    if not isinstance(error, torch.OutOfMemoryError | MemoryError) and "can't allocate memory" not in said:
+        return None
+    amount = re.search(r"allocate ([\d.]+) ?([KMGT]iB|bytes)", said)
+    if amount is None:
+        return ""
+    size = f"{float(amount[1]) / 2**30:.2f} GiB" if amount[2] == "bytes" else f"{amount[1]} {amount[2]}"
+    return f": {size} more were asked for"
