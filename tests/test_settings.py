@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sahcns.errors import SahcnsError, SettingError
-from sahcns.samplers import DNS, SAHC
+from sahcns.samplers import DNS, SAHC, Sampler
 from sahcns.settings import Allowed, Configured, by_name, class_named, named, setting
 
 
@@ -183,6 +183,23 @@ def test_a_class_defined_later_is_found_too() -> None:
     assert class_named(Instrument, "cello") is Cello
     with pytest.raises(SettingError, match=r"Cello: endpin='long' must be a number"):
         by_name(Instrument, "cello", {"endpin": "long"})
+
+
+def test_a_name_is_not_inherited() -> None:
+    assert (Unnamed.name, Unnamed().name, named(Instrument)["viola"]) == ("", "", Viola)
+    with pytest.raises(SettingError, match="Unnamed has no name to be called by; write one into its class, such as"):
+        class_named(Instrument, "Unnamed")
+
+
+def test_a_name_of_ours_cannot_be_taken_but_one_s_own_class_may_be_defined_anew() -> None:
+    with pytest.raises(SettingError, match="Mine: name='dns' is that of DNS in sahcns; give it a name"):
+
+        class Mine(Sampler):
+            name: ClassVar[str] = "dns"
+
+    assert class_named(Sampler, "dns") is DNS  # whatever is left of the other
+    _, later = (type("Lute", (Instrument,), {"name": "lute"}) for _ in range(2))
+    assert class_named(Instrument, "lute") is later
 
 
 def test_a_misspelt_name_gets_the_nearest() -> None:

@@ -6,7 +6,7 @@ is its manual (`sahcns samplers` prints it), its range (checked at construction)
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self, TypeVar
@@ -90,6 +90,16 @@ class Configured:
     """Base of everything that is chosen by name and set by arguments: samplers, backbones, protocols."""
 
     name: ClassVar[str] = ""
+
+    def __init_subclass__(cls, **told: Any) -> None:
+        """A name belongs to one class: it is not inherited, since a run is built again by it, nor taken from ours."""
+        super().__init_subclass__(**told)
+        cls.name = cls.__dict__.get("name", "")
+        ours = next((kind for kind in _named_like(cls) if _is_ours(kind)), None)
+        if ours is not None and not _is_ours(cls):
+            raise SettingError(
+                f"{cls.__name__}: name={cls.name!r} is that of {ours.__name__} in sahcns; give it a name of its own"
+            )
 
     def __post_init__(self) -> None:
         for kind in type(self).__mro__:
@@ -177,19 +187,39 @@ def kind_of(annotation: object) -> str:
 
 
 def named(base: type[Base]) -> dict[str, type[Base]]:
-    """Every imported class below `base` that has a name: built-in ones and those in a user's own file alike."""
+    """Every imported class below `base` that has a name: built-in ones and those in a user's own file alike.
+
+    Of two with one name it is the later, as when a class is defined anew; ours stay, though.
+    """
     found: dict[str, type[Base]] = {}
-    for child in base.__subclasses__():
-        if child.__dict__.get("name"):
+    for child in _below(base):
+        if child.name and not (child.name in found and _is_ours(found[child.name])):
             found[child.name] = child
-        found.update(named(child))
     return found
+
+
+def _below(base: type[Base]) -> Iterator[type[Base]]:
+    for child in base.__subclasses__():
+        yield child
+        yield from _below(child)
+
+
+def _named_like(kind: type[Configured]) -> Iterator[type[Configured]]:
+    """The other classes of its family, samplers or backbones, that have its name."""
+    family: type[Configured] = kind.__mro__[kind.__mro__.index(Configured) - 1]
+    return (other for other in _below(family) if kind.name and other is not kind and other.name == kind.name)
+
+
+def _is_ours(kind: type) -> bool:
+    return kind.__module__.partition(".")[0] == "sahcns"
 
 
 def class_named(base: type[Base], name: str) -> type[Base]:
     """The class called `name`; a misspelt name gets the nearest right one."""
     known = named(base)
     if name not in known:
+        if any(kind.__name__ == name and not kind.name for kind in _below(base)):
+            raise SettingError(f'{name} has no name to be called by; write one into its class, such as name = "mine"')
         raise SettingError(f"there is no {base.__name__.lower()} called {name!r}; {nearest(name, known)}")
     return known[name]
 

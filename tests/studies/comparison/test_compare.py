@@ -117,6 +117,23 @@ def test_a_sampler_without_a_name_is_refused(data: Path) -> None:
         plan(data, [Nameless])
 
 
+def test_a_run_is_built_by_name_so_no_other_class_may_have_it(data: Path) -> None:
+    class MyDNS(DNS):
+        pass
+
+    class MyMF(MF):
+        pass
+
+    with pytest.raises(SettingError, match="MyDNS needs a name to be compared"):  # else DNS would be trained for it
+        plan(data, {"mine": MyDNS()})
+    with pytest.raises(SettingError, match="MyMF needs a name to be compared"):
+        plan(data, ["rns"], MyMF())
+    earlier, later = (type("Anew", (DNS,), {"name": "anew-in-compare"}) for _ in range(2))
+    assert len(plan(data, [later()])) == 1
+    with pytest.raises(SettingError, match="Anew is not the latest class called 'anew-in-compare'; make it from that"):
+        plan(data, [earlier()])
+
+
 def test_a_class_that_other_processes_cannot_see_is_refused(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

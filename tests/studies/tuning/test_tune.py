@@ -265,14 +265,14 @@ def test_mistakes_are_told_in_a_sentence(
 
 
 def test_two_samplers_of_one_name_are_refused(tmp_path: Path) -> None:
-    class Twin(DNS):
-        name = "dns"
+    class One(DNS):
+        name = "twin"
 
-    try:
-        with pytest.raises(SettingError, match="two samplers are called 'dns'; rename one"):
-            quick(tmp_path / "out", DNS, Twin)
-    finally:
-        Twin.name = ""
+    class Other(DNS):
+        name = "twin"
+
+    with pytest.raises(SettingError, match="two samplers are called 'twin'; rename one"):
+        quick(tmp_path / "out", One, Other)
 
 
 def test_the_file_of_a_sampler_of_one_s_own_may_not_change_in_between(tmp_path: Path) -> None:

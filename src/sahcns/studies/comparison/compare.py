@@ -15,13 +15,14 @@ from sahcns.data.prepared import read_manifest, save_split
 from sahcns.data.split import Split
 from sahcns.errors import DataError, SettingError
 from sahcns.importing import import_once
-from sahcns.studies.grid.job import Job
+from sahcns.studies.grid.job import Job, own_sources
 from sahcns.studies.grid.running import OnEvent, Outcome, run_grid
 from sahcns.studies.tuning.tuned import Tuned, refuse_unused, tuned_for
 
 if TYPE_CHECKING:
     from sahcns.backbones import Backbone
     from sahcns.samplers import Sampler
+    from sahcns.settings import Configured
     from sahcns.training import Protocol
 
 FIRST_SEED = 2020
@@ -50,10 +51,6 @@ class Contestant:
             given = cls(type(given), given.to_dict())
         elif isinstance(given, type):
             given = cls(given)
-        if not given.kind.name:
-            raise SettingError(
-                f'{given.kind.__name__} needs a name to be compared, such as `name = "mine"` in its class'
-            )
         return dataclasses.replace(given, label=label or given.label or given.kind.name)
 
 
@@ -105,9 +102,14 @@ def planned(
     imports: Iterable[str | os.PathLike[str]] = (),
 ) -> list[Job]:
     """The jobs of a comparison: all of one seed before the next, so that a grid in progress is a fair one."""
+    from sahcns.backbones import Backbone
+    from sahcns.samplers import Sampler
+
     for what, there in (("data", folders), ("samplers", rows), ("backbones", backbones)):
         if not there:
             raise SettingError(f"{what} is empty: there is nothing to compare")
+    _refuse_others(Sampler, (row.kind for row in rows))
+    _refuse_others(Backbone, map(type, backbones))
     _refuse_like_labels(rows)
     files, own = [Tuned.read(path) for path in tuned], tuple(imports)
     jobs = []
@@ -152,6 +154,21 @@ def models_of(backbones: "Backbone | str | Sequence[Backbone | str]") -> "list[B
 
     given = [backbones] if isinstance(backbones, Backbone | str) else backbones
     return [by_name(Backbone, one, {}) if isinstance(one, str) else one for one in given]
+
+
+def _refuse_others(base: "type[Configured]", kinds: "Iterable[type[Configured]]") -> None:
+    """A run is built by name, in whichever process: another class of that name would be trained in its place."""
+    from sahcns.settings import class_named
+
+    for kind in kinds:
+        if not kind.name:
+            raise SettingError(f'{kind.__name__} needs a name to be compared, such as `name = "mine"` in its class')
+        latest = class_named(base, kind.name)
+        twice = latest.__module__ != kind.__module__ and own_sources(latest) == own_sources(kind)  # one file, run again
+        if latest is not kind and not (twice and latest.__qualname__ == kind.__qualname__):
+            raise SettingError(
+                f"{kind.__name__} is not the latest class called {kind.name!r}; make it from that, or rename one of them"
+            )
 
 
 def _folder(data: Data, out: Path) -> Path:
