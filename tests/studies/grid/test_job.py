@@ -4,7 +4,6 @@ import dataclasses
 import re
 import shutil
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -171,10 +170,3 @@ def test_a_job_is_built_again_from_plain_data_in_a_process_that_never_saw_its_fi
     assert type(plain.build()[1]) is type(sampler)  # run once
     with pytest.raises(SettingError, match="there is no sampler called 'softest-frsh'; did you mean 'softest-fresh'"):
         dataclasses.replace(plain, sampler={"name": "softest-frsh"}).build()
-
-
-def test_a_class_typed_into_an_interpreter_has_no_file(tmp_path: Path) -> None:
-    scope: dict[str, Any] = {"__name__": "nowhere_at_all", "Sampler": Sampler, "dataclass": dataclass}
-    exec("@dataclass(frozen=True)\nclass Typed(Sampler):\n    name = 'typed-in'", scope)
-    assert job(prepared(tmp_path), scope["Typed"]()).code is None
-    scope["Typed"].name = ""

@@ -5,7 +5,7 @@ import inspect
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from numbers import Real
 from pathlib import Path
@@ -17,6 +17,7 @@ from sahcns.errors import DataError
 from sahcns.importing import import_once
 from sahcns.studies.grid.commit import source_commit
 from sahcns.studies.grid.result import Result, columns
+from sahcns.studies.grid.typed import typed_code
 
 if TYPE_CHECKING:
     from sahcns.backbones import Backbone
@@ -64,7 +65,6 @@ class Job:
         from sahcns.training.record import described
 
         manifest = read_manifest(folder)
-        own = own_sources(type(backbone), type(sampler))
         return cls(
             str(folder),
             manifest["fingerprint"],
@@ -76,7 +76,7 @@ class Job:
             kernels,
             label,
             tuple(map(str, imports)),
-            _digest(own) if own else None,
+            own_code(type(backbone), type(sampler)),
         )
 
     @property
@@ -175,24 +175,26 @@ def data_name(manifest: Mapping[str, Any], folder: str | os.PathLike[str]) -> st
 
 def own_sources(*kinds: type) -> list[Path]:
     """The files outside this package that define the classes and what they inherit; empty for built-in ones."""
-    found = set()
+    return sorted({path for _, path in _own(*kinds) if path is not None})
+
+
+def own_code(*kinds: type) -> str | None:
+    """A digest of these files, and of what was typed into an interpreter; None for built-in classes."""
+    typed = sorted({typed_code(kind) for kind, path in _own(*kinds) if path is None})
+    files = [hashlib.sha256(text).digest() for text in sorted(path.read_bytes() for path in own_sources(*kinds))]
+    return hashlib.sha256(b"".join([*files, *typed])).hexdigest()[:16] if files or typed else None
+
+
+def _own(*kinds: type) -> Iterator[tuple[type, Path | None]]:
+    """Each class that is not built in, with its file if it has one."""
     for own in kinds:
         for kind in own.__mro__:
             if kind.__module__.partition(".")[0] not in ("sahcns", "builtins", "abc", "typing"):
                 try:
                     source = inspect.getsourcefile(kind)
-                except TypeError:  # typed into an interpreter
-                    continue
-                if source and os.path.isfile(source):
-                    found.add(Path(source))
-    return sorted(found)
-
-
-def _digest(files: Iterable[Path]) -> str:
-    digest = hashlib.sha256()
-    for content in sorted(path.read_bytes() for path in files):
-        digest.update(hashlib.sha256(content).digest())
-    return digest.hexdigest()[:16]
+                except (TypeError, OSError):  # typed into an interpreter
+                    source = None
+                yield kind, Path(source) if source and os.path.isfile(source) else None
 
 
 def _per_user(run: "Run", split: Split, device: str) -> dict[str, Any]:

@@ -5,7 +5,6 @@ search.chosen["sahc"]                     {"alpha": 0.5, "lambda_max": 0.3, "poo
 """
 
 import dataclasses
-import hashlib
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +15,7 @@ from sahcns.data.prepared import load_split
 from sahcns.data.split import Pairs, Split
 from sahcns.errors import DataError, SettingError, nearest
 from sahcns.settings import Between
-from sahcns.studies.grid.job import data_name, own_sources
+from sahcns.studies.grid.job import data_name, own_code
 from sahcns.studies.tuning.journal import Journal
 from sahcns.studies.tuning.proposing import optuna_module
 from sahcns.studies.tuning.space import Search as Searched
@@ -101,7 +100,7 @@ def tune(
     tell = watch or (lambda standing: None)
     with Journal(Path(out), terms) as journal:
         for space in spaces:
-            journal.enrol(space, trials, _code(space.kind, type(backbone)))
+            journal.enrol(space, trials, own_code(space.kind, type(backbone)))
         order = {
             "data": str(data),
             "samplers": [space.name for space in spaces],
@@ -173,12 +172,6 @@ def spaces_of(
 def without_test(split: Split) -> Split:
     """The same split with an empty test part: what is not there cannot be looked at."""
     return dataclasses.replace(split, test=Pairs.none())
-
-
-def _code(*kinds: type) -> str | None:
-    """A digest of the user's own files that the classes come from; None for built-in ones."""
-    sources = own_sources(*kinds)
-    return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16] if sources else None
 
 
 def _plain(search: Searched) -> Any:
