@@ -2,7 +2,7 @@
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Optional
 
 import numpy as np
 import pytest
@@ -33,6 +33,9 @@ class Violin(Instrument):
     muted: bool = setting(False, "with a mute")
     maker: str = setting("unknown", "who built it")
     limit: float | None = setting(None, "none, or a share", low=0, high=1)
+    gauge: Optional[int] = setting(None, "of the strings", low=1)  # noqa: UP045  as many write it
+    wound: "Optional[int]" = setting(None, "how many are wound", low=0)  # noqa: UP045
+    tuning: tuple[float, ...] = setting((196.0, 293.7, 440.0, 659.3), "of each string")
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,7 @@ class Unnamed(Viola):
         (Allowed(low=2), ">= 2", [2, 1e9], [1, float("nan")]),
         (Allowed(high=-1), "<= -1", [-1, -7], [0, float("nan")]),
         (Allowed(above=0), "> 0", [1e-9, 3], [0, -1, float("nan")]),
+        (Allowed(above=0, high=1), "> 0 and <= 1", [1e-9, 1], [0, 2, float("nan")]),
         (Allowed(choices=("a", "b")), "a | b", ["a", "b"], ["c", "", None]),
         (Allowed(), "any", [0, -5.5], [float("nan")]),
     ],
@@ -83,6 +87,8 @@ def test_what_is_allowed(allowed: Allowed, text: str, holds: list[Any], refuses:
         ("muted", 1, r"Violin: muted=1 must be true or false"),
         ("limit", 1.5, r"Violin: limit=1\.5 is not allowed; it must be in \[0, 1\]"),
         ("limit", "half", r"Violin: limit='half' must be a number"),
+        ("gauge", "3", r"Violin: gauge='3' must be a number"),
+        ("wound", 1.5, r"Violin: wound=1\.5 must be a whole number"),
     ],
 )
 def test_a_wrong_value_is_refused_in_a_sentence(argument: str, value: object, sentence: str) -> None:
@@ -113,7 +119,7 @@ def test_there_and_back() -> None:
 def test_an_unknown_argument_gets_the_nearest_known_one() -> None:
     with pytest.raises(SettingError, match=r"violin has no argument 'tenson'; did you mean 'tension'\?"):
         Violin.from_dict({"tenson": 1})
-    with pytest.raises(SettingError, match=r"violin has no argument 'zzzz'; there are: limit, maker"):
+    with pytest.raises(SettingError, match=r"violin has no argument 'zzzz'; there are: gauge, limit, maker"):
         Violin.from_dict({"zzzz": 1})
 
 
@@ -143,6 +149,10 @@ def test_the_manual_of_a_class() -> None:
         ("maker", " Amati ", "Amati"),
         ("limit", "none", None),
         ("limit", "0.5", 0.5),
+        ("gauge", "3", 3),
+        ("gauge", "none", None),
+        ("wound", "2", 2),
+        ("wound", "none", None),
     ],
 )
 def test_values_from_text(argument: str, text: str, value: object) -> None:
@@ -159,6 +169,7 @@ def test_values_from_text(argument: str, text: str, value: object) -> None:
         ("offset", "far", r"Violin: offset='far' must be a number$"),
         ("muted", "perhaps", r"Violin: muted='perhaps' must be true or false"),
         ("strings", "none", r"must be a whole number"),
+        ("tuning", "1,2", r"Violin: tuning is a tuple\[float, \.\.\.\], which no text can say; set it in Python"),
         ("string", "4", r"violin has no argument 'string'; did you mean 'strings'\?"),
     ],
 )

@@ -6,10 +6,12 @@ is its manual (`sahcns samplers` prints it), its range (checked at construction)
 
 import dataclasses
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self, TypeVar
+from types import NoneType, UnionType
+from typing import Any, ClassVar, Self, TypeVar, Union, get_args, get_origin
 
 from sahcns.errors import SettingError, nearest
 
@@ -29,7 +31,7 @@ class Allowed:
         if self.low is not None and self.high is not None:
             return f"in [{self.low:g}, {self.high:g}]"
         if self.above is not None:
-            return f"> {self.above:g}"
+            return f"> {self.above:g}" + (f" and <= {self.high:g}" if self.high is not None else "")
         if self.low is not None:
             return f">= {self.low:g}"
         return f"<= {self.high:g}" if self.high is not None else "any"
@@ -153,6 +155,10 @@ class Configured:
                 except (KeyError, ValueError):
                     limits = "" if str(allowed) == "any" else f", {allowed}"
                     raise SettingError(f"{cls.__name__}: {argument}={text!r} must be {what}{limits}") from None
+        if kind.startswith(
+            ("tuple", "list", "dict", "set")
+        ):  # as text it would be none of these, and nobody would say so
+            raise SettingError(f"{cls.__name__}: {argument} is a {kind}, which no text can say; set it in Python")
         return text.strip()
 
     @classmethod
@@ -183,7 +189,12 @@ _READ: tuple[tuple[str, Callable[[str], object], str], ...] = (
 
 
 def kind_of(annotation: object) -> str:
-    return annotation.__name__ if isinstance(annotation, type) else str(annotation)
+    """`int`, `float | None`: however it was written, `Optional[float]` and text (of `from __future__`) included."""
+    if get_origin(annotation) in (Union, UnionType):
+        return " | ".join("None" if part is NoneType else kind_of(part) for part in get_args(annotation))
+    text = annotation.__name__ if isinstance(annotation, type) and not get_args(annotation) else str(annotation)
+    inside = re.fullmatch(r"(?:typing\.)?Optional\[(.+)\]", text)
+    return f"{inside[1]} | None" if inside else text
 
 
 def named(base: type[Base]) -> dict[str, type[Base]]:
