@@ -24,6 +24,13 @@ def train(backbone: Backbone, **values: object) -> Run:
     return fit(SPLIT, backbone, DNS(pool=4), protocol=rules, device="cpu")
 
 
+def test_a_backbone_without_layers_says_so() -> None:
+    with pytest.raises(
+        TrainingError, match=r"Backbone does not define layers\(self, parameters, graph\), which returns"
+    ):
+        train(Backbone())
+
+
 @dataclass(frozen=True)
 class ItemsOnly(Backbone):
     def layers(self, parameters: Parameters, graph: Graph) -> tuple[Tensor, ...]:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 
+from sahcns.errors import TrainingError
 from sahcns.samplers import DNS, Sampler, base
 from sahcns.samplers.sahc import SelectThenCalibrate
 from sahcns.settings import by_name, named
@@ -42,9 +43,11 @@ def tried() -> None:
 
 def test_a_sampler_without_a_choice_says_so() -> None:
     match = World.random("mean", 2, 0).match(DNS())
-    with pytest.raises(TypeError, match=r"Sampler does not define choose\(\)"):
+    with pytest.raises(
+        TrainingError, match=r"Sampler does not define choose\(self, match, rng\), which returns a Mixture"
+    ):
         Sampler().choose(match, choice())
-    with pytest.raises(TypeError, match=r"SelectThenCalibrate does not name its two parts"):
+    with pytest.raises(TrainingError, match=r"SelectThenCalibrate does not name its two parts"):
         SelectThenCalibrate().choose(match, choice())
 
 

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from sahcns.aggregation import Aggregation
+from sahcns.errors import TrainingError
 from sahcns.graph import Graph
 from sahcns.rng import Rng
 from sahcns.settings import Configured, setting
@@ -39,7 +40,9 @@ class Backbone(Configured):
 
     def layers(self, parameters: Parameters, graph: Graph) -> tuple[Tensor, ...]:
         """T tensors [n, d] for training and ranking alike (no noise, no dropout)."""
-        raise TypeError(f"{type(self).__name__} does not define layers()")
+        raise TrainingError(
+            f"{type(self).__name__} does not define layers(self, parameters, graph), which returns tables [n, d]"
+        )
 
     def training_layers(self, parameters: Parameters, graph: Graph, rng: Rng) -> tuple[Tensor, ...]:
         """The layers the loss sees; a backbone with dropout overrides this."""

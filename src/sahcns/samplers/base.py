@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from sahcns.aggregation import Aggregation
+from sahcns.errors import TrainingError
 from sahcns.rng import Rng
 from sahcns.samplers.matching import Matching
 from sahcns.samplers.mixture import Mixture
@@ -35,7 +36,7 @@ class Sampler(Configured):
 
     def choose(self, match: Matching, rng: Rng) -> Mixture:
         """The negatives of a batch; runs without gradient."""
-        raise TypeError(f"{type(self).__name__} does not define choose()")
+        raise TrainingError(f"{type(self).__name__} does not define choose(self, match, rng), which returns a Mixture")
 
     # What follows is opt-in; most samplers never see it.
 

@@ -13,6 +13,7 @@ Filtering.
 from dataclasses import dataclass
 from typing import ClassVar
 
+from sahcns.errors import TrainingError
 from sahcns.rng import Rng
 from sahcns.samplers.base import Sampler
 from sahcns.samplers.calibration import Calibration, FixedUniform, GlobalGap, LayerGap, NoCalibration
@@ -31,7 +32,7 @@ class SelectThenCalibrate(Sampler):
     """A selection and a calibration make a sampler."""
 
     def parts(self) -> tuple[Selection, Calibration]:
-        raise TypeError(f"{type(self).__name__} does not name its two parts")
+        raise TrainingError(f"{type(self).__name__} does not name its two parts")
 
     def choose(self, match: Matching, rng: Rng) -> Mixture:
         selection, calibration = self.parts()
