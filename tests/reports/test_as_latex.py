@@ -68,6 +68,8 @@ def test_rows_that_do_not_repeat_have_no_rules_between() -> None:
         ('a|b "c"', "a$|$b ''c''"),
         ("p < 0.05 – α ≥ -1", r"p $<$ 0.05 -- $\alpha$ $\geq$ $-$1"),
         ("dns-50, 8-1", "dns-50, 8-1"),
+        ("y⁺ - y⁻ of 10²", r"y$^{+}$ - y$^{-}$ of 10$^{2}$"),
+        ("|Δσ| ≈ Ω₁, Λ ≠ λω", r"$|$$\Delta$$\sigma$$|$ $\approx$ $\Omega$$_{1}$, $\Lambda$ $\neq$ $\lambda$$\omega$"),
         ("two\nlines", "two lines"),
     ],
 )

@@ -1,6 +1,7 @@
 """A table in LaTeX, with booktabs, as papers print them: best in bold, second best underlined."""
 
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from itertools import groupby, pairwise
 
@@ -26,16 +27,15 @@ ESCAPES = {
     "∞": r"$\infty$",
     "→": r"$\rightarrow$",
     "√": r"$\surd$",
-    "α": r"$\alpha$",
-    "β": r"$\beta$",
-    "γ": r"$\gamma$",
-    "δ": r"$\delta$",
+    "≈": r"$\approx$",
+    "≠": r"$\neq$",
+    **{sign: f"$^{{{plain}}}$" for sign, plain in zip("⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "+-0123456789", strict=True)},
+    **{sign: f"$_{{{plain}}}$" for sign, plain in zip("₊₋₀₁₂₃₄₅₆₇₈₉", "+-0123456789", strict=True)},
+    **{sign: rf"$\{unicodedata.name(sign).split()[-1].lower()}$" for sign in "αβγδζηθικμνξπρστυφχψω"},
+    **{sign: rf"$\{unicodedata.name(sign).split()[-1].capitalize()}$" for sign in "ΓΔΘΞΠΣΦΨΩ"},
     "ε": r"$\epsilon$",
-    "λ": r"$\lambda$",
-    "μ": r"$\mu$",
-    "ρ": r"$\rho$",
-    "σ": r"$\sigma$",
-    "τ": r"$\tau$",
+    "λ": r"$\lambda$",  # which Unicode calls lamda
+    "Λ": r"$\Lambda$",
 }
 UNDER = " · "  # `toys · R@20` stands under toys
 
