@@ -150,14 +150,14 @@ def test_without_matplotlib_there_are_svgs_and_a_word_about_it(
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     done = sahcns("inspect", run, "--pairs", "1", "--figures", tmp_path / "f")
-    assert "no PNG, because matplotlib is not installed; pip install 'sahcns[plot]'\n" in done.err
+    assert "no PNG and no PDF, because matplotlib is not installed; pip install 'sahcns[plot]'\n" in done.err
     assert {path.suffix for path in (tmp_path / "f").iterdir()} == {".svg"}
 
 
 def test_figures_as_files(sahcns: Sahcns, run: Path, tmp_path: Path) -> None:
     done = sahcns("inspect", run, "--pairs", "1", "--figures", tmp_path / "figures", "--json")
     drawn = sorted((tmp_path / "figures").iterdir())
-    assert [path.name for path in drawn] == ["profiles-1.png", "profiles-1.svg"]
+    assert [path.name for path in drawn] == ["profiles-1.pdf", "profiles-1.png", "profiles-1.svg"]
     assert sorted(done.json["files"]) == [str(path) for path in drawn]
 
 

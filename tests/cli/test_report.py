@@ -83,7 +83,7 @@ def test_figures_and_tables_become_files(sahcns: Sahcns, study: Path, tmp_path: 
     assert done.code == 0
     assert (done.json["kind"], done.json["title"]) == ("comparison", "Two <samplers>")
     assert "<title>Two &lt;samplers&gt;</title>" in Path(done.json["page"]).read_text("utf-8")
-    for folder, endings in (("f", {".svg", ".png"}), ("t", {".md", ".tex", ".csv"})):
+    for folder, endings in (("f", {".svg", ".png", ".pdf"}), ("t", {".md", ".tex", ".csv"})):
         written = {Path(path) for path in done.json[{"f": "figures", "t": "tables"}[folder]]}
         assert written == set((tmp_path / folder).iterdir())
         assert {path.suffix for path in written} == endings
@@ -100,7 +100,7 @@ def test_without_matplotlib_there_are_svgs_and_a_word_about_it(
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     done = sahcns("report", study, "--figures", tmp_path / "f")
     assert done.code == 0
-    assert done.err == "no PNG, because matplotlib is not installed; pip install 'sahcns[plot]'\n"
+    assert done.err == "no PNG and no PDF, because matplotlib is not installed; pip install 'sahcns[plot]'\n"
     assert {path.suffix for path in (tmp_path / "f").iterdir()} == {".svg"}
 
 

@@ -41,7 +41,7 @@ def command(
     seed: Annotated[int, typer.Option(metavar="NUMBER", min=0, help="Of the pools and the choice of pairs.")] = 0,
     html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write all of it as one page.")] = None,
     figures: Annotated[
-        Path | None, typer.Option("--figures", metavar="DIR", help="Write each figure as SVG, and PNG if possible.")
+        Path | None, typer.Option("--figures", metavar="DIR", help="Write each figure as SVG, PNG and PDF.")
     ] = None,
     device: Annotated[str, typer.Option(metavar="NAME", help="auto, cpu, cuda or cuda:1.")] = "auto",
     kernels: Annotated[str, typer.Option(metavar="NAME", help="auto, or reference for plain torch.")] = "auto",

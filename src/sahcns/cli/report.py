@@ -31,7 +31,7 @@ def command(
         Path | None, typer.Option("--out", metavar="FILE", help="Where the page goes (report.html in the folder).")
     ] = None,
     figures: Annotated[
-        Path | None, typer.Option("--figures", metavar="DIR", help="Write each figure too, as SVG and PNG.")
+        Path | None, typer.Option("--figures", metavar="DIR", help="Write each figure too, as SVG, PNG and PDF.")
     ] = None,
     tables: Annotated[
         Path | None, typer.Option("--tables", metavar="DIR", help="Write each table too, as Markdown, LaTeX and CSV.")
