@@ -91,6 +91,8 @@ def test_what_is_unknown_is_a_dash_with_the_reason() -> None:
     assert [found[name][0] for name in ("95 % low", "95 % high", "p", "Holm", "d_z", "Seeds needed")] == ["–"] * 6
     hints = [cell.hint for cell in table.rows[0] if isinstance(cell, Cell)]
     assert sum("one seed: nothing is known about its luck" in hint for hint in hints) >= 3
+    assert "Nothing was tested over seeds: one seed: nothing is known about its luck." in table.caption
+    assert "Holm" not in table.caption
     same = columns(pairs(chosen({"sahc": [0.3, 0.2], "dns": [0.3, 0.2]}, ONE), metrics=ONE))
     assert (same["Difference"], same["p"], same["Seeds needed"]) == (["0.00"], ["1"], ["–"])
 

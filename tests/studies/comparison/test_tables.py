@@ -46,6 +46,16 @@ def test_means_marks_and_stars_are_those_of_the_paper() -> None:
     )
 
 
+def test_equal_means_share_a_mark_and_one_method_alone_has_none() -> None:
+    values = {"dns": [0.125, 0.25], "mine": [0.25, 0.125], "rns": [0.1, 0.1], "easy": [0.05, 0.05]}
+    [table] = comparison_tables(chosen(values, ONE), metrics=ONE, pairwise=False)
+    marks = {method: cells[0].mark for method, cells in main(table).items()}
+    assert marks == {"dns": "best", "mine": "best", "rns": "second", "easy": ""}
+    [alone] = comparison_tables(chosen({"dns": [0.1, 0.2]}, ONE), metrics=ONE)
+    assert main(alone)["dns"][0].mark == ""
+    assert "bold" not in alone.caption
+
+
 def test_a_star_needs_more_in_a_table_of_more_tests() -> None:
     """p is 0.03 by itself; among three other tests that find nothing it is 0.13."""
     gain = [0.002, 0.0005, 0.0035, 0.0022, 0.0008]

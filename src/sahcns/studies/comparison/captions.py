@@ -43,7 +43,7 @@ def main_caption(
     """How to read the cells, the marks and the stars, and under which terms they were made."""
     percent = "in percent, " if any(scale(metric) == 100 for metric in metrics) else ""
     says = [f"{_over_seeds(board)}, {percent}on the {part} part {READ[reading]}."]
-    if any(map(ranked, metrics)):
+    if any(map(ranked, metrics)) and len(board.methods) > 1:
         says.append("Best bold, second underlined" + (", for each backbone." if len(board.backbones) > 1 else "."))
     tested = sum(one.p(test) == one.p(test) for one in gains)
     if tested:
@@ -61,21 +61,24 @@ def main_caption(
 
 
 def pairwise_caption(
-    board: Board, reference: str, tests: int, users: bool, unshared: Sequence[int], reading: str
+    board: Board, reference: str, tests: int, whys: set[str], users: bool, unshared: Sequence[int], reading: str
 ) -> str:
     """What each column of the table of pairs says."""
-    says = [
-        f"Difference: the method minus {reference}, in percentage points, {READ[reading]}; its 95 % interval and p are "
-        f"those of the {HOW['t']}. Holm: p corrected over the {tests} tests of this table. d_z: the difference divided by "
-        "its standard deviation over seeds. Seeds needed: how many it takes to find a difference of this size with a "
-        "chance of 0.8 at p < 0.05, if it is as large as it looks."
-    ]
+    says = [f"Difference: the method minus {reference}, in percentage points, {READ[reading]}"]
+    if tests:
+        counted = f"corrected over the {tests} tests of this table" if tests > 1 else "the same, as there is one test"
+        says[0] += (
+            f"; its 95 % interval and p are those of the {HOW['t']}. Holm: p {counted}. d_z: the difference divided by "
+            "its standard deviation over seeds. Seeds needed: how many it takes to find a difference of this size with "
+            "a chance of 0.8 at p < 0.05, if it is as large as it looks."
+        )
+    else:
+        says[0] += f". Nothing was tested over seeds: {joined(sorted(whys))}."
     if unshared:
         says.append(f"Seeds that only one of a pair has are left out: {listed(unshared)}.")
     if users:
         says.append(
-            "Users: p of Wilcoxon's test and of the bootstrap over users, each corrected by Holm over its column. "
-            + GIVEN
+            "Wilcoxon, Bootstrap: p of these tests over users, each corrected by Holm over its column. " + GIVEN
         )
     return " ".join([*says, f"Terms: {board}."])
 

@@ -65,7 +65,8 @@ def pairwise_table(
         rows.append(row + (user_cells(one, *(ps[at] for ps in by_users)) if users else []))
     unshared = sorted({seed for one in found for seed in one.unshared})
     tests = sum(p == p for p in holm)
-    caption = pairwise_caption(board, reference, tests, users, unshared, reading)
+    whys = {one.paired.why for one, p in zip(found, holm, strict=True) if p != p}
+    caption = pairwise_caption(board, reference, tests, whys, users, unshared, reading)
     return Table(name, f"Each method against {reference}: {title}".removesuffix(": "), columns, rows, caption)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from sahcns.errors import SettingError
 from sahcns.reports.parts import Cell, Mark, Table
-from sahcns.studies.comparison.boards import Board, Row, boards_of, refuse_unknown
+from sahcns.studies.comparison.boards import Board, boards_of, refuse_unknown
 from sahcns.studies.comparison.captions import heading, main_caption
 from sahcns.studies.comparison.contrasts import ALPHA, TESTS, Contrast, adjusted, leads, ranking, with_users
 from sahcns.studies.comparison.naming import chance, listed, number, ranked, scale, short_name
@@ -75,8 +75,8 @@ def main_table(
         gains = with_users(board, gains, [test])
     stars = dict(zip(((one.data, one.first, one.metric) for one in gains), gains, strict=True))
     ps = dict(zip(stars, adjusted(gains, test), strict=True))
-    places = {
-        (data, backbone, metric): ranking(board, data, backbone, metric, reading, part)
+    firsts = {
+        (data, backbone, metric): _first_two(board, data, backbone, metric, reading, part)
         for data, backbone in board.places
         for metric in filter(ranked, metrics)
     }
@@ -91,9 +91,9 @@ def main_table(
         for data in board.data:
             for metric in metrics:
                 one = summary(board, data, row, metric, reading, part)
-                order = places.get((data, row.backbone, metric), [])
+                two = firsts.get((data, row.backbone, metric), [])
                 key = data, row, metric
-                cells.append(_cell(one, order, stars.get(key), ps.get(key), test))
+                cells.append(_cell(one, two, stars.get(key), ps.get(key), test))
         rows.append(cells)
     head = ["Backbone"] if len(board.backbones) > 1 else []
     columns = [*head, "Method", *([">Seeds"] if uneven else [])]
@@ -106,7 +106,14 @@ def heads(board: Board, data: str, column: str) -> str:
     return f"{data} · {column}" if len(board.data) > 1 else column
 
 
-def _cell(one: Summary, order: Sequence[Row], gain: Contrast | None, p: float | None, test: str) -> Cell:
+def _first_two(board: Board, data: str, backbone: str, metric: str, reading: str, part: str) -> list[float]:
+    """The highest mean and the next lower one, which methods may share; nothing where one method stands alone."""
+    order = ranking(board, data, backbone, metric, reading, part)
+    means = dict.fromkeys(summary(board, data, row, metric, reading, part).mean for row in order)
+    return list(means)[:2] if len(order) > 1 else []
+
+
+def _cell(one: Summary, two: Sequence[float], gain: Contrast | None, p: float | None, test: str) -> Cell:
     if not one.n:
         return Cell("–", hint="not run")
     broken = [seed for seed, value in zip(one.seeds, one.values, strict=True) if not math.isfinite(value)]
@@ -114,9 +121,7 @@ def _cell(one: Summary, order: Sequence[Row], gain: Contrast | None, p: float | 
         return Cell("–", hint=f"not a number with seed {listed(broken)}")
     factor = scale(one.metric)
     text = number(factor * one.mean) + (f" ± {number(factor * one.std)}" if one.n > 1 else "")
-    mark: Mark = ""
-    if len(order) > 1:
-        mark = "best" if one.row == order[0] else "second" if one.row == order[1] else ""
+    marks: dict[float, Mark] = dict(zip(two, ("best", "second"), strict=False))
     hint = f"seeds {listed(one.seeds)}: {', '.join(number(factor * value, 3) for value in one.values)}"
     note = ""
     if gain is not None and p is not None:
@@ -124,4 +129,4 @@ def _cell(one: Summary, order: Sequence[Row], gain: Contrast | None, p: float | 
         hint += f"; {number(factor * paired.difference, 3, sign=True)} over {gain.second.method}, "
         hint += f"{test} p {chance(gain.p(test))}, after Holm {chance(p)}" if p == p else paired.why or "not tested"
         note = "*" if p < ALPHA and paired.difference > 0 else ""
-    return Cell(text, mark, note, hint)
+    return Cell(text, marks.get(one.mean, ""), note, hint)
