@@ -173,7 +173,7 @@ def test_options_override_the_file(sahcns: Sahcns, prepared: Path, tmp_path: Pat
         ("run.toml", "seed = ", "run.toml cannot be read: Invalid value (at"),
         ("run.yaml", "seed: [1", "run.yaml cannot be read: while parsing"),
         ("run.yaml", "- 1", "run.yaml must hold names and values, such as `seed: 0`, not list"),
-        ("run.json", "{}", "run.json must be a .toml, .yaml or .yml file"),
+        ("run.txt", "", "run.txt must be a .toml, .yaml or .yml file"),
         ("run.toml", "sampler = 3", "run.toml: sampler=3 must be a section or a name"),
         ("run.toml", "[sampler]\nalpha = 1", "run.toml: the section sampler needs its name, such as name ="),
         ("run.toml", "[data]\nfolder = 'films'\nfold = 1", "the section data has no 'fold'; did you mean 'folder'?"),

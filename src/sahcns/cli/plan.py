@@ -50,6 +50,7 @@ class Plan:
     backbone_settings: Mapping[str, Any] = field(default_factory=dict)
     sampler_settings: Mapping[str, Any] = field(default_factory=dict)
     protocol: Mapping[str, Any] = field(default_factory=dict)
+    fingerprint: str | None = None  # of the data, where a record says it
 
     def over(self, file: "Plan") -> "Plan":
         """This plan, and `file` where this one says nothing. Settings of a part that is replaced go with it."""

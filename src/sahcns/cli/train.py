@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sahcns.cli.console import Json, err, show, show_json, table, tell
+from sahcns.cli.console import Json, err, show, show_json, table, tell, warn
 from sahcns.cli.full_users import remark_full_users
 from sahcns.cli.importing import Imports, import_files
 from sahcns.cli.machine import keep_memory
@@ -56,7 +56,10 @@ def command(
         bool, typer.Option("--whole", help="Train on every pair, nothing held out, for --epochs; to put to use.")
     ] = False,
     config: Annotated[
-        Path | None, typer.Option("--config", metavar="FILE", help="A whole run as TOML or YAML; options override it.")
+        Path | None,
+        typer.Option(
+            "--config", metavar="FILE", help="A whole run: TOML, YAML, or a run's record. Options override it."
+        ),
     ] = None,
     imports: Imports = None,
     json: Json = False,
@@ -72,10 +75,12 @@ def command(
               sahcns train films --backbone ngcf --sampler dns --out runs/dns
               sahcns train films --set backbone.dim=32 --out runs/small
               sahcns train --config run.toml --seed 1 --out runs/seed1
+              sahcns train films --config their/run.json --out runs/again
               sahcns train films --import my.py --sampler mine --out runs/my
     """
     from sahcns.cli.dataset import prepared_folder
-    from sahcns.cli.plan import Plan, assigned, read_plan
+    from sahcns.cli.plan import Plan, assigned
+    from sahcns.cli.recorded import differs, plan_in
     from sahcns.cli.train_progress import train_progress
 
     keep_memory()
@@ -92,7 +97,7 @@ def command(
         assigned_to["backbone"],
         assigned_to["sampler"],
         protocol,
-    ).over(read_plan(config) if config else Plan())
+    ).over(plan_in(config) if config else Plan())
     if plan.data is None:
         raise SettingError("no data: give a prepared folder, such as `sahcns train films --out runs/first`")
     if plan.out is None:
@@ -111,6 +116,8 @@ def command(
     check_place(plan.out)
     folder = prepared_folder(plan.data)
     split = load_split(folder)
+    if other := differs(plan, folder, split.fingerprint):
+        warn(other)
     if err().is_terminal and not json:
         pairs = sum(len(part) for part in split.parts().values()) if whole else len(split.train)
         tell(f"{folder}: {split.n_users:,} users, {split.n_items:,} items, {pairs:,} training pairs")

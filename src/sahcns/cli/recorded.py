@@ -1,0 +1,60 @@
+"""A run to be made again from its record: `run.json` of a trained model, or the file of a run of a comparison."""
+
+from pathlib import Path
+
+from sahcns.cli.console import tell
+from sahcns.cli.plan import Plan, read_plan
+from sahcns.errors import DataError
+from sahcns.files import read_json
+
+MARKS = ("sahcns-run", "sahcns-result")
+RECORD = "run.json"  # in the folder of a model
+NEEDED = ("backbone", "sampler", "protocol", "data", "machine")
+
+
+def plan_in(path: Path) -> Plan:
+    """The plan in a TOML or YAML file, or in the record of a run, which may be given by its model's folder."""
+    path = path / RECORD if path.is_dir() else path
+    return _recorded(path) if path.suffix == ".json" else read_plan(path)
+
+
+def _recorded(path: Path) -> Plan:
+    """Settings, protocol, seed and fingerprint; the folder of data and the user's own files where they are still there."""
+    values = read_json(path, missing=f"the run file {path} is not there", again="ask for it again")
+    if not isinstance(values, dict) or values.get("format") not in MARKS:
+        raise DataError(f"{path} is no record of a run; a run is described in TOML or YAML, or by such a record")
+    missing = [name for name in NEEDED if not isinstance(values.get(name), dict)]
+    if missing or not isinstance(values.get("seed"), int):
+        raise DataError(f"{path} is broken, it has no {[*missing, 'seed'][0]!r}; ask for it again")
+    data, kernels = values["data"], str(values["machine"].get("kernels"))
+    if "whole_of" in data:
+        tell(f"{path} is of a run with --whole, which is not in the record's protocol: give it again")
+    imports = [Path(name) for name in values.get("imports", ())]
+    for own in imports:
+        if not own.exists():
+            tell(f"{own}, which the run imported, is not here; name it with --import where it is now")
+    backbone, sampler = ({**values[part]} for part in ("backbone", "sampler"))
+    folder = data.get("folder")
+    return Plan(
+        data=folder if folder and Path(folder).exists() else None,
+        seed=values["seed"],
+        kernels=kernels if kernels == "reference" or "-" in kernels else None,  # the others are what `auto` finds
+        imports=tuple(own for own in imports if own.exists()),
+        backbone=backbone.pop("name", None),
+        sampler=sampler.pop("name", None),
+        backbone_settings=backbone,
+        sampler_settings=sampler,
+        protocol=values["protocol"],
+        fingerprint=data.get("whole_of") or data.get("fingerprint"),
+    )
+
+
+def differs(plan: Plan, folder: Path, found: str) -> str:
+    """A sentence where the data are not the record's, else nothing."""
+    told = plan.fingerprint
+    if told is None or told == found:
+        return ""
+    return (
+        f"{folder} holds other data (fingerprint {found[:12]}…) than the record was made on ({told[:12]}…), so its numbers "
+        "cannot come out again"
+    )

@@ -1,0 +1,92 @@
+"""A colleague's run made again from its record: the same numbers, or a word about why not."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sahcns.data import save_split
+from tests.cli.conftest import Sahcns, refused
+from tests.cli.short_runs import QUICK, record_of
+from tests.serving.films import films
+
+OWN = """
+from dataclasses import dataclass
+import sahcns
+
+@dataclass(frozen=True)
+class Easy(sahcns.Sampler):
+    name = "easy-of-a-record"
+    share: float = sahcns.setting(0.5, "never mind", low=0, high=1)
+
+    def choose(self, match, rng):
+        return match.pick(match.scores.argmin(1))
+"""
+
+
+@pytest.fixture
+def prepared(tmp_path: Path) -> Path:
+    return save_split(films(), tmp_path / "films")
+
+
+def decided(folder: Path) -> dict[str, Any]:
+    record = record_of(folder)
+    return {name: record[name] for name in ("seed", "backbone", "sampler", "protocol", "valid", "test", "best_epoch")}
+
+
+def test_a_record_is_a_plan(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
+    theirs, again = tmp_path / "theirs", tmp_path / "again"
+    own = tmp_path / "own.py"
+    own.write_text(OWN)
+    said = ("--sampler", "easy-of-a-record", "--set", "share=0.25", "--seed", "7", "--kernels", "reference")
+    assert sahcns("train", prepared, *QUICK, "--import", own, *said, "--out", theirs).code == 0
+    done = sahcns("train", "--config", theirs, "--out", again)  # its folder, or the file itself
+    assert (done.code, done.err) == (0, "")
+    assert decided(again) == decided(theirs)
+    assert record_of(again)["machine"]["kernels"] == "reference"
+    done = sahcns("train", "--config", theirs / "run.json", "--seed", "8", "--out", again)
+    assert done.code == 0
+    assert decided(again) == {**decided(again), "sampler": decided(theirs)["sampler"], "seed": 8}
+
+
+def test_a_run_of_a_comparison_made_elsewhere(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
+    study = tmp_path / "study"
+    small = ("--epochs", "1", "--batch", "64", "--set", "backbone.dim=4", "--device", "cpu")
+    assert sahcns("compare", prepared, "--samplers", "dns", "--seeds", "1", *small, "--out", study).code == 0
+    [run] = (study / "runs").iterdir()
+    values = json.loads(run.read_text("utf-8"))
+    assert refused(sahcns("train", "--config", run, "--out", tmp_path / "x")).startswith("no data: give")
+    moved = shutil.move(prepared, tmp_path / "moved")
+    done = sahcns("train", moved, "--config", run, "--out", tmp_path / "run", "--device", "cpu")
+    assert (done.code, done.err) == (0, "")
+    assert {name: values[name] for name in decided(tmp_path / "run")} == decided(tmp_path / "run")
+    other = save_split(replace(films(), test=films().valid, valid=films().test), tmp_path / "other")
+    told = sahcns("train", other, "--config", run, "--out", tmp_path / "run", "--device", "cpu").err
+    assert f"warning: {other} holds other data (fingerprint " in told
+    assert "so its numbers cannot come out again" in told
+
+
+def test_what_is_not_here_any_more(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
+    theirs, own = tmp_path / "theirs", tmp_path / "own.py"
+    own.write_text(OWN.replace("easy-of-a-record", "lost-of-a-record"))
+    run = ("--sampler", "lost-of-a-record", "--out", theirs)
+    assert sahcns("train", prepared, *QUICK, "--import", own, *run).code == 0
+    shutil.move(own, tmp_path / "elsewhere.py")
+    done = sahcns("train", prepared, "--config", theirs, "--out", tmp_path / "again")
+    assert f"{own}, which the run imported, is not here; name it with --import where it is now\n" in done.err
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("{}", "run.json is no record of a run; a run is described in TOML or YAML, or by such a record"),
+        ('{"format": "sahcns-run", "backbone": {}}', "run.json is broken, it has no 'sampler'; ask for it again"),
+        ("{", "run.json"),
+    ],
+)
+def test_what_is_no_record(sahcns: Sahcns, prepared: Path, tmp_path: Path, text: str, sentence: str) -> None:
+    (tmp_path / "run.json").write_text(text)
+    assert sentence in refused(sahcns("train", prepared, "--config", tmp_path / "run.json", "--out", tmp_path / "x"))
