@@ -104,6 +104,29 @@ def test_without_matplotlib_there_are_svgs_and_a_word_about_it(
     assert {path.suffix for path in (tmp_path / "f").iterdir()} == {".svg"}
 
 
+def test_rows_and_columns_are_the_reader_s_choice(sahcns: Sahcns, study: Path, tmp_path: Path) -> None:
+    def table(*asked: str) -> list[list[str]]:
+        assert sahcns("report", study, *asked, "--tables", tmp_path / "t").code == 0
+        return [line.split(",") for line in (tmp_path / "t" / "comparison.csv").read_text("utf-8").splitlines()]
+
+    assert [row[0] for row in table()] == ["Method", "dns", "rns"]
+    asked = ("--samplers", "rns,dns", "--metrics", "hit@20,recall@10")
+    assert [row[0] for row in table(*asked)] == ["Method", "rns", "dns"]
+    assert table(*asked)[0] == ["Method", "HR@20", "HR@20 std", "R@10", "R@10 std"]
+    assert "against rns" in (tmp_path / "t" / "pairwise.md").read_text("utf-8")  # the first that was named
+    for name in ("rns", "dns"):
+        Failure(f"mf-{name}-s9-0", name, f"{name} went wrong").save(study)
+    assert [row[0] for row in table("--samplers", "dns")] == ["Method", "dns"]
+    page = (study / "report.html").read_text("utf-8")
+    assert "dns went wrong" in page
+    assert "rns went wrong" not in page
+    assert "goes by 'dsn'; did you mean 'dns'?" in refused(sahcns("report", study, "--samplers", "dsn"))
+    assert "'dns,dns' must hold names with commas between, each once" in refused(
+        sahcns("report", study, "--samplers", "dns,dns")
+    )
+    assert "did you mean 'recall@20'?" in refused(sahcns("report", study, "--metrics", "recal@20"))
+
+
 def test_the_baseline_is_the_reader_s_choice(sahcns: Sahcns, study: Path) -> None:
     assert sahcns("report", study, "--baseline", "rns").code == 0
     assert "nobody" in refused(sahcns("report", study, "--baseline", "nobody"))
@@ -126,7 +149,8 @@ def test_a_page_comes_of_a_search(sahcns: Sahcns, tuned: Path) -> None:
     page = (tuned / "report.html").read_text("utf-8")
     assert "lambda_max" in page
     assert "<figure" in page
-    assert "--baseline dns is for a comparison" in refused(sahcns("report", tuned, "--baseline", "dns"))
+    for option, told in (("--baseline", "dns"), ("--samplers", "dns,sahc"), ("--metrics", "recall@20")):
+        assert f"{option} {told} is for a comparison" in refused(sahcns("report", tuned, option, told))
 
 
 def test_a_folder_with_both_gives_one_page(sahcns: Sahcns, study: Path, tuned: Path) -> None:

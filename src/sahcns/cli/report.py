@@ -1,6 +1,6 @@
 """`sahcns report`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,7 +9,7 @@ import typer
 
 from sahcns.cli.console import Json, show, show_json
 from sahcns.cli.figure_files import figure_endings
-from sahcns.errors import DataError, SettingError
+from sahcns.errors import DataError, SettingError, nearest
 
 if TYPE_CHECKING:
     from sahcns.reports.parts import Report, Section
@@ -40,6 +40,12 @@ def command(
     baseline: Annotated[
         str | None, typer.Option(metavar="NAME", help="In a comparison, what the others are tested against.")
     ] = None,
+    samplers: Annotated[
+        str | None, typer.Option(metavar="NAME,…", help="In a comparison, its rows, in this order (all, by name).")
+    ] = None,
+    metrics: Annotated[
+        str | None, typer.Option(metavar="NAME@K,…", help="In a comparison, its columns (recall and ndcg @10 and @20).")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Make one HTML page of results: tables, figures that answer to the mouse, protocol, versions, commands.
@@ -50,11 +56,12 @@ def command(
     Examples: sahcns report study
               sahcns report study --out page.html --title "Nine samplers on films"
               sahcns report study --figures figures --tables tables
+              sahcns report study --samplers rns,dns,mine --metrics recall@20,hit@20 --tables tables
     """
     from sahcns.files import write_whole
     from sahcns.reports.page import to_html
 
-    kind, made = report_of(folder, baseline)
+    kind, made = report_of(folder, baseline, _names("--samplers", samplers), _names("--metrics", metrics))
     if title is not None:
         made = replace(made, title=title)
     page = out or (folder / "report.html" if folder.is_dir() else folder.with_suffix(".html"))
@@ -74,17 +81,19 @@ def command(
             show(f"{len(written[name])} files of {name} in {where}")
 
 
-def report_of(folder: Path, baseline: str | None = None) -> "tuple[str, Report]":
+def report_of(
+    folder: Path, baseline: str | None = None, samplers: Sequence[str] = (), metrics: Sequence[str] = ()
+) -> "tuple[str, Report]":
     """What a folder or file holds, in a word, and the report of it; a folder with several things gets one of all."""
-    if folder.is_file():
-        return "inspection", _inspection(folder)
     if not folder.exists():
         raise DataError(f"there is no folder {folder}; `sahcns compare` and `sahcns tune` make one")
     found: dict[str, Report] = {}
-    if (folder / "study.json").exists():
+    if folder.is_file():
+        found["inspection"] = _inspection(folder)
+    elif (folder / "study.json").exists():
         found["study"] = _study(folder)
     elif (folder / "runs").is_dir():
-        found["comparison"] = _comparison(folder, baseline)
+        found["comparison"] = _comparison(folder, baseline, samplers, metrics)
     if (folder / "trials.json").exists():
         from sahcns.studies.tuning.report import search_report
 
@@ -96,8 +105,9 @@ def report_of(folder: Path, baseline: str | None = None) -> "tuple[str, Report]"
         raise DataError(
             f"{folder} holds nothing to report on: neither runs (`sahcns compare`) nor trials.json (`sahcns tune`)"
         )
-    if baseline is not None and "comparison" not in found:
-        raise SettingError(f"--baseline {baseline} is for a comparison, and {folder} holds a {' and '.join(found)}")
+    for option, told in (("baseline", baseline), ("samplers", ",".join(samplers)), ("metrics", ",".join(metrics))):
+        if told and "comparison" not in found:
+            raise SettingError(f"--{option} {told} is for a comparison, and {folder} holds none")
     first, *rest = found.values()
     for other in rest:
         first = replace(
@@ -116,18 +126,32 @@ def _study(folder: Path) -> "Report":
     return replace(made, sections=[*made.sections, *_failed(folder, finished)])
 
 
-def _comparison(folder: Path, baseline: str | None) -> "Report":
+def _comparison(folder: Path, baseline: str | None, samplers: Sequence[str], metrics: Sequence[str]) -> "Report":
     from sahcns.studies.comparison import comparison_report
+    from sahcns.studies.comparison.tables import METRICS
     from sahcns.studies.grid.result import results_in
 
     results = results_in(folder)
     if not results:
         raise DataError(f"no run in {folder} is finished yet; `sahcns compare` goes on with them")
-    made = comparison_report(results, baseline=baseline)
-    return replace(made, sections=[*made.sections, *_failed(folder, {result.key for result in results})])
+    labels = {result.label for result in results}
+    for name in samplers:
+        if name not in labels:
+            raise SettingError(f"--samplers: no finished run in {folder} goes by {name!r}; {nearest(name, labels)}")
+    shown = [result for name in samplers for result in results if result.label == name] or results
+    made = comparison_report(shown, baseline=baseline, metrics=metrics or METRICS)
+    return replace(made, sections=[*made.sections, *_failed(folder, {result.key for result in results}, samplers)])
 
 
-def _failed(folder: Path, finished: set[str]) -> "Iterator[Section]":
+def _names(option: str, text: str | None) -> list[str]:
+    """`rns,dns`, each once."""
+    names = [name.strip() for name in (text or "").split(",") if name.strip()]
+    if text is not None and (not names or len(set(names)) < len(names)):
+        raise SettingError(f"{option} {text!r} must hold names with commas between, each once")
+    return names
+
+
+def _failed(folder: Path, finished: set[str], samplers: Sequence[str] = ()) -> "Iterator[Section]":
     """Runs that should be in the tables and are not."""
     from sahcns.reports.parts import Section, Table
     from sahcns.studies.grid.claims import FAILED
@@ -137,11 +161,11 @@ def _failed(folder: Path, finished: set[str]) -> "Iterator[Section]":
         from sahcns.studies.grid.failure import Failure  # knows jobs, which know torch
 
         failures = [failure for key in keys if (failure := Failure.load(folder, key))]
-        rows = [[one.label, one.key, one.error] for one in failures]
+        rows = [[one.label, one.key, one.error] for one in failures if not samplers or one.label in samplers]
         table = Table(
             "failed", "Runs that failed", ["row", "run", "why"], rows, "The next `sahcns compare` tries them."
         )
-        yield Section("Missing", [table])
+        yield from [Section("Missing", [table])] if rows else []
 
 
 def _inspection(file: Path) -> "Report":
