@@ -224,9 +224,11 @@ def test_what_is_not_better_when_higher_has_no_best() -> None:
         for name in ("a", "b")
         for seed in (1, 2)
     ]
-    [table] = comparison_tables(results, metrics=metrics, pairwise=False)
+    table, pairs = comparison_tables(results, metrics=metrics)
     assert [cell.text for cell in main(table)["a"]] == ["13.00 ± 1.41", "14.00 ± 0.71"]
     assert main(table)["a"][1].mark == ""
+    assert "(1, 2), in percent but for Popularity, on the test part" in table.caption  # 14 is no share of anything
+    assert "the method minus a, in percentage points but for Popularity, at the best" in pairs.caption
 
 
 def test_a_method_that_was_not_run_on_a_set_has_a_dash() -> None:

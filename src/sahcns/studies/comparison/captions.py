@@ -41,8 +41,7 @@ def main_caption(
     part: str,
 ) -> str:
     """How to read the cells, the marks and the stars, and under which terms they were made."""
-    percent = "in percent, " if any(scale(metric) == 100 for metric in metrics) else ""
-    says = [f"{_over_seeds(board)}, {percent}on the {part} part {READ[reading]}."]
+    says = [f"{_over_seeds(board)}, {_unit(metrics, 'percent')}on the {part} part {READ[reading]}."]
     if any(map(ranked, metrics)) and len(board.methods) > 1:
         says.append("Best bold, second underlined" + (", for each backbone." if len(board.backbones) > 1 else "."))
     tested = sum(one.p(test) == one.p(test) for one in gains)
@@ -61,10 +60,17 @@ def main_caption(
 
 
 def pairwise_caption(
-    board: Board, reference: str, tests: int, whys: set[str], users: bool, unshared: Sequence[int], reading: str
+    board: Board,
+    metrics: Sequence[str],
+    reference: str,
+    tests: int,
+    whys: set[str],
+    users: bool,
+    unshared: Sequence[int],
+    reading: str,
 ) -> str:
     """What each column of the table of pairs says."""
-    says = [f"Difference: the method minus {reference}, in percentage points, {READ[reading]}"]
+    says = [f"Difference: the method minus {reference}, {_unit(metrics, 'percentage points')}{READ[reading]}"]
     if tests:
         counted = f"corrected over the {tests} tests of this table" if tests > 1 else "the same, as there is one test"
         says[0] += (
@@ -81,6 +87,14 @@ def pairwise_caption(
             "Wilcoxon, Bootstrap: p of these tests over users, each corrected by Holm over its column. " + GIVEN
         )
     return " ".join([*says, f"Terms: {board}."])
+
+
+def _unit(metrics: Sequence[str], unit: str) -> str:
+    """`in percent, `, with what is none; nothing where nothing is."""
+    counts = list(dict.fromkeys(long_name(metric).partition("@")[0] for metric in metrics if scale(metric) != 100))
+    if not any(scale(metric) == 100 for metric in metrics):
+        return ""
+    return f"in {unit}{f' but for {joined(counts)}' if counts else ''}, "
 
 
 def _over_seeds(board: Board) -> str:

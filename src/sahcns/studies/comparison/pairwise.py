@@ -66,7 +66,7 @@ def pairwise_table(
     unshared = sorted({seed for one in found for seed in one.unshared})
     tests = sum(p == p for p in holm)
     whys = {one.paired.why for one, p in zip(found, holm, strict=True) if p != p}
-    caption = pairwise_caption(board, reference, tests, whys, users, unshared, reading)
+    caption = pairwise_caption(board, metrics, reference, tests, whys, users, unshared, reading)
     return Table(name, f"Each method against {reference}: {title}".removesuffix(": "), columns, rows, caption)
 
 
