@@ -103,12 +103,19 @@ def test_a_users_sampler_and_one_that_fails(sahcns: Sahcns, prepared: Path, tmp_
     assert len(warned) == 2
     assert warned[0].startswith("warning: lightgcn-broken-compared-s2020-")
     assert warned[0].endswith(" failed: RuntimeError: it is broken")
+    assert done.err.endswith(f"\nwhere in the code: {tmp_path / 'study' / 'failed'}\n")
+    for path in (tmp_path / "study" / "failed").iterdir():
+        assert "own.py" in json.loads(path.read_text("utf-8"))["traceback"]
+    alone = ("--import", tmp_path / "own.py", "--samplers", "broken-compared", "--workers", workers)
+    told = refused(sahcns("compare", prepared, *QUICK, *alone, "--out", tmp_path / "study", "--json"))
+    assert told == f"every run failed: RuntimeError: it is broken; where in the code: {tmp_path / 'study' / 'failed'}"
     assert "softest-compared" in done.out
 
 
 def test_one_reason_for_all_failures_is_one_sentence(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
     done = sahcns("compare", prepared, *QUICK, "--monitor", "recall@7", "--out", tmp_path / "study", "--json")
     assert refused(done).startswith("every run failed: Protocol: monitor='recall@7' is not watched")
+    assert "where in the code" not in done.err
 
 
 TOML = """

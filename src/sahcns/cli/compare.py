@@ -16,6 +16,7 @@ from sahcns.cli.tables import show_tables
 from sahcns.errors import SettingError, TrainingError, nearest
 
 if TYPE_CHECKING:
+    from sahcns.studies.grid.failure import Failure
     from sahcns.studies.grid.job import Job
     from sahcns.studies.grid.result import Result
     from sahcns.studies.grid.running import Outcome
@@ -108,6 +109,7 @@ def command(
         raise SettingError(f"--baseline {plan.baseline!r} is not compared; {nearest(plan.baseline, labels)}")
     from sahcns.studies.comparison import comparison_tables
     from sahcns.studies.comparison.compare import planned, seeds_of
+    from sahcns.studies.grid.claims import FAILED
     from sahcns.studies.grid.running import run_grid
 
     count = 1 if plan.workers is None else plan.workers
@@ -129,7 +131,7 @@ def command(
     except KeyboardInterrupt:
         tell(f"what is finished is kept in {plan.out}; the same command goes on from there")
         raise
-    _refuse_when_all_failed(outcome)
+    _refuse_when_all_failed(outcome, plan.out / FAILED)
     tables = comparison_tables(outcome.results, baseline=plan.baseline)
     if json:
         brief = [{k: v for k, v in one.to_dict().items() if k != "history"} for one in outcome.results]
@@ -144,6 +146,8 @@ def command(
     for failure in outcome.failures:
         warn(f"{failure.key} failed: {failure.error}")
     if outcome.failures:
+        if any(map(_in_code, outcome.failures)):
+            tell(f"where in the code: {plan.out / FAILED}")
         raise typer.Exit(1)
 
 
@@ -182,8 +186,15 @@ def _refuse_other_folders(out: Path) -> None:
             raise SettingError(f"--out {out} is {what}; choose another folder for the results")
 
 
-def _refuse_when_all_failed(outcome: "Outcome") -> None:
+def _refuse_when_all_failed(outcome: "Outcome", folder: Path) -> None:
     """One reason for all is one sentence, as with any other mistake."""
     reasons = {failure.error for failure in outcome.failures}
     if not outcome.results and len(reasons) == 1:
-        raise TrainingError(f"every run failed: {reasons.pop()}")
+        where = f"; where in the code: {folder}" if _in_code(outcome.failures[0]) else ""
+        raise TrainingError(f"every run failed: {reasons.pop()}{where}")
+
+
+def _in_code(failure: "Failure") -> bool:
+    """Whether it is an error of Python's, most often in a user's own file, and not a sentence of ours."""
+    *_, last = failure.traceback.rstrip().rpartition("\n")
+    return not last.startswith("sahcns.errors.")
