@@ -33,6 +33,20 @@ def test_tables_stand_one_below_the_other(capsys: pytest.CaptureFixture[str], mo
     assert [line for line in lines if line] == [*once, "In percent.", *once, "In percent."]
 
 
+def test_a_file_has_no_edge_at_which_a_table_is_folded(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    sets = [f">some-prepared-set-{at} · R@20" for at in range(8)]
+    show_tables(
+        [Table("t", "", ("sampler", *sets), [("dns", *["12.34 ± 0.56"] * 8)], "means over several seeds, " * 6)]
+    )
+    head, _, row, *below = (line for line in capsys.readouterr().out.splitlines() if line.strip())
+    assert [name for name in sets if name.removeprefix(">") in head] == sets
+    assert row.count("12.34 ± 0.56") == 8
+    assert [len(line) <= 120 for line in below] == [True] * 2  # words are, though
+
+
 def test_a_long_caption_is_broken_between_words(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

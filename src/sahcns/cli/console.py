@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.table import Table
 
-WIDTH = 120  # where there is no terminal to measure: wide enough that no table is folded
+WIDTH = 120  # of words, where there is no terminal to measure
+ENDLESS = 10_000  # of a table there: a file or a pipe has no edge at which to fold it
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout and nothing else there.")]
 
@@ -34,8 +35,11 @@ def err() -> "Console":
 
 def show(*what: "RenderableType") -> None:
     """Print a result; words are printed as they are, without markup."""
+    from rich.table import Table
+
     for part in what:
-        out().print(part, markup=False, highlight=False, soft_wrap=isinstance(part, str))
+        console = _console(stderr=False, width=ENDLESS) if isinstance(part, Table) else out()
+        console.print(part, markup=False, highlight=False, soft_wrap=isinstance(part, str))
 
 
 def tell(message: str) -> None:
@@ -117,13 +121,13 @@ def working(message: str) -> AbstractContextManager[object]:
     return console.status(message, spinner="line") if console.is_terminal else nullcontext()
 
 
-def _console(*, stderr: bool) -> "Console":
+def _console(*, stderr: bool, width: int = WIDTH) -> "Console":
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
     measured = stream.isatty() or "COLUMNS" in os.environ
     # ids and titles are shown as they are: [x] is no markup, and :100: no picture
-    return Console(stderr=stderr, width=None if measured else WIDTH, markup=False, emoji=False)
+    return Console(stderr=stderr, width=None if measured else width, markup=False, emoji=False)
 
 
 def _marked(mark: str, style: str, message: str) -> None:
