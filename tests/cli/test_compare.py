@@ -229,6 +229,7 @@ def test_results_of_other_sources_are_said_to_be_so(
         (["--backbones", "lihgtgcn"], "there is no backbone called 'lihgtgcn'; did you mean 'lightgcn'?"),
         (["--backbones", "mf,mf"], "rns on mf and "),
         (["--seeds", "many"], "--seeds 'many' must be a number of seeds, or seeds with commas, such as 2020,2021"),
+        (["--seeds", "2020"], "--seeds 2020 would be 2020 runs of each; for the seed 2020 alone write --seeds 2020,"),
         (["--seeds", "0"], "seeds=0 must be 1 or more"),
         (["--seeds", "3,3"], "seeds=[3, 3] must hold at least one seed, each 0 or more and there once"),
         (["--set", "alpha"], "--set 'alpha' must be NAME=VALUE, such as sahc.alpha=0.3"),

@@ -28,6 +28,7 @@ KEYS = (
     *("workers", "device", "kernels", "import"),
 )
 SAMPLERS, BACKBONES, SEEDS = ("rns", "dns", "mixgcf", "sahc"), ("lightgcn",), 5
+MANY = 1000  # seeds that nobody asks for, but 2020 is one
 
 Part = Mapping[str, Any]
 """`{"name": "dns", "label": "dns-50", "pool": 50}`."""
@@ -102,6 +103,10 @@ def seeds_in(text: str | None) -> int | list[int] | None:
     """`5` is a number of seeds, `2020,2021` and `7,` are seeds."""
     if text is None:
         return None
+    if text.isdecimal() and int(text) >= MANY:
+        raise SettingError(
+            f"--seeds {text} would be {text} runs of each; for the seed {text} alone write --seeds {text},"
+        )
     try:
         return [int(part) for part in text.split(",") if part.strip()] if "," in text else int(text)
     except ValueError:
