@@ -155,9 +155,7 @@ class Configured:
                 except (KeyError, ValueError):
                     limits = "" if str(allowed) == "any" else f", {allowed}"
                     raise SettingError(f"{cls.__name__}: {argument}={text!r} must be {what}{limits}") from None
-        if kind.startswith(
-            ("tuple", "list", "dict", "set")
-        ):  # as text it would be none of these, and nobody would say so
+        if kind.startswith(("tuple", "list", "dict", "set")):  # it would stay text, and nobody would say so
             raise SettingError(f"{cls.__name__}: {argument} is a {kind}, which no text can say; set it in Python")
         return text.strip()
 

@@ -27,6 +27,5 @@ def _said(code: CodeType) -> Iterator[str]:
 
 
 def _constant(value: Any) -> str:
-    return repr(
-        sorted(map(repr, value)) if isinstance(value, frozenset) else value
-    )  # a set has another order each time
+    """As text; a set has another order each time."""
+    return repr(sorted(map(repr, value)) if isinstance(value, frozenset) else value)
