@@ -24,9 +24,7 @@ def full_users(split: "Split") -> int:
     import numpy as np
 
     pairs = np.bincount(split.train.users, minlength=split.n_users)
-    theirs = (pairs >= split.n_items)[
-        split.train.users
-    ]  # at least as many pairs; whether of as many items is seen next
+    theirs = (pairs >= split.n_items)[split.train.users]  # as many pairs; whether of as many items is seen next
     if not theirs.any():
         return 0
     users, items = split.train.users[theirs], split.train.items[theirs]

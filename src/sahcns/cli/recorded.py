@@ -6,9 +6,9 @@ from sahcns.cli.console import tell
 from sahcns.cli.plan import Plan, read_plan
 from sahcns.errors import DataError
 from sahcns.files import read_json
+from sahcns.studies.comparison.differences import RECORD
 
 MARKS = ("sahcns-run", "sahcns-result")
-RECORD = "run.json"  # in the folder of a model
 NEEDED = ("backbone", "sampler", "protocol", "data", "machine")
 
 

@@ -46,8 +46,11 @@ def read_delimited(chunks: Iterator[Chunk], layout: Layout, where: Where, into: 
             else:
                 columns, lines, used = rows_by_line(data, line, layout, where, into.faults, chunk.last)
                 line, held = line + data.count(b"\n", 0, used), data[used:]
-                batch = _batch(
-                    {role: pl.Series(texts, dtype=pl.String) for role, texts in columns.items()}, lines, where
+                batch = Batch.of(
+                    {role: pl.Series(texts, dtype=pl.String) for role, texts in columns.items()},
+                    lines,
+                    where,
+                    tokens=True,
                 )
             into.add(batch)
 
@@ -104,13 +107,13 @@ def _by_polars(data: bytes, line: int, layout: Layout, where: Where, types: Mapp
     if as_written and (columns := _columns(data, mark, layout, types)):
         rating = columns.get("rating")
         if rating is None or np.isfinite(rating.to_numpy()).all():  # else the text is wanted, to be named
-            return _batch(columns, lines, where)
+            return Batch.of(columns, lines, where, tokens=True)
     columns = _columns(data, mark, layout, {})
     if layout.skip_space:
         columns = {role: column.str.strip_chars_start(" ") for role, column in columns.items()}
     if not columns or (layout.header and bool((columns["user"] == layout.header[layout.chosen.user]).any())):
         return None  # a header in the middle, perhaps
-    return _batch(columns, lines, where)
+    return Batch.of(columns, lines, where, tokens=True)
 
 
 def _columns(data: bytes, mark: bytes, layout: Layout, types: Mapping[str, Any]) -> "dict[str, pl.Series]":
@@ -183,8 +186,3 @@ def _shape(data: bytes, mark: int, width: int) -> tuple[int, bool]:
     forgets = (begins == 32) | (begins == 9) | (begins == 43) | ((begins == 10) & (mark == 32))
     forgets |= ((begins == 48) & (follows >= 48) & (follows <= 57)) | ((begins == 45) & (follows == 48))
     return rows, not forgets.any()
-
-
-def _batch(columns: "dict[str, pl.Series]", lines: Any, where: Where) -> Batch:
-    rating, time, event = (columns.get(role) for role in ("rating", "time", "event"))
-    return Batch(columns["user"], columns["item"], rating, time, lines, where, events=event)

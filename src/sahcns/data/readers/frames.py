@@ -156,8 +156,7 @@ def _add(columns: "dict[int, pl.Series]", chosen: Chosen, where: Where, into: Ga
     for start in range(0, rows, ROWS):
         part = {role: column.slice(start, ROWS) for role, column in used.items()}
         lines = range(start + 1, start + 1 + len(part["user"]))
-        rating, time, event = (part.get(role) for role in ("rating", "time", "event"))
-        into.add(Batch(part["user"], part["item"], rating, time, lines, where, tokens=False, events=event))
+        into.add(Batch.of(part, lines, where, tokens=False))
 
 
 def _usable(column: "pl.Series", role: str, where: Where) -> "pl.Series":

@@ -2,18 +2,15 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from sahcns.data.readers.faults import Faults, Lines, Where, Wrong, shown
+from sahcns.data.readers.faults import Faults, Where, Wrong, shown
 from sahcns.data.readers.gathering import Gathered
 from sahcns.data.readers.naming import OPTIONAL, ROLES, Chosen, Column, choose
 from sahcns.data.readers.opening import Chunk
 from sahcns.data.readers.sniffing import sample
 from sahcns.data.readers.values import Batch
 from sahcns.errors import DataError
-
-if TYPE_CHECKING:
-    import polars as pl
 
 KNOWN: dict[str, dict[str, str]] = {
     "amazon": {"user": "reviewerID", "item": "asin", "rating": "overall", "time": "unixReviewTime"},
@@ -76,7 +73,7 @@ def _by_polars(data: bytes, line: int, fields: Mapping[str, str], where: Where) 
         if any(columns[role].str.contains("\x00", literal=True).any() for role in ("user", "item")):
             return None  # what polars makes of half a character
         lines = range(line, line + rows)
-        return _batch(columns, lines, where)
+        return Batch.of(columns, lines, where, tokens=False)
     return None
 
 
@@ -98,12 +95,7 @@ def _by_line(data: bytes, line: int, fields: Mapping[str, str], where: Where, fa
             columns[role].append(value)
     made = {role: _ids(values) for role, values in columns.items() if role in ("user", "item")}
     made |= {role: pl.Series(values, dtype=pl.String) for role, values in columns.items() if role in OPTIONAL}
-    return _batch(made, lines, where)
-
-
-def _batch(columns: "Mapping[str, pl.Series]", lines: Lines, where: Where) -> Batch:
-    rating, time, event = (columns.get(role) for role in ("rating", "time", "event"))
-    return Batch(columns["user"], columns["item"], rating, time, lines, where, tokens=False, events=event)
+    return Batch.of(made, lines, where, tokens=False)
 
 
 def _ids(values: list[str | int | None]) -> Any:

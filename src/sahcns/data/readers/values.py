@@ -4,7 +4,7 @@ Every format ends here, so what is an id, a rating or a time is decided in one p
 an id is any text that is not blank, or any whole number; a rating is finite as float32; a time is of the one unit.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -35,6 +35,12 @@ class Batch:
     where: Where
     tokens: bool = True
     events: "pl.Series | None" = None  # texts
+
+    @classmethod
+    def of(cls, columns: "Mapping[str, pl.Series]", lines: Lines, where: Where, tokens: bool) -> "Batch":
+        """From columns by their roles, of which a file has user and item at least."""
+        rating, time, event = (columns.get(role) for role in ("rating", "time", "event"))
+        return cls(columns["user"], columns["item"], rating, time, lines, where, tokens, event)
 
 
 class Sieve:

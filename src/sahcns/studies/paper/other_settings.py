@@ -35,8 +35,8 @@ def searched(sampler: str, kinds: Kinds) -> Callable[[Evidence], str]:
         told = []
         for one in evidence.design.sets:
             search = evidence.searches.get(one.folder)
-            trials = [] if search is None or sampler not in search.samplers else search.complete(sampler)
-            if search is None or len(trials) < ENOUGH:
+            trials = [] if search is None else search.complete(sampler)
+            if len(trials) < ENOUGH:
                 continue
             reached = {
                 words: sorted(100 * (trial.value or 0.0) for trial in trials if kind(trial.settings))
