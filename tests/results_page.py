@@ -22,12 +22,18 @@ ROOT = Path(__file__).parents[1]
 SETS = {one.name: one for one in PAPER.sets}
 TOYS, YELP, ML1M = SETS
 WORDS = {"Three": 3, "Five": 5, "Thirty": 30}
+RECALL = "recall@20"
+EQUAL = "Equal tuning, equal pools"  # a section
 Table = list[list[str]]
 
 
 @cache
 def evidence() -> Evidence:
     return Evidence.of(ROOT / "results")
+
+
+def readme() -> str:
+    return (ROOT / "README.md").read_text("utf-8")
 
 
 @cache
@@ -70,9 +76,11 @@ def values(metric: str, reading: str, *where: Any, **which: Any) -> list[float]:
     return [one.metric(metric, reading) for one in runs(*where, **which)]
 
 
-def between(metric: str, data: str, first: Settings | None, second: Settings, seeds: int) -> Paired:
-    """First − second, at the best epoch."""
-    return paired_t(values(metric, "best", data, first, seeds), values(metric, "best", data, second, seeds))
+def between(
+    metric: str, data: str, first: Settings | None, second: Settings | None, seeds: int, *, reading: str = "best"
+) -> Paired:
+    """First − second, paired by seed."""
+    return paired_t(values(metric, reading, data, first, seeds), values(metric, reading, data, second, seeds))
 
 
 def points(metric: str, *where: Any, reading: str = "best", **which: Any) -> float:

@@ -10,6 +10,7 @@ from sahcns.errors import SettingError
 from sahcns.studies.paper.design import PAPER, QUICK, Design
 from sahcns.studies.paper.evidence import Evidence
 from sahcns.studies.paper.experiments import GRIDS, Chosen, job, jobs, part_named
+from sahcns.studies.paper.looks import aged, costs_key, looks
 from sahcns.studies.paper.measuring import backbone, sampler
 from sahcns.studies.paper.methods import METHOD, TOYS, TUNABLE, UNTUNED
 from sahcns.training import Protocol
@@ -100,3 +101,15 @@ def test_every_run_in_the_tree_belongs_to_the_study() -> None:
     assert evidence.design == PAPER
     labels = Counter(one.label for one in evidence.runs("table2"))
     assert len(labels) >= 9
+
+
+def test_every_other_file_in_the_tree_belongs_to_the_study() -> None:
+    """A choice that changed leaves no look and no timing of the old one behind."""
+    evidence = Evidence.of(RESULTS)
+    design, chosen = evidence.design, evidence.chosen
+    wanted = {
+        *(one.key(evidence.fingerprint(one.data)) for one in looks(design, chosen)),
+        *(one.key(evidence.fingerprint(one.data)) for one in aged(design)),
+        *(costs_key(design, chosen, one.folder, evidence.fingerprint(one.folder)) for one in design.sets),
+    }
+    assert evidence.files.keys() == wanted

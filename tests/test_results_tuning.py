@@ -1,0 +1,223 @@
+"""What docs/results.md and docs/tune.md say in words of tuning: who is ahead when all are tuned alike, and the search."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sahcns.ranking.significance import Paired, holm
+from sahcns.studies.comparison.contrasts import ALPHA
+from sahcns.studies.comparison.naming import number
+from sahcns.studies.paper.design import PAPER
+from sahcns.studies.paper.leading import METRICS
+from sahcns.studies.paper.methods import METHOD, NINE, Settings
+from sahcns.studies.tuning.going import foretold
+from tests.results_page import (
+    EQUAL,
+    ML1M,
+    RECALL,
+    ROOT,
+    SETS,
+    TOYS,
+    YELP,
+    as_published,
+    as_tuned,
+    between,
+    evidence,
+    own_of,
+    points,
+    readme,
+    runs,
+    sections,
+    untuned,
+)
+
+FEW, SEEDS = PAPER.few, PAPER.seeds
+
+
+def test_equals() -> None:
+    said, more = sections()["In short"], sections()[EQUAL]
+    tuned, other = (
+        {label: points(RECALL, data, as_tuned(data, label), SEEDS) for label in NINE if label != "RNS"}
+        for data in (TOYS, YELP)
+    )
+    widest, less = (max(means.values()) - min(means.values()) for means in (tuned, other))
+    assert f"All eight are within {widest:.2f} points of Recall@20 on {TOYS} and {less:.2f} on {YELP}." in said
+    assert (
+        f"within {widest:.2f} points of Recall@20 on {TOYS}, MixGCF first, and within {less:.2f} on {YELP}" in readme()
+    )
+    assert [order(TOYS, metric)[0] for metric in METRICS] == ["MixGCF"] * 4
+    assert sorted(order(YELP, metric)[0] for metric in METRICS) == ["MixGCF"] * 3 + [METHOD]
+    assert all({*order(YELP, metric)[:2]} == {"MixGCF", METHOD} for metric in METRICS)
+    assert "MixGCF has the highest mean in seven of eight cells, SAHC-NS in one." in said
+    assert (order(TOYS, "recall@20").index(METHOD), order(TOYS, "ndcg@20").index(METHOD)) == (2, 1)
+    lead = between(RECALL, TOYS, as_tuned(TOYS, "MixGCF"), own_of(TOYS), SEEDS)
+    assert f"{number(100 * lead.difference)} points of Recall@20 above SAHC-NS" in said
+    low, high = (number(100 * end, sign=True) for end in (lead.low, lead.high))
+    assert f"MixGCF is {number(100 * lead.difference)} above it in Recall@20, 95 % from {low} to {high}." in more
+    mixed, own = (points(RECALL, TOYS, as_tuned(TOYS, label), SEEDS, reading="last") for label in ("MixGCF", METHOD))
+    assert f"it is {mixed - own:.2f} above" in said
+    assert f"keeps {mixed:.2f}." in said
+    dens, ahns = (tuned[label] - points(RECALL, TOYS, as_published(TOYS, label), SEEDS) for label in ("DENS", "AHNS"))
+    again = other["AHNS"] - points(RECALL, YELP, as_published(YELP, "AHNS"), SEEDS)
+    assert f"DENS and AHNS gain {dens:.1f} and {ahns:.1f} points on {TOYS}, AHNS {again:.1f} on {YELP}." in more
+    assert 3 < longer(TOYS, "MixGCF") < 4
+    assert "three to four times as many epochs" in more
+    assert 2 < longer(YELP, "MixGCF") < 2.5
+    assert 1.2 < longer(YELP, METHOD) < 1.3
+    assert "On Yelp-like it needs twice as many, " in more
+    assert "SAHC-NS, which needs a quarter more," in more
+
+
+def order(data: str, metric: str) -> list[str]:
+    """The nine as tuned, the highest mean first."""
+    means = {label: points(metric, data, as_tuned(data, label), SEEDS) for label in NINE}
+    return sorted(means, key=lambda label: -means[label])
+
+
+def longer(data: str, label: str) -> float:
+    """How many times as many epochs to its best as DNS."""
+    own, dns = (sum(one.best_epoch + 1 for one in runs(data, as_tuned(data, one), SEEDS)) for one in (label, "DNS"))
+    return own / dns
+
+
+def test_what_tuning_did_for_sahc_ns() -> None:
+    cells = {
+        (data, metric): between(metric, data, as_tuned(data, METHOD), untuned(data, METHOD), SEEDS)
+        for data in SETS
+        for metric in METRICS
+    }
+    shown = {cell: 100 * gap.difference for cell, gap in resolved(cells).items()}
+    better, worse, worst = (shown.pop(cell) for cell in ((YELP, "recall@10"), (TOYS, "ndcg@10"), (ML1M, "recall@10")))
+    assert not shown
+    assert (
+        "Of twelve cells (four metrics, three sets) three are resolved against untuned: tuned is better by "
+        f"{better:.2f} points of Recall@10 on {YELP}, and worse by {-worse:.2f} of NDCG@10 on {TOYS} and by "
+        f"{-worst:.2f} of Recall@10 on {ML1M}." in sections()[EQUAL]
+    )
+
+
+def resolved(gaps: Mapping[tuple[str, str], Paired]) -> dict[tuple[str, str], Paired]:
+    """Those that Holm leaves of them."""
+    corrected = holm([gap.p for gap in gaps.values()])
+    return {pair: gap for (pair, gap), p in zip(gaps.items(), corrected, strict=True) if p < ALPHA}
+
+
+def against(data: str, other: str, reading: str) -> dict[tuple[str, str], Paired]:
+    """(method, metric) → how far it is above another of the nine, all as tuned."""
+    return {
+        (label, metric): between(metric, data, as_tuned(data, label), as_tuned(data, other), SEEDS, reading=reading)
+        for label in NINE
+        if label != other
+        for metric in METRICS
+    }
+
+
+def test_who_is_told_apart_when_tuned_alike() -> None:
+    found = {pair: gap for pair, gap in resolved(against(TOYS, METHOD, "best")).items() if pair[0] != "RNS"}
+    assert {*found} == {("BNS", "recall@10"), ("BNS", "ndcg@10"), ("BNS", "ndcg@20")}
+    assert max(gap.difference for gap in found.values()) < 0
+    assert f"below in NDCG@20, by {-100 * found['BNS', 'ndcg@20'].difference:.2f} points" in sections()[EQUAL]
+
+
+def test_who_is_told_apart_on_yelp_like() -> None:
+    said, more = sections()["In short"], sections()[EQUAL]
+    gaps = against(YELP, METHOD, "best")
+    found = {pair: -100 * gap.difference for pair, gap in resolved(gaps).items() if pair[0] != "RNS"}
+    assert {*found} == {
+        *((label, "ndcg@20") for label in ("BNS", "DENS")),
+        *((label, "ndcg@10") for label in ("BNS", "AHNS")),
+        ("AHNS", "recall@10"),
+    }
+    assert min(found.values()) > 0
+    assert (
+        f"over BNS (by {found['BNS', 'ndcg@20']:.2f} in NDCG@20), DENS ({found['DENS', 'ndcg@20']:.2f} in NDCG@20) "
+        f"and AHNS ({found['AHNS', 'recall@10']:.2f} in Recall@10)." in more
+    )
+    corrected = dict(zip(gaps, holm([gap.p for gap in gaps.values()]), strict=True))
+    over, p = gaps["DNS", RECALL], corrected["DNS", RECALL]
+    ahead = f"{-100 * over.difference:.2f}"
+    assert f"{ahead} ahead in Recall@20, p {over.p:.3f} taken alone and {p:.3f} as one of the set's {len(gaps)}" in more
+    assert f"SAHC-NS is {ahead} points of Recall@20 above DNS, not resolved either." in said
+    closest = max(abs(100 * gaps["MixGCF", metric].difference) for metric in METRICS)
+    assert f"the two are within {closest:.2f} in every metric" in said
+    mixed = gaps["MixGCF", RECALL]
+    low, high = (number(100 * end, sign=True) for end in (mixed.low, mixed.high))
+    assert f"nothing is: {number(100 * mixed.difference, sign=True)} in Recall@20, 95 % from {low} to {high}." in more
+
+
+def test_who_is_told_apart_where_training_stopped() -> None:
+    mixed = against(TOYS, "MixGCF", "last")
+    assert resolved(mixed) == mixed
+    assert max(gap.difference for gap in mixed.values()) < 0
+    assert ("MixGCF", RECALL) in resolved(against(TOYS, METHOD, "last"))
+    gaps = against(YELP, METHOD, "last")
+    assert {*gaps} - {*resolved(gaps)} == {("MixGCF", metric) for metric in METRICS}
+    assert all(gap.difference < 0 for (label, _), gap in gaps.items() if label != "MixGCF")
+    above = number(100 * gaps["MixGCF", RECALL].difference)
+    assert f"where training stopped it is {above} above SAHC-NS, not resolved;" in sections()[EQUAL]
+
+
+@dataclass(frozen=True)
+class CutOff:
+    """What a search had cut off, and what became of it when it was made again to its end."""
+
+    count: int
+    begun: int  # trials of the time when it cut off
+    better: int  # of those cut off, in the better half of their sampler's
+    gains: dict[str, float]  # sampler whose choice was among them → points over the best of the rest
+    kept: dict[str, Settings]  # the best of the rest
+    choices: int  # that were made then
+
+
+def cut_off(data: str) -> CutOff:
+    search = evidence().searches[SETS[data].folder]
+    assert all(trial.state == "complete" for trial in search.trials if trial.counts)
+    better, count, gains, kept = 0, 0, {}, {}
+    for name in search.samplers:
+        cut = [trial.settings for trial in search.trials if (trial.sampler, trial.state) == (name, "replaced")]
+        ranked = search.complete(name)
+        again = [trial.settings in cut for trial in ranked]
+        assert sum(again) == len(cut)
+        better, count = better + sum(again[: len(ranked) // 2]), count + len(cut)
+        if again[0]:
+            rest = ranked[again.index(False)]
+            gains[name], kept[name] = 100 * ((ranked[0].value or 0.0) - (rest.value or 0.0)), rest.settings
+    then = {trial.commit for trial in search.trials if trial.state == "replaced"}
+    old = [one.sampler for one in search.trials if one.commit in then and one.state in ("complete", "replaced")]
+    choices = sum(old.count(name) == search.wanted(name) for name in search.samplers)
+    return CutOff(count, len(old), better, gains, kept, choices)
+
+
+def test_trials_that_were_cut_off() -> None:
+    toys, yelp = cut_off(TOYS), cut_off(YELP)
+    results, tune = (
+        " ".join((ROOT / place).read_text("utf-8").split()) for place in ("docs/results.md", "docs/tune.md")
+    )
+    assert f"{toys.count} of {toys.begun} trials on {TOYS} and {yelp.count} of {yelp.begun} on {YELP}." in results
+    assert f"{toys.better} and {yelp.better} of them turned out to be in the better half" in results
+    assert ({*toys.gains}, {*yelp.gains}) == ({"dens", "bns"}, {"sahc"})
+    assert (len(toys.gains | yelp.gains), toys.choices + yelp.choices) == (3, 12)
+    assert "three of twelve choices changed" in results
+    dens, bns, own = (f"{gain:.2f}" for gain in (toys.gains["dens"], toys.gains["bns"], yelp.gains["sahc"]))
+    assert f"DENS and BNS on {TOYS}, by {dens} and {bns} points, and SAHC-NS on {YELP}, from" in results
+    before = yelp.kept["sahc"]
+    after = own_of(YELP)
+    assert before["alpha"] == after["alpha"]
+    assert f"from a λmax of {before['lambda_max']:g} to {after['lambda_max']:g}, by {own}." in results
+    there = [points(RECALL, YELP, {**after, "lambda_max": one["lambda_max"]}, FEW) for one in (before, after)]
+    assert "On the test part these two are {:.2f} and {:.2f}, ".format(*there) in results
+    assert between(RECALL, YELP, after, {**after, "lambda_max": before["lambda_max"]}, FEW).p > ALPHA
+    rest = evidence().searches[SETS[ML1M].folder].of("sahc")
+    assert f"{sum(trial.state == 'pruned' for trial in rest)} of the {len(rest)} trials of SAHC-NS are" in results
+    assert f"their {toys.count} and {yelp.count} cut-off trials" in tune
+    assert f"{toys.better} of the {toys.count} and {yelp.better} of the {yelp.count} are in the better half" in tune
+    assert f"the best setting of DENS and of BNS, by {dens} and {bns} points" in tune
+    assert f"on Yelp-like that of SAHC-NS, by {own};" in tune
+
+
+def test_what_the_first_epochs_foretell() -> None:
+    tune = (ROOT / "docs" / "tune.md").read_text("utf-8")
+    labels = ("MixGCF", "DENS", "BNS", METHOD, "AHNS", "DivNS", "DNS(M,N)")
+    assert f"| | {' | '.join(labels)} |" in tune
+    for data in (TOYS, YELP):
+        told = (foretold(evidence().searches[SETS[data].folder], NINE[label]) or 0.0 for label in labels)
+        assert f"| {data} | {' | '.join(f'{one:.2f}'.replace('-', '−') for one in told)} |" in tune
