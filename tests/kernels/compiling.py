@@ -107,6 +107,7 @@ def steps() -> None:
     take(LightGCN(depth=2), DENS())
     take(LightGCN(depth=2), DivNS())
     take(LightGCN(depth=2), DNS())
+    take(LightGCN(depth=2), BNS())
     take(NGCF(depth=2, pool="sum"), SAHC())
     take(NGCF(depth=2, dim=16), DENS(schedule="warmup"), half=True)
     take(SimGCL(depth=3), BNS(pool=200))

@@ -51,6 +51,11 @@ class BNS(Sampler):
 
     def standing(self, match: Matching) -> Tensor:
         """F [B, N]: the empirical distribution of the user's scores, at each candidate."""
+        if self.ranks_among == "all":
+            own = match.aggregation.score(match.a)
+            below = match.graph.verbs.outscored(match.user_vectors, match.item_vectors, own, match.candidates)
+            if below is not None:
+                return below.to(own.dtype) / (match.graph.n_items + 1)
         size = max(1, CHUNK // match.graph.n_items)
         parts = [self._standing(match, slice(b, b + size)) for b in range(0, len(match.users), size)]
         return torch.cat(parts)

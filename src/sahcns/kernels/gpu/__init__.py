@@ -17,6 +17,7 @@ from sahcns.kernels.gpu.draw import draw
 from sahcns.kernels.gpu.hops import Hops, Plan, Shape
 from sahcns.kernels.gpu.match import match
 from sahcns.kernels.gpu.ngcf_layer import NgcfLayers, fits
+from sahcns.kernels.gpu.outscored import MOST, outscored
 from sahcns.kernels.gpu.pair_loss import PairLoss
 from sahcns.kernels.gpu.perturb import Perturb
 from sahcns.kernels.gpu.pools import mixgcf, ranked
@@ -147,6 +148,11 @@ class GpuVerbs(ReferenceVerbs):
 
     def mixgcf(self, a: Tensor, candidates: Tensor, positives: Tensor, beta: Tensor) -> tuple[Tensor, Tensor]:
         return mixgcf(a, candidates, positives, beta)
+
+    def outscored(self, users: Tensor, items: Tensor, own: Tensor, candidates: Tensor) -> Tensor | None:
+        if own.dtype != torch.float32 or own.shape[1] > MOST:
+            return None
+        return outscored(users, items, own, candidates)
 
     def structure_aware(self, a: Tensor, alpha: float, epsilon: float) -> Tensor:
         return structure_aware(a, alpha, epsilon)
