@@ -27,7 +27,7 @@ from sahcns.graph import Graph
 from sahcns.kernels import gpu
 from sahcns.kernels.gpu.bits import bits
 from sahcns.rng import Rng
-from sahcns.samplers import BNS, DENS, DNS, DNSMN, SAHC, DivNS, MixGCF, Sampler
+from sahcns.samplers import AHNS, BNS, DENS, DNS, DNSMN, SAHC, DivNS, MixGCF, Sampler
 from sahcns.samplers.sahc import SAOnly
 from tests.samplers.stepping import batch, step_of
 from tests.splits import random_split
@@ -107,6 +107,7 @@ def steps() -> None:
     take(LightGCN(depth=2), DENS())
     take(LightGCN(depth=2), DivNS())
     take(LightGCN(depth=2), DNS())
+    take(LightGCN(depth=2), AHNS())
     take(LightGCN(depth=2), BNS())
     take(NGCF(depth=2, pool="sum"), SAHC())
     take(NGCF(depth=2, dim=16), DENS(schedule="warmup"), half=True)

@@ -1,4 +1,4 @@
-"""The choices of DNS, DNS(M,N) and MixGCF as kernels, against the plain code of the samplers; ties and odd pools included."""
+"""The choices of DNS, DNS(M,N), AHNS and MixGCF as kernels, against the plain code of the samplers, with ties and odd pools."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,7 +12,7 @@ from sahcns.graph import Graph
 from sahcns.kernels import verbs_for
 from sahcns.kernels.gpu import GpuVerbs
 from sahcns.rng import Rng
-from sahcns.samplers import DNS, DNSMN, DivNS, Matching, MixGCF, Sampler
+from sahcns.samplers import AHNS, DNS, DNSMN, DivNS, Matching, MixGCF, Sampler
 from tests.splits import random_split
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -23,6 +23,7 @@ SAMPLERS: dict[str, Callable[[int], Sampler]] = {
     "dns-mn to the last": lambda pool: DNSMN(pool=pool, top_k=pool),
     "dns-mn by rank": lambda pool: DNSMN(pool=pool, top_k=min(pool, 4), pick="harmonic"),
     "dns-mn all": lambda pool: DNSMN(pool=pool, top_k=min(pool, 4), pick="all"),
+    "ahns": lambda pool: AHNS(pool=pool, alpha=0.7, beta=0.5),
     "divns before it has a cache": lambda pool: DivNS(pool=pool, ratio=0),
     "mixgcf": lambda pool: MixGCF(pool=pool, beta_low=0.1, beta_high=0.6),
 }
@@ -78,6 +79,14 @@ def test_places_by_hand() -> None:
     assert GpuVerbs().ranked(a, True, candidates, None).tolist() == [11] * 5
 
 
+def test_a_target_may_be_of_no_end() -> None:
+    """AHNS's is, where the positive scores -α; then all are equally far from it."""
+    a = torch.tensor([[1.0, 5.0, 3.0], [1.0, 5.0, 3.0]], device=DEVICE)[..., None]
+    candidates = torch.tensor([[10, 11, 12]] * 2, device=DEVICE)
+    target = torch.tensor([float("inf"), 3.9], device=DEVICE)
+    assert GpuVerbs().nearest(a, True, candidates, target).tolist() == [10, 12]
+
+
 def test_places_may_be_a_column_of_a_table() -> None:
     """It has a stride, which a kernel does not see."""
     a = torch.tensor([[1.0, 5.0, 3.0, 4.0, -2.0]] * 5, device=DEVICE)[..., None]
@@ -94,6 +103,7 @@ def test_scores_that_are_no_numbers_still_choose_from_the_pool() -> None:
     for one in (
         GpuVerbs().ranked(a, True, candidates, None),
         GpuVerbs().ranked(a, True, candidates, torch.tensor([2, 4], device=DEVICE)),
+        GpuVerbs().nearest(a, True, candidates, a[:, 0, 0]),
         *items[:, 0, 1].unbind(1),
     ):
         assert all(int(item) in pool for item, pool in zip(one, candidates.tolist(), strict=True))

@@ -84,6 +84,10 @@ class Fused(Protocol):
         """The item at a place [B] of its pool by falling score, [B]; `mean` or the sum of a is the score. See `Matching`."""
         return None
 
+    def nearest(self, a: Tensor, mean: bool, candidates: Tensor, target: Tensor) -> Tensor | None:
+        """The item of its pool whose score is nearest to a target [B], [B]. See `Matching`."""
+        return None
+
     def mixgcf(self, a: Tensor, candidates: Tensor, positives: Tensor, beta: Tensor) -> tuple[Tensor, Tensor] | None:
         """MixGCF's mixture; beta [B, T]."""
         return None

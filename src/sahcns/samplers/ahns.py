@@ -30,4 +30,4 @@ class AHNS(Sampler):
 
     def choose(self, match: Matching, rng: Rng) -> Mixture:
         target = self.beta * (match.positive_score + self.alpha) ** (self.p + 1)  # [B]
-        return match.pick((match.scores - target[:, None]).abs().argmin(1))
+        return Mixture.single(match.nearest(target))

@@ -123,6 +123,14 @@ class Matching:
         order = self.hardest(self.candidates.shape[1])
         return self.chosen(torch.gather(order, 1, place[:, None])[:, 0])
 
+    def nearest(self, target: Tensor) -> Tensor:
+        """[B]: the item of its pool whose score is nearest to a target [B]; of equals the first."""
+        if not self.scored:
+            found = self.graph.verbs.nearest(self.a, self.aggregation.kind == "mean", self.candidates, target)
+            if found is not None:
+                return found
+        return self.chosen((self.scores - target[:, None]).abs().argmin(1))
+
     def chosen(self, n: Tensor) -> Tensor:
         """Candidate ids at positions n: [B] → [B], or [B, X] → [B, X]."""
         index = n if n.dim() == 2 else n[:, None]

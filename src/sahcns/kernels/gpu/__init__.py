@@ -20,7 +20,7 @@ from sahcns.kernels.gpu.ngcf_layer import NgcfLayers, fits
 from sahcns.kernels.gpu.outscored import MOST, outscored
 from sahcns.kernels.gpu.pair_loss import PairLoss
 from sahcns.kernels.gpu.perturb import Perturb
-from sahcns.kernels.gpu.pools import mixgcf, ranked
+from sahcns.kernels.gpu.pools import mixgcf, nearest, ranked
 from sahcns.kernels.gpu.ridge import Ridge
 from sahcns.kernels.gpu.simgcl import Contrast
 from sahcns.kernels.gpu.standing import standing
@@ -145,6 +145,9 @@ class GpuVerbs(ReferenceVerbs):
 
     def ranked(self, a: Tensor, mean: bool, candidates: Tensor, place: Tensor | None) -> Tensor:
         return ranked(a, mean, candidates, place)
+
+    def nearest(self, a: Tensor, mean: bool, candidates: Tensor, target: Tensor) -> Tensor:
+        return nearest(a, mean, candidates, target)
 
     def mixgcf(self, a: Tensor, candidates: Tensor, positives: Tensor, beta: Tensor) -> tuple[Tensor, Tensor]:
         return mixgcf(a, candidates, positives, beta)

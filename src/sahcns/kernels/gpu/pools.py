@@ -1,6 +1,7 @@
-"""The choices of DNS, DNS(M,N) and MixGCF on a GPU: one program a pair, one kernel from scores to the mixture's items.
+"""The choices of DNS, DNS(M,N), AHNS and MixGCF on a GPU: one program a pair, one kernel from scores to the mixture's items.
 
-Same choices as `samplers/dns.py`, `samplers/dns_mn.py` and `samplers/mixgcf.py`, which are the specification.
+Same choices as `samplers/dns.py`, `samplers/dns_mn.py`, `samplers/ahns.py` and `samplers/mixgcf.py`, which are the
+specification.
 """
 
 import torch
@@ -40,6 +41,15 @@ def _ranked(
 
 
 @triton.jit
+def _nearest(a, candidates, target, items, N, MEAN: tl.constexpr, T: tl.constexpr, BLOCK: tl.constexpr):
+    b = tl.program_id(0).to(tl.int64)
+    n = tl.arange(0, BLOCK)
+    distance = tl.abs(pool_scores(a, b, n, N, MEAN, T, BLOCK) - tl.load(target + b))
+    near = tl.where(n < N, -distance, float("-inf"))
+    tl.store(items + b, tl.load(candidates + b * N + highest(near, N)))
+
+
+@triton.jit
 def _mixgcf(a, candidates, positives, beta, items, weights, N, T: tl.constexpr, BLOCK: tl.constexpr):
     b = tl.program_id(0).to(tl.int64)
     n = tl.arange(0, BLOCK)
@@ -59,6 +69,17 @@ def ranked(a: Tensor, mean: bool, candidates: Tensor, place: Tensor | None) -> T
     _ranked[(batch,)](
         a.contiguous(), candidates.contiguous(), items if place is None else place.contiguous(), items, count,
         MEAN=mean, PLACE=place is not None, T=layers, BLOCK=triton.next_power_of_2(count), num_warps=1,
+    )  # fmt: skip
+    return items
+
+
+def nearest(a: Tensor, mean: bool, candidates: Tensor, target: Tensor) -> Tensor:
+    """a [B, N, T], candidates [B, N], target [B] → [B]."""
+    batch, count, layers = a.shape
+    items = torch.empty(batch, dtype=torch.int64, device=a.device)
+    _nearest[(batch,)](
+        a.contiguous(), candidates.contiguous(), target.contiguous(), items, count,
+        MEAN=mean, T=layers, BLOCK=triton.next_power_of_2(count), num_warps=1,
     )  # fmt: skip
     return items
 
