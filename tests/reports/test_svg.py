@@ -135,6 +135,41 @@ def test_a_bar_below_zero_hangs() -> None:
     assert hues[2] == REST[0].hue
 
 
+def dots(scene: Scene) -> list[Dot]:
+    return [
+        item
+        for group in groups(scene, "series")
+        for item in group.items
+        if isinstance(item, Dot) and item.paint == "hue"
+    ]
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_a_change_of_nothing_is_seen(width: float) -> None:
+    """Every bar that goes up, down or nowhere has its own marker at its value, in front of its whisker."""
+    changes = {"dns": [0.2, 0.0], "rns": [0.0, -0.3], "sahc": [-0.001, 0.1]}
+    series = [Series(n, ["R", "N"], y, [v - 0.1 for v in y], [v + 0.1 for v in y], n) for n, y in changes.items()]
+    scene = lay_out(Figure("d", "Changes", "", "points", series, kind="bar"), width)
+    found = {dot.at: dot for dot in dots(scene)}
+    for name, spots in zip(changes, places(scene), strict=True):
+        for x, y in there(spots):
+            dot = next(dot for at, dot in found.items() if at == pytest.approx((x, y), abs=0.06))
+            assert (dot.marker, dot.hollow) == (LOOKS[name].marker, LOOKS[name].hollow)
+            assert dot.radius > 3
+    for group in groups(scene, "series"):
+        assert isinstance(group.items[-1], Dot)
+
+
+def test_a_bar_too_low_for_its_marker_has_it_above() -> None:
+    series = [Series(name, ["a"], [value], role=name) for name, value in (("dns", 10.0), ("rns", 0.2), ("sahc", 9.0))]
+    scene = lay_out(Figure("d", "", "", "", series, kind="bar"))
+    [low] = dots(scene)  # the others have theirs inside, in the colour of the ground
+    [(x, y)] = there(places(scene)[1])
+    assert low.marker == LOOKS["rns"].marker
+    assert low.at[0] == pytest.approx(x, abs=0.06)
+    assert y - 12 < low.at[1] < y - 4
+
+
 def test_whiskers_reach_from_low_to_high() -> None:
     scene = lay_out(BARS)
     stem = shapes(scene, "whisker")[0].runs[0]

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from sahcns.reports.frame import Drawn, coloured_by_word
+from sahcns.reports.palette import OPEN, Look
 from sahcns.reports.parts import Series
 from sahcns.reports.scales import Axis, Slots
 from sahcns.reports.scene import Dot, Group, Item, Paint, Point, Shape, box
@@ -57,11 +58,16 @@ def points(entries: Sequence[Drawn], x: Axis | Slots, y: Axis) -> tuple[list[Gro
 
 
 def bars(entries: Sequence[Drawn], x: Slots, y: Axis) -> tuple[list[Group], list[Spots]]:
-    """Bars over words, side by side where there are several series, each with its marker at its foot."""
+    """Bars over words, side by side where there are several series, each with its marker.
+
+    It stands at the bar's foot, and above a bar that is too low for it. Among changes, which go both ways, it stands at
+    the value: so a change of nothing is seen too, and a whisker does not strike it out.
+    """
     groups, places = [], []
     thick = min(64.0, x.room * (0.62 if len(entries) == 1 else 0.82) / max(1, len(entries)))
     base = _base(y)
     own = coloured_by_word(entries, x)
+    changes = not y.range.log and any(value <= 0 for entry in entries for value in entry.series.y)
     for number, entry in enumerate(entries):
         shift = (number - (len(entries) - 1) / 2) * thick
         at: Spots = [spot and (spot[0] + shift, spot[1]) for spot in spots(entry.series, x, y)]
@@ -72,14 +78,29 @@ def bars(entries: Sequence[Drawn], x: Slots, y: Axis) -> tuple[list[Group], list
             gap = 1.0 if thick > 6 and len(entries) > 1 else 0.0
             corners = box(spot[0] - thick / 2 + gap / 2, min(base, spot[1]), thick - gap, abs(base - spot[1]))
             items: list[Item] = [Shape([corners], fill="hue", closed=True, name="bar")]
-            if thick >= 10 and abs(base - spot[1]) > 16 and (len(entries) > 1 or own[x.words.index(str(word))]):
-                foot = base - math.copysign(9, base - spot[1])
-                items.append(Dot((spot[0], foot), look.marker, 3.2, look.hollow, paint="surface"))
             one = [spot if here == place else None for here in range(len(at))]
-            items += _whiskers(entry.series, one, y, min(5.0, thick / 3), "ink")
+            whiskers = _whiskers(entry.series, one, y, min(5.0, thick / 3), "ink")
+            marked = len(entries) > 1 or own[x.words.index(str(word))] is not None
+            if changes:
+                items += [*whiskers, *_at_value(spot, look, min(4.2, thick / 2 - 0.5))]
+            elif thick < 10 or not marked:
+                items += whiskers
+            elif abs(base - spot[1]) > 16:
+                foot = base - math.copysign(9, base - spot[1])
+                items += [Dot((spot[0], foot), look.marker, 3.2, look.hollow, paint="surface"), *whiskers]
+            else:
+                ends = _reach(entry.series.low[place], entry.series.high[place], y) if len(entry.series.low) else None
+                top = min(spot[1], *(ends or ())) if ends else spot[1]
+                items += [*whiskers, Dot((spot[0], top - 8), look.marker, 3.2, look.hollow)]
             groups.append(Group(items, "series", look.hue, data={"series": str(number)}))
         places.append(at)
     return groups, places
+
+
+def _at_value(spot: Point, look: Look, radius: float) -> list[Item]:
+    """A marker with a rim, or it would drown in its own bar; one of mere lines stands on a disc."""
+    rim = Dot(spot, "circle" if look.marker in OPEN else look.marker, radius + 1.4, paint="surface")
+    return [rim, Dot(spot, look.marker, radius, look.hollow)]
 
 
 def bins(entries: Sequence[Drawn], x: Axis, y: Axis, width: float) -> tuple[list[Group], list[Spots]]:
