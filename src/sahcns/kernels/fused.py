@@ -92,8 +92,8 @@ class Fused(Protocol):
         """MixGCF's mixture; beta [B, T]."""
         return None
 
-    def outscored(self, users: Tensor, items: Tensor, own: Tensor, candidates: Tensor) -> Tensor | None:
-        """How many of all items [n_items, D] score no higher with users [B, D] than each candidate does, own [B, N]."""
+    def outscored(self, users: Tensor, items: Tensor, candidates: Tensor) -> Tensor | None:
+        """How many of all items [n_items, D] score no higher with users [B, D] than each candidate [B, N] does."""
         return None
 
     def structure_aware(self, a: Tensor, alpha: float, epsilon: float) -> Tensor | None:

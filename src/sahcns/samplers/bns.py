@@ -52,17 +52,19 @@ class BNS(Sampler):
     def standing(self, match: Matching) -> Tensor:
         """F [B, N]: the empirical distribution of the user's scores, at each candidate."""
         if self.ranks_among == "all":
-            own = match.aggregation.score(match.a)
-            below = match.graph.verbs.outscored(match.user_vectors, match.item_vectors, own, match.candidates)
+            users = match.user_vectors
+            below = match.graph.verbs.outscored(users, match.item_vectors, match.candidates)
             if below is not None:
-                return below.to(own.dtype) / (match.graph.n_items + 1)
+                return below.to(users.dtype) / (match.graph.n_items + 1)
         size = max(1, CHUNK // match.graph.n_items)
         parts = [self._standing(match, slice(b, b + size)) for b in range(0, len(match.users), size)]
         return torch.cat(parts)
 
     def _standing(self, match: Matching, rows: slice) -> Tensor:
         scores = match.user_vectors[rows] @ match.item_vectors.T  # [b, n_items]
-        own = torch.gather(scores, 1, match.candidates[rows])  # from the same product, so that F counts the item itself
+        own = torch.gather(
+            scores, 1, match.candidates[rows]
+        )  # from the same product: F counts the item itself and all its equals
         size: Tensor | int = match.graph.n_items
         if self.ranks_among == "unseen":
             users = match.users[rows]

@@ -152,10 +152,10 @@ class GpuVerbs(ReferenceVerbs):
     def mixgcf(self, a: Tensor, candidates: Tensor, positives: Tensor, beta: Tensor) -> tuple[Tensor, Tensor]:
         return mixgcf(a, candidates, positives, beta)
 
-    def outscored(self, users: Tensor, items: Tensor, own: Tensor, candidates: Tensor) -> Tensor | None:
-        if own.dtype != torch.float32 or own.shape[1] > MOST:
+    def outscored(self, users: Tensor, items: Tensor, candidates: Tensor) -> Tensor | None:
+        if users.dtype != torch.float32 or candidates.shape[1] > MOST:
             return None
-        return outscored(users, items, own, candidates)
+        return outscored(users, items, candidates)
 
     def structure_aware(self, a: Tensor, alpha: float, epsilon: float) -> Tensor:
         return structure_aware(a, alpha, epsilon)

@@ -1,8 +1,8 @@
 """How many items score no higher than each candidate, without a table of all scores: BNS's empirical distribution.
 
 A program multiplies a block of users by a span of the items and compares each product at once; counts are whole numbers, so
-they may be added in any order. A candidate is left out of its own count and added at the end: it is at most itself, however
-its score was rounded elsewhere.
+they may be added in any order. What a product is compared with, the candidate's own score, comes from the same arithmetic, so
+that items which share a vector are equals to the last bit (without layer 0, all items of the same users do).
 """
 
 import torch
@@ -17,6 +17,38 @@ PRECISION = tl.constexpr("tf32x3")  # as exact as 32 bits
 
 
 @triton.jit
+def _scores(
+    users, items, b, j, real, there,
+    DIM: tl.constexpr, D: tl.constexpr, M: tl.constexpr, K: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """<users[b], items[j]>, [M, K]."""
+    score = tl.zeros([M, K], dtype=tl.float32)
+    for first in tl.static_range(0, DIM, D):
+        d = first + tl.arange(0, D)
+        u = tl.load(users + b[:, None] * DIM + d[None, :], mask=real[:, None] & (d < DIM)[None, :], other=0.0)
+        at = j.to(tl.int64)[None, :] * DIM + d[:, None]
+        i = tl.load(items + at, mask=there[None, :] & (d < DIM)[:, None], other=0.0)
+        score = tl.dot(u, i, score, input_precision=PRECISION)
+    return score
+
+
+@triton.jit
+def _own(
+    users, items, candidates, own, batch, N,
+    DIM: tl.constexpr, D: tl.constexpr, M: tl.constexpr, K: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """K of a block's M · N candidates, user after user, with all of its users; each column has one user of its own."""
+    begin = tl.program_id(0).to(tl.int64) * M
+    b, place = begin + tl.arange(0, M), tl.program_id(1) * K + tl.arange(0, K)
+    user = begin + place // N
+    there = (place < M * N) & (user < batch)
+    j = tl.load(candidates + begin * N + place, mask=there, other=0)
+    score = _scores(users, items, b, j, b < batch, there, DIM, D, M, K, PRECISION)
+    mine = tl.sum(tl.where(b[:, None] == user[None, :], score, 0.0), axis=0)
+    tl.store(own + begin * N + place, mine, mask=there)
+
+
+@triton.jit
 def _outscored(
     users, items, own, candidates, below, batch, n_items, N, DIM: tl.constexpr, D: tl.constexpr, M: tl.constexpr,
     K: tl.constexpr, SPAN: tl.constexpr, BLOCK: tl.constexpr, PRECISION: tl.constexpr,
@@ -26,29 +58,30 @@ def _outscored(
     count = tl.zeros([M, BLOCK], dtype=tl.int32)
     for step in range(SPAN):
         j = (tl.program_id(1) * SPAN + step) * K + tl.arange(0, K)
-        score = tl.zeros([M, K], dtype=tl.float32)
-        for first in tl.static_range(0, DIM, D):
-            d = first + tl.arange(0, D)
-            u = tl.load(users + b[:, None] * DIM + d[None, :], mask=real[:, None] & (d < DIM)[None, :], other=0.0)
-            at = j.to(tl.int64)[None, :] * DIM + d[:, None]
-            i = tl.load(items + at, mask=(j < n_items)[None, :] & (d < DIM)[:, None], other=0.0)
-            score = tl.dot(u, i, score, input_precision=PRECISION)
+        score = _scores(users, items, b, j, real, j < n_items, DIM, D, M, K, PRECISION)
         score = tl.where((j < n_items)[None, :], score, float("nan"))  # at most nothing
         for place in range(N):
             mine = tl.load(own + b * N + place, mask=real, other=0.0)
             self = tl.load(candidates + b * N + place, mask=real, other=0)
-            lower = (score <= mine[:, None]) & (j[None, :] != self[:, None])
+            lower = (score <= mine[:, None]) & (j[None, :] != self[:, None])  # itself is in `below` from the start
             count += tl.where(n[None, :] == place, tl.sum(lower.to(tl.int32), axis=1)[:, None], 0)
     tl.atomic_add(below + b[:, None] * N + n[None, :], count, mask=real[:, None] & (n < N)[None, :], sem="relaxed")
 
 
-def outscored(users: Tensor, items: Tensor, own: Tensor, candidates: Tensor) -> Tensor:
-    """users [B, D], items [n_items, D], own [B, N] the candidates' scores → how many items are ≤ each, [B, N] int32."""
-    (batch, dim), n_items, count = users.shape, len(items), own.shape[1]
-    below = torch.ones(batch, count, dtype=torch.int32, device=own.device)  # itself
-    _outscored[(triton.cdiv(batch, USERS), triton.cdiv(n_items, ITEMS * SPAN))](
-        users.contiguous(), items.contiguous(), own.contiguous(), candidates.contiguous(), below, batch, n_items, count,
-        DIM=dim, D=min(DEPTH, max(16, triton.next_power_of_2(dim))), M=USERS, K=ITEMS, SPAN=SPAN,
-        BLOCK=triton.next_power_of_2(count), PRECISION=PRECISION, num_warps=4,
+def outscored(users: Tensor, items: Tensor, candidates: Tensor) -> Tensor:
+    """users [B, D], items [n_items, D], candidates [B, N] → how many items score no higher than each, [B, N] int32."""
+    (batch, dim), n_items, count = users.shape, len(items), candidates.shape[1]
+    users, items, candidates = users.contiguous(), items.contiguous(), candidates.contiguous()
+    own = torch.empty(batch, count, dtype=torch.float32, device=users.device)
+    below = torch.ones(batch, count, dtype=torch.int32, device=users.device)  # itself
+    blocks = triton.cdiv(batch, USERS)
+    sizes = {
+        "DIM": dim, "D": min(DEPTH, max(16, triton.next_power_of_2(dim))), "M": USERS, "K": ITEMS,
+        "PRECISION": PRECISION, "num_warps": 4,
+    }  # fmt: skip
+    _own[(blocks, triton.cdiv(USERS * count, ITEMS))](users, items, candidates, own, batch, count, **sizes)
+    _outscored[(blocks, triton.cdiv(n_items, ITEMS * SPAN))](
+        users, items, own, candidates, below, batch, n_items, count,
+        SPAN=SPAN, BLOCK=triton.next_power_of_2(count), **sizes,
     )  # fmt: skip
     return below
