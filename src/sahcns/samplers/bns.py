@@ -62,9 +62,7 @@ class BNS(Sampler):
 
     def _standing(self, match: Matching, rows: slice) -> Tensor:
         scores = match.user_vectors[rows] @ match.item_vectors.T  # [b, n_items]
-        own = torch.gather(
-            scores, 1, match.candidates[rows]
-        )  # from the same product: F counts the item itself and all its equals
+        own = torch.gather(scores, 1, match.candidates[rows])  # of the same product, so that F counts it and its equals
         size: Tensor | int = match.graph.n_items
         if self.ranks_among == "unseen":
             users = match.users[rows]
