@@ -1,5 +1,8 @@
 """match: every candidate and the positive against the user, layer by layer."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -16,7 +19,7 @@ TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-13}
 @pytest.mark.parametrize("kind", ["mean", "sum", "concat"])
 @given(
     batch=st.integers(1, 6),
-    pool=st.integers(1, 5),
+    pool=st.integers(1, 12),  # more than there are nodes
     depth=st.integers(1, 4),
     dim=st.sampled_from([1, 4, 7]),
     seed=st.integers(0, 99),
@@ -49,3 +52,15 @@ def test_every_score_is_a_dot_product(
             expected = [float(anchor @ tables[t, n_users + item]) for item in (positives[b], *candidates[b])]
             found = [p[b, t], *a[b, :, t]]
             np.testing.assert_allclose([float(x) for x in found], expected, rtol=0, atol=TOLERANCE[dtype] * 10)
+
+
+def test_a_process_that_matches_is_not_warned_of_torch() -> None:
+    program = """
+import torch
+from sahcns.aggregation import Aggregation
+from sahcns.kernels import verbs_for
+ids = torch.zeros(1, dtype=torch.int64)
+verbs_for(torch.device("cpu"), "cpu").match((torch.ones(9, 2),), Aggregation("mean"), 4, ids, ids, ids[:, None])
+"""
+    ran = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "")

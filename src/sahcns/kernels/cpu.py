@@ -1,9 +1,12 @@
 """The verbs on a CPU: what won by measurement on two cores (docs/performance.md).
 
-The sparse product runs as `embedding_bag` with per-sample weights, several times faster than torch's own CSR product;
-all reads of a step share one gradient buffer for each layer, where autograd would make and add one for each read.
+The sparse product runs as `embedding_bag` with per-sample weights, several times faster than torch's own CSR product; scores
+of candidates are the entries of a sampled product, for which no row is copied; all reads of a step share one gradient buffer
+for each layer, where autograd would make and add one for each read.
 """
 
+import warnings
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -108,14 +111,53 @@ def _gathered_back(reads: tuple[Read, ...], grads: tuple[Tensor, ...], t: int, n
     )
 
 
+@cache
+def _warned() -> None:
+    """torch warns once a process that its CSR tensors are in beta, which no user of ours can do anything about."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.sparse_csr_tensor(
+            torch.zeros(2, dtype=torch.int32), torch.zeros(0, dtype=torch.int32), torch.zeros(0), (1, 1)
+        )
+
+
 class CpuVerbs(ReferenceVerbs):
-    """Reference draws and matching, fast products and reads."""
+    """Reference draws, fast products, matching and reads."""
 
     name = "cpu"
 
     def hops(self, adjacency: "Adjacency", x: Tensor, count: int) -> tuple[Tensor, ...]:
         layers: tuple[Tensor, ...] = _Hops.apply(adjacency, x, count)  # type: ignore[no-untyped-call]
         return layers
+
+    @torch.no_grad()
+    def match(
+        self,
+        layers: tuple[Tensor, ...],
+        agg: Aggregation,
+        n_users: int,
+        users: Tensor,
+        positives: Tensor,
+        candidates: Tensor,
+    ) -> tuple[Tensor, Tensor]:
+        """Row b of a sparse matrix [B, n] has its entries at the positive and the candidates."""
+        (batch, pool), n = candidates.shape, len(layers[0])
+        if pool >= n:  # a row of the matrix has no room for them
+            return super().match(layers, agg, n_users, users, positives, candidates)
+        _warned()
+        anchor = agg.anchor(torch.stack([layer.index_select(0, users) for layer in layers], dim=1))  # [B, T, d]
+        columns = (torch.cat([positives[:, None], candidates], dim=1) + n_users).int()
+        starts = torch.arange(0, columns.numel() + 1, pool + 1, dtype=torch.int32)
+        empty = torch.zeros(columns.numel(), dtype=anchor.dtype)
+        pattern = torch.sparse_csr_tensor(starts, columns.view(-1), empty, (batch, n), check_invariants=False)
+        scores = torch.stack(
+            [
+                torch.sparse.sampled_addmm(pattern, anchor[:, t], layer.t(), beta=0.0).values().view(batch, pool + 1)
+                for t, layer in enumerate(layers)
+            ],
+            dim=-1,
+        )
+        return scores[:, 0], scores[:, 1:]
 
     def mix(self, layers: tuple[Tensor, ...], *reads: Read) -> tuple[Tensor, ...]:
         mixed: tuple[Tensor, ...] = Mix.apply(reads, False, *layers)  # type: ignore[no-untyped-call]

@@ -30,19 +30,25 @@ class PairLoss(torch.autograd.Function):
         *layers: Tensor,
     ) -> Tensor:
         (batch, mixed, width), (n, dim) = items.shape, layers[0].shape
-        own = torch.stack([users, positives + n_users], 1)[..., None].expand(-1, -1, width)
-        rows = torch.cat([own, items + n_users], 1).permute(2, 1, 0).reshape(width, -1)  # [T or 1, (2+M)·B]
+        own = torch.cat([users, positives + n_users]).expand(width, -1)
+        rows = torch.cat([own, (items + n_users).permute(2, 0, 1).reshape(width, -1)], 1)  # [T or 1, (2+M)·B]
+        starts = torch.cat([torch.arange(2 * batch), torch.arange(batch + 1) * mixed + 2 * batch])  # of 3B sums
+        shares = None if weights is None else _shares(weights)
         total, ego = layers[0].new_zeros(3, batch, dim), layers[0]
         for t, layer in enumerate(layers):
-            read = layer.index_select(0, rows[min(t, width - 1)]).view(2 + mixed, batch, dim)
-            if weights is not None:
-                share = weights[:, :, t].t()[..., None]  # [M, B, 1]
-                read = torch.cat([read[:2], (read[2:] * share).sum(0, keepdim=True)])
-            ego = read if t == 0 else ego  # [3, B, d]: users, positives, negatives
+            row = rows[min(t, width - 1)]
+            if shares is None:
+                read = layer.index_select(0, row)
+            else:
+                read = embedding_bag(
+                    row, layer.detach(), starts, mode="sum", per_sample_weights=shares[t], include_last_offset=True
+                )
+            read = read.view(3, batch, dim)
+            ego = read if t == 0 else ego  # users, positives, negatives
             total += read
         anchor, apart = total[0] * c, (total[2] - total[1]) * c  # ē and D, [B, d]
         margin = (anchor * apart).sum(1)
-        ctx.kept = rows, weights, anchor, apart, ego
+        ctx.kept = rows, shares, anchor, apart, ego
         ctx.slope, ctx.ridge = torch.sigmoid(margin)[:, None] * (c / batch), l2 / batch
         ctx.n, ctx.count = n, len(layers)
         loss = softplus(margin).mean()
@@ -50,31 +56,40 @@ class PairLoss(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        rows, weights, anchor, apart, ego = ctx.kept
+        rows, shares, anchor, apart, ego = ctx.kept
         batch, dim = anchor.shape
         slope = ctx.slope * grad
         pulled = slope * anchor
         source = torch.stack([slope * apart, -pulled, pulled])  # [3, B, d]: users, positives, negatives
         first = source + ego * (ctx.ridge * grad)
-        parts = rows.shape[1] // batch
-        reader = torch.arange(3 * batch).view(3, batch)[torch.arange(parts).clamp(max=2)].reshape(-1)  # [(2+M)·B]
-        share = source.new_ones(parts * batch)
+        mixed = rows.shape[1] // batch - 2
+        reader = torch.cat([torch.arange(2 * batch), torch.arange(2 * batch, 3 * batch).repeat_interleave(mixed)])
         order, offsets = _by_row(rows[0], ctx.n)
         grads: list[Tensor] = []
         for t in range(ctx.count):
-            if t > 1 and weights is None and len(rows) == 1:
+            if t > 1 and shares is None and len(rows) == 1:
                 grads.append(grads[1])  # nothing differs from the layer before
                 continue
             if 0 < t < len(rows):
                 order, offsets = _by_row(rows[t], ctx.n)
-            if weights is not None:
-                share[2 * batch :] = weights[:, :, t].t().reshape(-1)
-            table = (source if t else first).view(3 * batch, dim)
             gathered = embedding_bag(
-                reader[order], table, offsets, mode="sum", per_sample_weights=share[order], include_last_offset=True
+                reader[order],
+                (source if t else first).view(3 * batch, dim),
+                offsets,
+                mode="sum",
+                per_sample_weights=None if shares is None else shares[t][order],
+                include_last_offset=True,
             )
             grads.append(gathered)
         return (None,) * 7 + tuple(grads)
+
+
+def _shares(weights: Tensor) -> Tensor:
+    """weights [B, M, T] → [T, (2+M)·B]: what each read counts, 1 for a user and a positive."""
+    batch, mixed, count = weights.shape
+    made = weights.new_ones(count, (2 + mixed) * batch)
+    made[:, 2 * batch :] = weights.permute(2, 0, 1).reshape(count, -1)
+    return made
 
 
 def _by_row(rows: Tensor, n: int) -> tuple[Tensor, Tensor]:
