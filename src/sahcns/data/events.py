@@ -61,6 +61,10 @@ def no_events(source: Mapping[str, Any], name: str) -> str:
 
     parts = source.get("files") or ([source] if "columns" in source else [])
     without = [part for part in parts if "event" not in part.get("columns", {})]
+    if "glance" in source:
+        return (
+            f"only {source['glance']['rows']:,} rows of {name} were looked at for kinds of events; read without glance"
+        )
     if not without and parts:
         column = parts[0]["columns"]["event"]
         return (

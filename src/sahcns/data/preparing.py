@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +42,7 @@ def prepare(interactions: Interactions, recipe: Recipe | None = None) -> Split:
     )
     rows, ratings, times = Rows(interactions.users, interactions.items), interactions.ratings, interactions.times
     events, source = interactions.events, interactions.source
+    glance: Any = source.get("glance", {})  # at the kinds of some rows
     del interactions  # where the caller keeps no hold on them either, each column goes once its step is done
     steps.record("read", "all rows", rows, counts=(steps.n_users, steps.n_items))
 
@@ -52,9 +53,9 @@ def prepare(interactions: Interactions, recipe: Recipe | None = None) -> Split:
         rows, ratings, times = rows.keep(mask), _kept(ratings, mask), _kept(times, mask)
         steps.record("events", ", ".join(recipe.events), rows)
         steps.done[-1] |= {"kept": events.counts(kinds), "left_out": events.counts(~kinds)}
-    elif events is not None and 1 < len(alike := events.counts()) <= FEW:
+    elif 1 < len(alike := events.counts() if events is not None else glance.get("kinds", {})) <= FEW:
         steps.record("events", f"off, {len(alike)} kinds alike", rows)
-        steps.done[-1] |= {"kept": alike, "left_out": {}}
+        steps.done[-1] |= {"kept": alike, "left_out": {}} | ({"rows_looked_at": glance["rows"]} if glance else {})
     events = None
 
     aside: list[Rows] = []  # what the next two steps take out

@@ -157,3 +157,18 @@ def test_faulty_tables(tmp_path: Path) -> None:
     (tmp_path / "cut").write_bytes(b"PAR1....")
     with pytest.raises(DataError, match="is damaged or not a Parquet file"):
         read(tmp_path / "cut")
+
+
+def test_pandas_texts_are_those_of_each_row() -> None:
+    """Texts, categories and nullable numbers go by their distinct values; what only equals another does not."""
+    ids = ["b", "a", "b", "c", "a"]
+    for users in (pd.Series(ids), pd.Series(ids, dtype=object), pd.Series(ids, dtype="category")):
+        assert [user for user, _ in pairs(read(pd.DataFrame({"user": users, "item": range(5)})))] == ids
+    numbers = pd.DataFrame({"user": pd.array([9, 7, 9], dtype="Int64"), "item": pd.Categorical([30, 20, 30])})
+    assert pairs(read(numbers)) == [(9, 30), (7, 20), (9, 30)]
+    mixed = pd.DataFrame({"user": pd.Series([1, "1", True, "x", 1.0], dtype=object), "item": range(5)})
+    assert [user for user, _ in pairs(read(mixed))] == ["1", "1", "True", "x", "1.0"]
+    gaps = pd.DataFrame({"user": ["a", None, "b"], "item": pd.array([1, 2, None], dtype="Int64")})
+    made = read(gaps, lenient=True)
+    assert pairs(made) == [("a", 1)]
+    assert made.source["rows_skipped"] == 2

@@ -11,7 +11,9 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from sahcns.data import Recipe, prepare
 from sahcns.data.readers import delimited, jsonlines, opening, read
+from sahcns.data.readers import kinds as kinds_module
 from sahcns.data.readers.kinds import MOST
 from sahcns.errors import DataError, SettingError
 from tests.data.readers.soundness import assert_sound, kinds, pairs
@@ -191,3 +193,45 @@ def test_lists_are_no_kinds() -> None:
     assert read(table).events is None
     with pytest.raises(DataError, match=r"the event column 'type' is of type List\(String\); convert it"):
         read(table, event="type")
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_a_glance_reads_the_first_rows_of_each_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    path, other = written(tmp_path, ending, frame()), tmp_path / "other"
+    other.mkdir()
+    later = written(other, ending, frame(rows=[("zoe", "fig", "late"), *ROWS]))
+    whole = read(path, glance=True)
+    assert kinds(whole) == FOUND  # a small file is seen whole
+    assert "glance" not in whole.source
+    monkeypatch.setattr(kinds_module, "GLANCE", 3)
+    made = read([path, later], glance=True)
+    assert_sound(made)
+    assert pairs(made) == pairs(read([path, later]))
+    assert made.events is None
+    assert made.source["glance"] == {"rows": 6, "kinds": {"view": 2, "cart": 2, "": 1, "late": 1}}
+    step = prepare(made).manifest["steps"][1]  # type: ignore[index]
+    assert (step["rule"], step["rows_looked_at"]) == ("off, 4 kinds alike", 6)
+    assert step["kept"] == {"view": 2, "cart": 2, "": 1, "late": 1}
+    with pytest.raises(DataError, match=r"only 6 rows of .* were looked at for kinds of events; read without glance"):
+        prepare(made, Recipe(events=("view",)))
+
+
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, pl.LazyFrame, pa.table])
+def test_a_glance_at_a_table(library: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kinds_module, "GLANCE", 2)
+    table = library({"user": ["a", "b", "c"], "item": [1, 2, 3], "action": ["buy", "view", "late"]})
+    made = read(table, glance=True, title="action")  # a column of two uses is read whole all the same
+    assert made.source["glance"] == {"rows": 2, "kinds": {"buy": 1, "view": 1}}
+    assert made.titles is not None
+    assert read(table, glance=True).source["glance"] == {"rows": 2, "kinds": {"buy": 1, "view": 1}}
+
+
+def test_rows_that_are_skipped_are_left_out_of_a_glance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kinds_module, "GLANCE", 3)
+    path = tmp_path / "log.csv"
+    path.write_text("user,item,event\n1,b,x\n,b,y\n2,c,z\nNaN,d,x\n3,e,w\n")
+    made = read(path, lenient=True, glance=True)
+    assert_sound(made)
+    assert made.source["glance"] == {"rows": 2, "kinds": {"x": 1, "z": 1}}

@@ -164,7 +164,7 @@ def _own(
     if "test" not in parts:
         _refuse(parts, "{} goes with --test, the file of test rows")
         recipe = Recipe(**changes)
-        return prepare(read(files, **reading), recipe)
+        return prepare(read(files, **reading, glance=recipe.events is None), recipe)
     _refuse(_without(changes, FREE), "files that come split are taken as they are, so {} does not apply to them")
     reading = {**reading, "event": 0}
     given: Any = {**_without(parts, ("valid", "test")), **changes}

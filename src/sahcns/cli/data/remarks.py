@@ -20,10 +20,9 @@ def remarks(manifest: Mapping[str, Any]) -> None:
     if "events" in alike:
         from sahcns.data.events import listed
 
-        column = several[0]["columns"]["event"]
-        tell(
-            f"all kinds of {column} count alike: {listed(alike['events']['kept'])}; --events KIND,… keeps some of them"
-        )
+        column, step = several[0]["columns"]["event"], alike["events"]
+        some = f", in {step['rows_looked_at']:,} rows looked at" if "rows_looked_at" in step else ""
+        tell(f"all kinds of {column} count alike: {listed(step['kept'])}{some}; --events KIND,… keeps some of them")
     if "rating" in alike and "catalogue" not in manifest:
         how = alike["rating"]["rule"]
         tell(f"ratings were {how}: every row counts as a like; --min-rating NUMBER keeps those of at least that")

@@ -42,8 +42,10 @@ def read_frame(
     names = names_in(frame)
     chosen = choose(names, wanted, where.name)
     title_at = _title_column(names, title, where.name)
-    columns = columns_of(frame, sorted({*chosen.places().values(), *title_at}))
+    columns = columns_of(frame, _all_rows(chosen, title_at, into))
     titles = _titles(columns, chosen, title, title_at)
+    if chosen.event is not None and chosen.event not in columns:
+        columns |= columns_of(_first(frame, into.kinds.rows), [chosen.event])
     _add(columns, chosen, where, into)
     record = {"format": f"{library} frame", "columns": chosen.recorded(), "unused": chosen.unused(title)}
     return record, titles
@@ -61,18 +63,31 @@ def read_parquet(
         names = table.collect_schema().names()
         chosen = choose(names, wanted, str(path))
         title_at = _title_column(names, title, str(path))
-        places = sorted({*chosen.places().values(), *title_at})
+        places = _all_rows(chosen, title_at, into)
         read = table.select([names[place] for place in places]).collect()
+        columns = {place: read.to_series(k) for k, place in enumerate(places)}
+        if chosen.event is not None and chosen.event not in columns:
+            some = table.select(names[chosen.event]).head(into.kinds.rows or 0)
+            columns[chosen.event] = some.collect().to_series()
     except SahcnsError:
         raise
     except (Exception, pl.exceptions.PanicException) as error:  # a damaged file can end in any of polars' errors
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise DataError(f"{path} is damaged or not a Parquet file ({reason}); write or download it again") from None
-    columns = {place: read.to_series(k) for k, place in enumerate(places)}
     del read
     titles = _titles(columns, chosen, title, title_at)
     _add(columns, chosen, where, into)
     return chosen, titles
+
+
+def _all_rows(chosen: Chosen, title_at: Sequence[int], into: Gathered) -> list[int]:
+    """Places of the columns that are read from end to end: of the kinds of events a glance may do."""
+    wanted = {role: place for role, place in chosen.places().items() if role != "event" or into.kinds.rows is None}
+    return sorted({*wanted.values(), *title_at})
+
+
+def _first(frame: Any, rows: int | None) -> Any:
+    return frame.slice(0, rows) if hasattr(frame, "column_names") else frame.head(rows)
 
 
 def _title_column(names: Sequence[str], title: str | Path | None, where: str) -> list[int]:
@@ -121,7 +136,9 @@ def _series(column: Any) -> "pl.Series":
 
 
 def _from_pandas(column: Any) -> "pl.Series":
-    """Numbers and times by their arrays, everything else value by value; no pyarrow needed."""
+    """Numbers and times by their arrays, everything else by its distinct values; no pyarrow needed."""
+    import numpy as np
+    import pandas as pd
     import polars as pl
 
     if column.dtype.kind in "iufb" and isinstance(column.dtype.type, type) and hasattr(column.dtype, "newbyteorder"):
@@ -129,7 +146,17 @@ def _from_pandas(column: Any) -> "pl.Series":
     if column.dtype.kind == "M":
         aware = getattr(column.dtype, "tz", None) is not None
         return pl.Series((column.dt.tz_convert("UTC").dt.tz_localize(None) if aware else column).to_numpy())
-    values = [None if _is_missing(value) else value for value in column.tolist()]
+    # Values of several types may be equal without being the same, as 1, 1.0 and True are; then each is looked at.
+    if pd.api.types.infer_dtype(column, skipna=True) not in ("string", "integer", "categorical"):
+        return _from_values(column.tolist())
+    places, distinct = column.factorize()  # -1 for one that is missing
+    return _from_values([*distinct.tolist(), None]).gather(np.where(places < 0, len(distinct), places))
+
+
+def _from_values(given: list[Any]) -> "pl.Series":
+    import polars as pl
+
+    values = [None if _is_missing(value) else value for value in given]
     present = [value for value in values if value is not None]
     if all(isinstance(value, int) and not isinstance(value, bool) for value in present):
         return pl.Series(values, dtype=pl.Int64 if all(-(2**63) <= v < 2**63 for v in present) else pl.Int128)

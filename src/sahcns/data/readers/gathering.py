@@ -104,11 +104,15 @@ class Gathered:
         } | {name: found for name, found in doubts.items() if found}
         ratings = self.ratings.take() if self.ratings is not None else None
         times = self.times.take() if self.times is not None else None
-        return Interactions(users, items, user_ids, item_ids, ratings, times, None, source, self.kinds.finish())
+        events = self.kinds.finish()
+        if events is not None and len(events.codes) < len(users):
+            source["glance"] = {"rows": len(events.codes), "kinds": events.counts()}
+            events = None
+        return Interactions(users, items, user_ids, item_ids, ratings, times, None, source, events)
 
     def _keep(self, rows: Mask) -> None:
         for column in (self.users.values, self.items.values, self.ratings, self.times, self.kinds.codes):
-            if column is not None:
+            if column is not None and column.size == len(rows):  # kinds may be those of the first rows only
                 column.append(column.take()[rows])
 
     def _offset(self, user_ids: IdMap, item_ids: IdMap) -> int:

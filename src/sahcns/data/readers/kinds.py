@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from sahcns.data.events import Events, folded
 from sahcns.data.readers.collecting import Growing
@@ -13,23 +14,35 @@ if TYPE_CHECKING:
     import polars as pl
 
 MOST = 256  # kinds of a column that nobody asked for; one of more is let go, and costs nothing from there on
+GLANCE = 1 << 17  # rows of a file that tell which kinds there are, where none is to be chosen
+WIDTHS = ((1 << 8, np.uint8), (1 << 16, np.uint16), (1 << 31, np.int32))
 
 
 @dataclass
 class Kinds:
     """What the batches have given so far; `told` if the caller named the column, and so wants it whatever it holds.
 
-    A row without a kind is of kind '' and no fault: it may well be one of a kind that is not wanted.
+    A row without a kind is of kind '' and no fault: it may well be one of a kind that is not wanted. `glance` leaves
+    all rows of a file but the first ones aside.
     """
 
     told: bool = False
-    codes: Growing | None = field(default_factory=lambda: Growing(np.uint8))  # None where not every row has one
-    places: dict[str, int] = field(default_factory=dict)  # a kind without case and blanks → code
-    known: dict[str, int] = field(default_factory=dict)  # a text as it stands → code
-    rows: list[int] = field(default_factory=list)  # of each text
+    glance: bool = False
+    room: int = field(default_factory=lambda: GLANCE)  # rows of the file at hand still to be glanced at
+    codes: Growing | None = field(default_factory=lambda: Growing(np.uint8))  # of texts; None if not every row has one
+    places: dict[str, int] = field(default_factory=dict)  # a kind without case and blanks → its number
+    known: dict[str, int] = field(default_factory=dict)  # a text as it stands → number of its kind
+
+    @property
+    def rows(self) -> int | None:
+        """How many rows of the column of a file are wanted; None for all."""
+        return self.room if self.glance else None
+
+    def next_file(self) -> None:
+        self.room = GLANCE
 
     def add(self, events: "pl.Series | None", keep: Mask | None) -> None:
-        """The texts [n] of a batch, None if its file has no such column; `keep` [n] says which rows stay."""
+        """The texts [≤ n] of a batch, None if its file has no such column; `keep` [n] says which rows stay."""
         import polars as pl
 
         if self.codes is None:
@@ -37,27 +50,24 @@ class Kinds:
         if events is None:
             self.codes = None
             return
-        texts = events.fill_null("")
+        texts = events.head(self.room) if self.glance else events
+        self.room -= len(texts)
         if keep is not None:
-            texts = texts.filter(pl.Series(keep))
-        met = self._places(texts)
+            texts = texts.filter(pl.Series(keep[: len(texts)]))
+        texts = texts.fill_null("")
+        met = self._met(texts)
         if met.null_count():  # texts that are new
             for text in texts.filter(met.is_null()).unique(maintain_order=True):
                 self.known[text] = self.places.setdefault(folded(text), len(self.places))
-                self.rows.append(0)
                 if len(self.places) > MOST and not self.told:
                     self.codes = None
                     return
-            met = self._places(texts)
-        for limit, dtype in ((1 << 8, np.uint16), (1 << 16, np.int32)):
-            if len(self.places) > limit and self.codes.dtype.itemsize < np.dtype(dtype).itemsize:
-                self.codes.widen(dtype)
-        which = met.to_numpy()
-        more = np.bincount(which, minlength=len(self.rows)).tolist()
-        self.rows = [rows + new for rows, new in zip(self.rows, more, strict=True)]
-        self.codes.append(np.fromiter(self.known.values(), self.codes.dtype)[which])
+            met = self._met(texts)
+            if (fits := _width(len(self.known))) != self.codes.dtype:
+                self.codes.widen(fits)
+        self.codes.append(met.to_numpy())
 
-    def _places(self, texts: "pl.Series") -> "pl.Series":
+    def _met(self, texts: "pl.Series") -> "pl.Series":
         """Where each text [n] stands among those met before; null for one that does not."""
         import polars as pl
 
@@ -67,10 +77,18 @@ class Kinds:
         """The kinds, each as it is written most often."""
         if self.codes is None:
             return None
+        codes, kinds = self.codes.take(), np.fromiter(self.known.values(), _width(len(self.places)))
+        if len(kinds) == len(self.places):  # each is written in one way
+            return Events(codes, tuple(text.strip() for text in self.known))
+        rows = np.bincount(codes, minlength=len(kinds)).tolist()
         names: dict[int, str] = {}
-        for _, (text, code) in sorted(zip(self.rows, self.known.items(), strict=True), key=lambda one: -one[0]):
-            names.setdefault(code, text.strip())
-        return Events(self.codes.take(), tuple(names[code] for code in range(len(names))))
+        for _, (text, kind) in sorted(zip(rows, self.known.items(), strict=True), key=lambda one: -one[0]):
+            names.setdefault(kind, text.strip())
+        return Events(kinds[codes], tuple(names[kind] for kind in range(len(names))))
+
+
+def _width(count: int) -> npt.DTypeLike:
+    return next(dtype for limit, dtype in WIDTHS if count <= limit)
 
 
 def kinds_in(column: "pl.Series") -> "pl.Series | None":

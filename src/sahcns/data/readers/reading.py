@@ -39,6 +39,7 @@ def read(
     time_unit: str = "auto",
     items_offset: int | str | None = None,
     lenient: bool = False,
+    glance: bool = False,
 ) -> Interactions:
     """Who met what, from a file, several files read as one, or a pandas, polars or Arrow table.
 
@@ -63,6 +64,8 @@ def read(
     items_offset  a number to subtract from every item id, for files whose items go on where the users end; "auto"
                   finds it.
     lenient       skip rows that cannot be used and count them by reason in `source["skipped"]`, instead of an error.
+    glance        look at the kinds of the first hundred thousand rows only, which is quicker where `prepare` is not to
+                  choose among them; `source["glance"]` then has their counts, if there are more rows.
 
     Ids that are all whole numbers stay numbers, others are text ('007' is text); a table keeps the type of its
     columns. `rows_read` in `source` equals the rows returned plus the rows skipped; blank lines are no rows.
@@ -70,7 +73,8 @@ def read(
     if format not in FORMATS:
         raise SettingError(f"format is {format!r}; {nearest(str(format), FORMATS)}")
     wanted: dict[str, Column] = {"user": user, "item": item, "rating": rating, "time": time, "event": event}
-    into = Gathered(Faults(lenient), Clock(time_unit), _offset(items_offset), kinds=Kinds(told=event is not None))
+    into = Gathered(Faults(lenient), Clock(time_unit), _offset(items_offset))
+    into.kinds = Kinds(told=event is not None, glance=glance)
     if is_frame(source):
         record, titles = read_frame(source, wanted, title, into)
         record["files"] = []
@@ -103,6 +107,7 @@ def _read_file(
     file, where = TextFile(path), Where(str(path))
     entry: dict[str, Any] = {"path": str(path), "bytes": file.size, "compression": file.compression}
     before, read_before = len(into), into.faults.rows_read
+    into.kinds.next_file()
     if file.magic.startswith(b"PAR1") or format == "parquet":
         if format not in ("auto", "parquet"):
             raise DataError(
