@@ -99,8 +99,8 @@ def test_columns_of_any_name_and_what_else_is_there_does_not_count(
     given = file(tmp_path, "when;who;what;rating;type\nlast week;ann;101;none;view\n")
     line = ("recommend", run, "--for", given, "-k", "1", "--to", tmp_path / "a.csv")
     sentence = refused(sahcns(*line))
-    assert "has no user column that is recognised" in sentence
-    assert "name the right one with --read user=" in sentence
+    assert "has no user and no item column that is recognised" in sentence
+    assert "name the right ones with --read user= and --read item=" in sentence
     assert "or pass --read header=false if" in sentence
     done = sahcns(*line, "--read", "user=who", "--read", "item=what")
     assert done.err == f"{given} was read with user = who, item = what; not used: when, rating, type\n"

@@ -78,7 +78,7 @@ def no_events(source: Mapping[str, Any], name: str) -> str:
         return f"{where} has no event column while other files have one; read files of one kind together"
     if without[0].get("header") is False:
         return f"{where} has no header; choose the event column by number with event= (1 is the first)"
-    return unrecognised(without[0].get("unused", []), "event", where, [*without[0].get("columns", {}).values()])
+    return unrecognised(without[0].get("unused", []), ["event"], where, [*without[0].get("columns", {}).values()])
 
 
 def _close(name: str, counts: Mapping[str, int]) -> str:

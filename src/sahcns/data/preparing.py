@@ -109,7 +109,7 @@ def _refuse(interactions: Interactions, recipe: Recipe) -> None:
         raise DataError(no_events(interactions.source, source))
     if recipe.min_rating is not None and interactions.ratings is None:
         asked = f"min_rating={recipe.min_rating:g}"
-        raise DataError(f"{asked} needs ratings, and {source} has none; name its rating column")
+        raise DataError(f"{asked} needs ratings, and {source} has none; name its rating column with rating=")
     if interactions.times is None:
         if recipe.years is not None:
             raise DataError(f"years={recipe.years} needs times, and {source} has none; name its time column with time=")

@@ -162,6 +162,28 @@ def test_lenient_tells_what_it_skipped(sahcns: Sahcns, log: Path, tmp_path: Path
     assert (found["source"]["rows_read"], found["source"]["rows_skipped"]) == (103, 3)
 
 
+def test_rows_of_a_table_are_no_lines(sahcns: Sahcns, tmp_path: Path) -> None:
+    import polars as pl
+
+    table = tmp_path / "log.parquet"
+    pl.DataFrame({"user": [1, None, 2], "item": [1, 2, 3]}).write_parquet(table)
+    sentence = refused(sahcns("data", "prepare", table, tmp_path / "out"))
+    assert sentence == f"{table}, row 2: the user id is empty; correct it, or add --lenient to skip such rows"
+    done = sahcns("data", "prepare", table, tmp_path / "out", "--lenient")
+    assert f"skipped 1 row: empty user id (first in row 2 of {table}: '')" in done.err
+
+
+def test_columns_of_another_language_are_asked_for_at_once(sahcns: Sahcns, tmp_path: Path) -> None:
+    log = tmp_path / "log.csv"
+    log.write_text("Kunde;Artikel;Menge\nann;tea;1\nbob;rye;2\n")
+    sentence = refused(sahcns("data", "prepare", log, tmp_path / "out"))
+    assert "no user and no item column" in sentence
+    assert "name the right ones with --user and --item, or pass --no-header" in sentence
+    columns = ("--user", "Kunde", "--item", "Artikel")
+    sentence = refused(sahcns("data", "prepare", log, tmp_path / "out", *columns, "--min-rating", "1"))
+    assert sentence.endswith("name its rating column with --rating")
+
+
 def test_other_counts_than_the_catalogue_are_a_warning(sahcns: Sahcns, cache: Path, tmp_path: Path) -> None:
     (cache / "gowalla").mkdir(parents=True)
     (cache / "gowalla" / "train.txt").write_text("0 1 2 3\n1 1 2\n2\n")

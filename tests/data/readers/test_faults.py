@@ -161,6 +161,11 @@ def test_no_file_and_a_folder(tmp_path: Path) -> None:
         read(tmp_path / "rating.dat")
     with pytest.raises(DataError, match=re.escape(f"{tmp_path} is a folder; name the file inside it (ratings.dat)")):
         read(tmp_path)
+    (tmp_path / "_SUCCESS").touch()  # as Spark leaves it
+    for month in ("01", "02"):
+        (tmp_path / f"{month}.csv").write_text("user,item\na,b\n")
+    with pytest.raises(DataError, match=re.escape(f"inside it, which are read as one: {tmp_path / '*.csv'}")):
+        read(tmp_path)
     with pytest.raises(DataError, match="neither does the folder"):
         read(tmp_path / "none" / "ratings.dat")
 

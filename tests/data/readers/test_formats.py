@@ -83,7 +83,11 @@ def test_columns_by_name_by_number_and_left_out(tmp_path: Path) -> None:
 def test_words_above_dates_are_a_header(tmp_path: Path) -> None:
     """Else the first line is taken for a row, whose date cannot be read."""
     path = written(tmp_path, "shopper,thing,when\nann,tea,2026-03-01\nbob,rye,2026-03-02\n")
-    with pytest.raises(DataError, match="has no user column that is recognised; its columns are: shopper, thing, when"):
+    with pytest.raises(
+        DataError,
+        match=r"has no user and no item column that is recognised; its columns are: shopper, thing, when; "
+                r"name the right ones with user='shopper' and item=, or pass header=False if the first line is a row$",
+    ):
         read(path)
     assert pairs(read(path, user="shopper", item="thing")) == [("ann", "tea"), ("bob", "rye")]
     path = written(tmp_path, "customer,what they took\nann,tea\nbob,rye\n")  # one known name is enough

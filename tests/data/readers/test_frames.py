@@ -141,7 +141,9 @@ def test_unsigned_beyond_64_bits() -> None:
 
 def test_faulty_tables(tmp_path: Path) -> None:
     with pytest.raises(
-        DataError, match="the pandas frame has no item column that is recognised; its columns are: user, b"
+        DataError,
+        match=r"the pandas frame has no item column that is recognised; its columns are: user, b; "
+        r"name the right one with item=$",  # and nothing about a first line
     ):
         read(pd.DataFrame({"user": [1], "b": [2]}))
     with pytest.raises(DataError, match="the user column 'user' is of type List"):

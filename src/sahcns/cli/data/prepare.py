@@ -75,13 +75,14 @@ def command(
     """Filter and split a named set or your own files, and store the result as a folder.
 
     A named set brings its own recipe, and is downloaded first if it is not on this disk; filters and split can still
-    be changed. Your own files are recognised by their content: CSV, Parquet, RecBole, LightGCN, MovieLens, Amazon and
-    Yelp, plain or compressed. The folder is written whole or not at all.
+    be changed. Your own files are recognised by their content: CSV, Parquet, JSON lines, RecBole, LightGCN, MovieLens,
+    Amazon and Yelp, plain or compressed; several are read as one. The folder is written whole or not at all.
 
     Examples: sahcns data prepare ml-1m films
               sahcns data prepare ml-1m dense --min-rating 4 --core 10
               sahcns data prepare log.csv log --user uid --item sku --split time
               sahcns data prepare log.csv bought --events purchase,cart
+              sahcns data prepare orders/*.parquet shop
               sahcns data prepare train.txt toys --valid valid.txt --test test.txt
     """
     from sahcns.data import save_split

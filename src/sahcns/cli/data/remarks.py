@@ -47,10 +47,11 @@ def read_remarks(
     if columns:
         _columns(source["files"], header, narrowed)
     _ids_and_titles(source)
+    counted = "row" if source["format"] == "parquet" else "line"
     if "zones" in source:
-        _zones(source["zones"]["without"], source["zones"]["with"])
+        _zones(source["zones"]["without"], source["zones"]["with"], counted)
     for reason, found in source.get("skipped", {}).items():
-        where = f"first in line {found['first_line']:,} of {found['file']}: {found['example']}"
+        where = f"first in {counted} {found['first_line']:,} of {found['file']}: {found['example']}"
         tell(f"skipped {found['rows']:,} row{'s' if found['rows'] > 1 else ''}: {reason} ({where})")
 
 
@@ -82,9 +83,9 @@ def _ids_and_titles(source: Mapping[str, Any]) -> None:
         warn(f"{what} id {found['value']!r} stands beside {found['like']!r}{many}; they count as two")
 
 
-def _zones(without: Mapping[str, Any], with_one: Mapping[str, Any]) -> None:
+def _zones(without: Mapping[str, Any], with_one: Mapping[str, Any], counted: str) -> None:
     bare, said = (
-        f"first in line {one['first_line']:,} of {one['file']}: {one['example']}" for one in (without, with_one)
+        f"first in {counted} {one['first_line']:,} of {one['file']}: {one['example']}" for one in (without, with_one)
     )
     rows = without["rows"] + with_one["rows"]
     warn(

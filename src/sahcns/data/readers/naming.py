@@ -79,15 +79,15 @@ def usual(names: Sequence[str], role: str) -> int | None:
     return next((keys.index(word) for word in USUAL[role] if word in keys), None)
 
 
-def choose(names: Sequence[str], wanted: Mapping[str, Column], where: str) -> Chosen:
-    """Columns of a file or frame with names."""
+def choose(names: Sequence[str], wanted: Mapping[str, Column], where: str, remedy: str = "") -> Chosen:
+    """Columns of a file or frame with names; `remedy` is what else may help where none is recognised."""
     places: dict[str, int | None] = {}
     for role in ROLES:
         told = wanted.get(role)
         places[role] = usual(names, role) if told is None else _told(names, told, role, where)
-    for role in ("user", "item"):
-        if places[role] is None:
-            raise DataError(f"{unrecognised(names, role, where)}, or pass header=False if the first line is a row")
+    missing = [role for role in ("user", "item") if places[role] is None]
+    if missing:
+        raise DataError(unrecognised(names, missing, where) + remedy)
     if wanted.get("event") is None and not _free(places, names):
         places["event"] = None
     by_name = [place for role, place in places.items() if place is not None and not _number(wanted.get(role))]
@@ -123,11 +123,12 @@ def choose_by_place(width: int, third_is_time: bool, wanted: Mapping[str, Column
     return _distinct(places, width, names, where)
 
 
-def unrecognised(names: Sequence[str], role: str, where: str, taken: Sequence[str] = ()) -> str:
-    """What to say where no column has a name that is usual for the role; `taken` ones serve another."""
+def unrecognised(names: Sequence[str], roles: Sequence[str], where: str, taken: Sequence[str] = ()) -> str:
+    """What to say where no column has a name that is usual for each of the roles; `taken` ones serve another."""
     return (
-        f"{where} has no {role} column that is recognised; its columns are: {_listed([*taken, *names])}; "
-        f"name the right one with {role}={_likely(names, role)}"
+        f"{where} has no {' and no '.join(roles)} column that is recognised; its columns are: "
+        f"{_listed([*taken, *names])}; name the right one{'s' if len(roles) > 1 else ''} with "
+        + " and ".join(f"{role}={_likely(names, role)}" for role in roles)
     )
 
 

@@ -4,6 +4,7 @@ import bz2
 import hashlib
 import lzma
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -146,8 +147,7 @@ def hashed(path: Path) -> str:
 def _first_bytes(path: Path) -> tuple[int, bytes]:
     try:
         if path.is_dir():
-            inside = sorted(child.name for child in path.iterdir())[:6]
-            raise DataError(f"{path} is a folder; name the file inside it ({', '.join(inside) or 'it is empty'})")
+            raise DataError(f"{path} is a folder; {_inside(path)}")
         with path.open("rb") as file:
             head = file.read(16)
         size = path.stat().st_size
@@ -163,6 +163,15 @@ def _first_bytes(path: Path) -> tuple[int, bytes]:
         if head.startswith(magic):
             raise DataError(f"{path} {what}")
     return size, head
+
+
+def _inside(folder: Path) -> str:
+    """What to name instead: the file in it, or, of several, those of the most frequent ending."""
+    there = sorted(child.name for child in folder.iterdir() if not child.name.startswith((".", "_")))
+    endings = Counter(Path(name).suffix for name in there)
+    if endings and (often := endings.most_common(1)[0])[1] > 1:
+        return f"give the files inside it, which are read as one: {folder / ('*' + often[0])}"
+    return f"name the file inside it ({', '.join(there[:6]) or 'it is empty'})"
 
 
 def _is_workbook(path: Path) -> bool:

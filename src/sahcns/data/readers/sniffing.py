@@ -101,7 +101,7 @@ def layout_of(
         header = _has_header(rows, told)
     names = tuple(name.strip() for name in rows[0]) if header else None
     if names is not None:
-        chosen = choose(names, wanted, where)
+        chosen = choose(names, wanted, where, ", or pass header=False if the first line is a row")
     else:
         width = Counter(len(row) for row in rows if len(row) > 1).most_common(1)[0][0]
         third = [row[2] for row in rows if len(row) == width and width == 3]
