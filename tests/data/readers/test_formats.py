@@ -86,7 +86,7 @@ def test_words_above_dates_are_a_header(tmp_path: Path) -> None:
     with pytest.raises(
         DataError,
         match=r"has no user and no item column that is recognised; its columns are: shopper, thing, when; "
-                r"name the right ones with user='shopper' and item=, or pass header=False if the first line is a row$",
+        r"name the right ones with user='shopper' and item=, or pass header=False if the first line is a row$",
     ):
         read(path)
     assert pairs(read(path, user="shopper", item="thing")) == [("ann", "tea"), ("bob", "rye")]
