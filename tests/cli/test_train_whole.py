@@ -1,5 +1,7 @@
 """`train --whole`: the model to put to use, trained on every pair."""
 
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -39,6 +41,25 @@ def test_the_model_to_put_to_use_is_trained_on_everything(sahcns: Sahcns, prepar
     assert torch.equal(Recommender.load(tmp_path / "again").item_vectors, model.item_vectors)
 
 
+def test_the_run_that_was_judged_says_how_and_how_long(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
+    judged, live = tmp_path / "judged", tmp_path / "live"
+    assert sahcns("train", prepared, *QUICK, "--sampler", "dns", "--out", judged).code == 0
+    best, most = 3, 1000  # as of a long run
+    found = record_of(judged) | {"best_epoch": best}
+    found["protocol"]["epochs"] = most
+    (judged / "run.json").write_text(json.dumps(found))
+    done = sahcns("train", prepared, "--config", judged, "--whole", "--out", live)
+    assert done.code == 0
+    told = f"{best + 1} epochs, after which {judged / 'run.json'} found validation best\n"
+    assert done.err == told
+    assert (record_of(live)["epochs_run"], record_of(live)["sampler"]["name"]) == (best + 1, "dns")
+    newer = save_split(replace(films(), test=films().valid, valid=films().test), prepared)
+    done = sahcns("train", newer, "--config", live, "--whole", "--out", live)  # and so again, with newer data
+    assert (done.code, done.err, record_of(live)["epochs_run"]) == (0, "", best + 1)
+    done = sahcns("train", newer, "--config", judged, "--whole", "--epochs", "2", "--out", live)
+    assert (done.code, done.err, record_of(live)["epochs_run"]) == (0, "", 2)
+
+
 def test_a_user_who_has_everything_is_remarked_on(sahcns: Sahcns, tmp_path: Path) -> None:
     """Judged, some of it is held out; trained whole, it is all of it."""
     own = [[0, item] for item in range(4)]
@@ -57,7 +78,7 @@ def test_a_user_who_has_everything_is_remarked_on(sahcns: Sahcns, tmp_path: Path
 
 def test_what_whole_does_not_go_with(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
     line = ("train", prepared, "--whole", "--out", tmp_path / "live")
-    assert refused(sahcns(*line)).startswith("--whole needs --epochs NUMBER: with nothing held out")
+    assert refused(sahcns(*line)).startswith("--whole needs to know when to stop: give --epochs NUMBER, or the run")
     told = refused(sahcns(*line, "--epochs", "2", "--evaluate-every", "1"))
     assert told == "--whole holds nothing out, so --evaluate-every does not apply to it"
     assert not (tmp_path / "live").exists()

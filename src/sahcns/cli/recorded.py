@@ -12,13 +12,16 @@ MARKS = ("sahcns-run", "sahcns-result")
 NEEDED = ("backbone", "sampler", "protocol", "data", "machine")
 
 
-def plan_in(path: Path) -> Plan:
-    """The plan in a TOML or YAML file, or in the record of a run, which may be given by its model's folder."""
+def plan_in(path: Path, best: bool = False) -> Plan:
+    """The plan in a TOML or YAML file, or in the record of a run, which may be given by its model's folder.
+
+    `best` asks a record of a run that was judged for the epochs it found best, and not for the most it was allowed.
+    """
     path = path / RECORD if path.is_dir() else path
-    return _recorded(path) if path.suffix == ".json" else read_plan(path)
+    return _recorded(path, best) if path.suffix == ".json" else read_plan(path)
 
 
-def _recorded(path: Path) -> Plan:
+def _recorded(path: Path, best: bool) -> Plan:
     """Settings, protocol, seed and fingerprint; the folder of data and the user's own files where they are still there."""
     values = read_json(path, missing=f"the run file {path} is not there", again="ask for it again")
     if not isinstance(values, dict) or values.get("format") not in MARKS:
@@ -27,8 +30,13 @@ def _recorded(path: Path) -> Plan:
     if missing or not isinstance(values.get("seed"), int):
         raise DataError(f"{path} is broken, it has no {[*missing, 'seed'][0]!r}; ask for it again")
     data, kernels = values["data"], str(values["machine"].get("kernels"))
+    protocol = values["protocol"]
     if "whole_of" in data:
-        tell(f"{path} is of a run with --whole, which is not in the record's protocol: give it again")
+        if not best:
+            tell(f"{path} is of a run with --whole, which is not in the record's protocol: give it again")
+    elif best and isinstance(values.get("best_epoch"), int):
+        protocol = {**protocol, "epochs": values["best_epoch"] + 1}  # they are counted from 0
+        tell(f"{protocol['epochs']} epochs, after which {path} found validation best")
     imports = [Path(name) for name in values.get("imports", ())]
     for own in imports:
         if not own.exists():
@@ -44,7 +52,7 @@ def _recorded(path: Path) -> Plan:
         sampler=sampler.pop("name", None),
         backbone_settings=backbone,
         sampler_settings=sampler,
-        protocol=values["protocol"],
+        protocol=protocol,
         fingerprint=data.get("whole_of") or data.get("fingerprint"),
     )
 

@@ -53,7 +53,7 @@ def command(
         ),
     ] = None,
     whole: Annotated[
-        bool, typer.Option("--whole", help="Train on every pair, nothing held out, for --epochs; to put to use.")
+        bool, typer.Option("--whole", help="Train on every pair, nothing held out, to put to use.")
     ] = False,
     config: Annotated[
         Path | None,
@@ -68,10 +68,11 @@ def command(
 
     The epoch is picked on the validation part; test numbers are those of that epoch, and of the last one beside it.
     Ctrl-C, or a SIGTERM, ends training and keeps the best epoch so far. The same seed gives the same result. --whole is
-    for the model to put to use: it trains on the held-out pairs too, for as many epochs as a run before it found best.
+    for the model to put to use: it trains on the held-out pairs too, for as many epochs as the run of --config found
+    best, with its settings, or for --epochs.
 
     Examples: sahcns train films --set alpha=0.5 --out runs/sahc
-              sahcns train films --set alpha=0.5 --whole --epochs 31 --out runs/live
+              sahcns train films --config runs/sahc --whole --out runs/live
               sahcns train films --backbone ngcf --sampler dns --out runs/dns
               sahcns train films --set backbone.dim=32 --out runs/small
               sahcns train --config run.toml --seed 1 --out runs/seed1
@@ -97,13 +98,15 @@ def command(
         assigned_to["backbone"],
         assigned_to["sampler"],
         protocol,
-    ).over(plan_in(config) if config else Plan())
+    ).over(plan_in(config, best=whole and "epochs" not in protocol) if config else Plan())
     if plan.data is None:
         raise SettingError("no data: give a prepared folder, such as `sahcns train films --out runs/first`")
     if plan.out is None:
         raise SettingError("no place for the trained model: give one with --out RUN")
     if whole and "epochs" not in plan.protocol:
-        raise SettingError("--whole needs --epochs NUMBER: with nothing held out, nothing says when to stop")
+        raise SettingError(
+            "--whole needs to know when to stop: give --epochs NUMBER, or the run that was judged with --config RUN"
+        )
     for name in JUDGING if whole else ():
         if name in protocol:
             raise SettingError(f"--whole holds nothing out, so --{name.replace('_', '-')} does not apply to it")
@@ -116,7 +119,7 @@ def command(
     check_place(plan.out)
     folder = prepared_folder(plan.data)
     split = load_split(folder)
-    if other := differs(plan, folder, split.fingerprint):
+    if not whole and (other := differs(plan, folder, split.fingerprint)):  # with --whole there are no numbers
         warn(other)
     if err().is_terminal and not json:
         pairs = sum(len(part) for part in split.parts().values()) if whole else len(split.train)
