@@ -39,3 +39,9 @@ def test_an_unknown_text_gets_a_like_one_or_an_example() -> None:
         ids.encode(["00042"])
     with pytest.raises(DataError, match=r"^id 'x' is not in the data$"):
         IdMap.of([]).encode(["x"])
+
+
+def test_it_shows_its_ends() -> None:
+    assert repr(IdMap.of(["b", "a", "c"])) == "IdMap(3 ids, 'a' to 'c')"
+    assert repr(IdMap.of([])) == "IdMap(0 ids)"
+    assert repr(IdMap.of(["b", "a"]).values) == "Texts(2)"

@@ -17,3 +17,9 @@ def test_everything_for_training() -> None:
     assert whole.titles is split.titles
     assert whole.fingerprint != split.fingerprint
     assert whole.fingerprint == films(seed=1).whole().fingerprint  # however it was split
+
+
+def test_it_shows_its_size_and_not_its_pairs() -> None:
+    split = films()
+    sizes = ", ".join(f"{name} {len(pairs)}" for name, pairs in split.parts().items())
+    assert repr(split) == f"Split({split.n_users} users, {split.n_items} items: {sizes})"

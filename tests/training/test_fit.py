@@ -191,3 +191,14 @@ def test_recommendations_are_in_the_original_ids() -> None:
     known = split.train.items[split.train.users == split.user_ids.encode(["p03"])[0]]
     assert not {one.item for one in odd} & {split.item_ids[int(item)] for item in known}
     assert all(one.title == f"Film {one.item} ☕" for one in odd)
+
+
+def test_a_run_and_its_model_show_what_they_are_and_not_their_vectors() -> None:
+    split, protocol = films(), Protocol(epochs=1, batch=64)
+    run = fit(split, LightGCN(dim=4), DNS(), protocol=protocol, device="cpu")
+    model = f"Recommender(lightgcn, dns, {split.n_users} users, {split.n_items} items)"
+    assert repr(run.recommender) == model
+    numbers = f"test recall@20 {run.test['recall@20']:.2%}, ndcg@20 {run.test['ndcg@20']:.2%}"
+    assert repr(run) == f"Run({model}, 1 epochs, best epoch 0, {numbers})"
+    live = fit(split, LightGCN(dim=4), DNS(), protocol=protocol, device="cpu", whole=True)
+    assert repr(live) == f"Run({model}, 1 epochs)"

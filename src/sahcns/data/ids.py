@@ -18,7 +18,7 @@ Id = int | str
 SEARCHED = 2000  # the most texts among which an unknown one is looked for by its likeness
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Texts:
     """A column of texts: `blob` holds the UTF-8 bytes, text k is `blob[offsets[k]:offsets[k+1]]`."""
 
@@ -35,6 +35,9 @@ class Texts:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
+    def __repr__(self) -> str:
+        return f"Texts({len(self):,})"
+
     def raw(self, k: int) -> bytes:
         return self.blob[self.offsets[k] : self.offsets[k + 1]].tobytes()
 
@@ -50,7 +53,7 @@ class Texts:
         return Texts(self.blob[where], offsets)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class IdMap:
     """Position → original id and back; `values` is sorted and without repeats."""
 
@@ -70,6 +73,9 @@ class IdMap:
 
     def __len__(self) -> int:
         return len(self.values)
+
+    def __repr__(self) -> str:
+        return f"IdMap({len(self):,} ids{f', {self[0]!r} to {self[len(self) - 1]!r}' if len(self) else ''})"
 
     def __getitem__(self, position: int) -> Id:
         value = self.values[position]

@@ -9,7 +9,7 @@ from sahcns.data.events import Events
 from sahcns.data.ids import IdMap, Texts
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Interactions:
     """Rows in file order, ids already dense; `len(self)` rows.
 
@@ -33,6 +33,12 @@ class Interactions:
 
     def __len__(self) -> int:
         return len(self.users)
+
+    def __repr__(self) -> str:
+        columns = ("ratings", "times", "titles", "events")
+        having = " and ".join(name for name in columns if getattr(self, name) is not None)
+        people = f"{len(self.user_ids):,} users and {len(self.item_ids):,} items"
+        return f"Interactions({len(self):,} rows of {people}{', with ' if having else ''}{having})"
 
     @property
     def name(self) -> str:

@@ -30,7 +30,7 @@ class Pairs:
         return len(self.users)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Split:
     """Three disjoint sets of pairs over users 0 … n_users-1 and items 0 … n_items-1.
 
@@ -45,6 +45,10 @@ class Split:
     titles: Texts | None = None
     manifest: Mapping[str, object] = field(default_factory=dict)
     aside: Pairs = field(default_factory=Pairs.none)
+
+    def __repr__(self) -> str:
+        parts = ", ".join(f"{name} {len(pairs):,}" for name, pairs in self.parts().items())
+        return f"Split({self.n_users:,} users, {self.n_items:,} items: {parts})"
 
     @property
     def n_users(self) -> int:

@@ -32,7 +32,7 @@ class Recommendation:
     title: str | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Recommender:
     """Final vectors, id maps and what each user is known to have; nothing here needs the training code."""
 
@@ -48,6 +48,11 @@ class Recommender:
     record: dict[str, Any]  # how it was trained
     aside_users: Tensor = NOBODY  # [A] int32, ascending: pairs that a filter took out of the data set
     aside_items: Tensor = NOBODY  # [A] int32
+
+    def __repr__(self) -> str:
+        made = (self.record.get(part, {}).get("name") for part in ("backbone", "sampler"))
+        named = "".join(f"{name}, " for name in made if name)
+        return f"Recommender({named}{len(self.user_ids):,} users, {len(self.item_ids):,} items)"
 
     @classmethod
     def of(

@@ -30,12 +30,19 @@ WATCHED = ("recall", "ndcg")  # at each look at the validation part
 REPORTED = ("recall", "ndcg", "precision", "hit", "mrr", "map", "coverage", "popularity", "bias", "gini")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Run:
     """A finished training run: the model at its best validation epoch, and everything recorded on the way."""
 
     recommender: Recommender
     record: Record
+
+    def __repr__(self) -> str:
+        found = ", ".join(f"{name} {self.test[name]:.2%}" for name in ("recall@20", "ndcg@20") if name in self.test)
+        judged = (
+            f", best epoch {self.record.best_epoch}{', test ' if found else ''}{found}" if self.record.valid else ""
+        )
+        return f"Run({self.recommender!r}, {self.record.epochs_run} epochs{judged})"
 
     @property
     def test(self) -> dict[str, float]:

@@ -298,3 +298,9 @@ def test_import_brings_in_no_data_library() -> None:
     heavy = "{'torch', 'polars', 'pandas', 'pyarrow', 'zstandard'}"
     code = f"import sys, sahcns.data.readers; print(*({heavy} & sys.modules.keys()))"
     assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True).stdout.strip() == b""
+
+
+def test_what_was_read_shows_its_size(tmp_path: Path) -> None:
+    made = read(written(tmp_path, "user,item,rating,date\na,x,3,2026-03-01\nb,x,4,2026-03-02\n"))
+    assert repr(made) == "Interactions(2 rows of 2 users and 1 items, with ratings and times)"
+    assert repr(read(written(tmp_path, "user,item\na,x\n"))) == "Interactions(1 rows of 1 users and 1 items)"
