@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -167,6 +168,26 @@ def test_a_phone_does_not_scroll_sideways(phone: Any) -> None:
     left = first.bounding_box()["x"] - box.bounding_box()["x"]
     assert left == pytest.approx(0, abs=2)  # the first column stays
     box.evaluate("one => { one.scrollLeft = 0; }")
+
+
+def test_prose_is_a_list_on_a_phone_and_has_long_lines_on_a_desk(desk: Any, phone: Any) -> None:
+    box = phone.locator("#claims .scroll")
+    assert box.evaluate("one => one.scrollWidth <= one.clientWidth")
+    cells = phone.locator("#claims tbody tr:not(.group)").first.locator("th, td")
+    boxes = [cell.bounding_box() for cell in cells.all()]
+    assert all(above["y"] + above["height"] <= below["y"] + 1 for above, below in pairwise(boxes))
+    assert all(one["width"] > 300 for one in boxes)
+    assert desk.locator('#claims td[data-name="why"]').first.bounding_box()["width"] > 450
+
+
+def test_a_wide_table_is_set_smaller_before_it_scrolls(visit: Open) -> None:
+    page = visit(color_scheme="light")
+    for width, scrolls in ((1440, False), (1130, False), (700, True)):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.locator("#overall .scroll").evaluate("one => one.scrollWidth > one.clientWidth") == scrolls, width
+    page.set_viewport_size({"width": 1130, "height": 800})
+    size = page.locator("#overall table").evaluate("one => parseFloat(getComputedStyle(one).fontSize)")
+    assert 12.4 < size < 14.4
 
 
 @pytest.mark.parametrize("device", ["desk", "phone"])

@@ -14,6 +14,7 @@ from sahcns.reports.parts import Figure, Report, Section, Table
 from sahcns.version import __version__
 
 FACTS = "How this was made"
+NO_BREAK = "\N{NO-BREAK SPACE}"
 PAINTS = ("surface", "ink", "muted", "grid", "rule", "hue", "on-hue")
 
 
@@ -137,5 +138,10 @@ def _fact(value: str) -> str:
 
 
 def _prose(text: str) -> str:
-    """Text with its `code` set as such, and nothing else in it obeyed."""
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
+    """Text with its `code` set as such, and nothing else in it obeyed; `95 %` and `p < 0.05` are not broken into lines."""
+    parts = re.split(r"`([^`]+)`", text)
+    return "".join(f"<code>{escape(part)}</code>" if at % 2 else escape(_kept(part)) for at, part in enumerate(parts))
+
+
+def _kept(text: str) -> str:
+    return re.sub(r"(?<=\w) ([<>=±×]) (?=[-+\d])|(?<=\d) (?=%)", lambda found: found[0].replace(" ", NO_BREAK), text)

@@ -18,12 +18,15 @@ PADDING = 1.6  # letters that the sides of a cell take
 BOLD = 1.12  # how much wider bold is
 SWATCH = 2.1  # letters that the marker before a sampler's name takes
 WORDS = 13.0  # letters that a column of words has room for before it breaks them, if it has so many
+PROSE, LINE = 100, 34.0  # a cell with so many letters is prose, and prose has so long a line at least
 
 Rows = Sequence[Sequence[Cell]]
 
 
 def table_html(table: Table, named: Mapping[str, Look], identity: str, prose: str) -> str:
     """A table in a box of its own, in which a wide one scrolls; `named` are the looks of what may stand in its rows.
+
+    One with prose in its cells is set as a list on a phone, where its columns would be too narrow to read.
 
     Where the first column repeats itself from row to row, as a backbone does, it becomes a heading over its rows.
     Neighbouring columns whose names begin alike, as `toys · R@10` and `toys · R@20`, get a common head.
@@ -34,13 +37,18 @@ def table_html(table: Table, named: Mapping[str, Look], identity: str, prose: st
     rows = [row[1:] for row in whole] if grouped else whole
     of_samplers = bool(columns) and columns[0].removeprefix(">").lower() in SAMPLERS
     numeric = [at > 0 and column.startswith(">") for at, column in enumerate(columns)]
+    prosaic = any(len(cell.text) > PROSE for row in rows for cell in row)
     body = []
     for at, (first, *rest) in enumerate(rows):
         if grouped and (at == 0 or whole[at][0].text != whole[at - 1][0].text):
             body.append(f'<tr class="group"><th scope="rowgroup" colspan="{len(columns)}"><span>{_inner(whole[at][0])}')
             body.append("</span></th></tr>")
         look = named.get(first.text) or (fixed_look(first.text) if of_samplers else None)
-        cells = "".join(_cell(cell, right) for cell, right in zip(rest, numeric[1:], strict=True))
+        names = [name.removeprefix(">") for name in columns[1:]]
+        cells = "".join(
+            _cell(cell, right, name if prosaic else "")
+            for cell, right, name in zip(rest, numeric[1:], names, strict=True)
+        )
         body.append(f'<tr><th scope="row"{_row_head(first)}>{swatch(look)}{_inner(first)}</th>{cells}</tr>')
     below = " ".join(filter(None, (prose, _key(table))))
     caption = f'<p class="caption">{below}</p>' if below else ""
@@ -48,7 +56,7 @@ def table_html(table: Table, named: Mapping[str, Look], identity: str, prose: st
     title = f"<h3>{escape(table.title)}</h3>" if table.title else ""
     marked = of_samplers or any(row[0].text in named for row in rows)
     ems = _ems(columns, rows) + SWATCH * marked
-    broad = " broad" if ems > COLUMN else ""
+    broad = " broad" * (ems > COLUMN) + " prosaic" * prosaic
     return (
         f'<div class="card block{broad}" id="{identity}" style="--em:{ems:.1f}">{title}{box}'
         f"<table><thead>{_heads(columns, rows, named)}</thead><tbody>{''.join(body)}</tbody></table></div>{caption}</div>"
@@ -92,16 +100,20 @@ def _key(table: Table) -> str:
     return BOTH if {"best", "second"} <= marks and "bold" not in table.caption.lower() else ""
 
 
-def _cell(cell: Cell, right: bool) -> str:
+def _cell(cell: Cell, right: bool, name: str = "") -> str:
+    """`name` is that of its column, for where the heads are not seen."""
+    told = f' data-name="{escape(name)}"' if name else ""
     if cell.hint:
         classes = "number hinted" if right else "hinted"
-        return f'<td class="{classes}" title="{escape(cell.hint)}">{_inner(cell)}</td>'
-    return f"<td{_class('number', right)}>{_inner(cell)}</td>"
+        return f'<td class="{classes}" title="{escape(cell.hint)}"{told}>{_inner(cell)}</td>'
+    return f"<td{_class('number', right)}{told}>{_inner(cell)}</td>"
 
 
 def _inner(cell: Cell) -> str:
     note = f'<span class="note">{escape(cell.note)}</span>' if cell.note else ""
-    return MARKS[cell.mark].format(escape(cell.text)) + note
+    mean, sign, std = cell.text.partition(" ± ")
+    spread = f"<small> ± {escape(std)}</small>" if sign else ""  # in small print, as in the paper
+    return MARKS[cell.mark].format(escape(mean) + spread) + note
 
 
 def _row_head(cell: Cell) -> str:
@@ -115,7 +127,8 @@ def _column(columns: Sequence[str], rows: Rows, at: int) -> str:
     longest = max((text_width(row[at].text, 1.0) for row in rows), default=0.0)
     if right or at == 0 or longest < 4:
         return _class("number", right)
-    return f' style="min-width:{min(longest, WORDS) + 1:.1f}em"'
+    room = LINE if max(len(row[at].text) for row in rows) > PROSE else min(longest, WORDS)
+    return f' style="min-width:{room + 1:.1f}em"'
 
 
 def _class(name: str, there: bool) -> str:
@@ -123,12 +136,12 @@ def _class(name: str, there: bool) -> str:
 
 
 def _ems(columns: Sequence[str], rows: Rows) -> float:
-    """About how many letters wide the table is when no number is broken; words may be, down to a dozen letters."""
+    """About how many letters wide the table is when no number is broken; words may be, to a dozen letters, prose to a line."""
 
     def needed(text: str, right: bool, bold: bool = False) -> float:
         whole = text_width(text, BOLD if bold else 1.0)
         longest = max((text_width(word, 1.0) for word in text.split()), default=0.0)
-        return whole if right else max(longest, min(whole, 12.0))
+        return whole if right else max(longest, min(whole, LINE if len(text) > PROSE else 12.0))
 
     total = 0.0
     for at, column in enumerate(columns):
