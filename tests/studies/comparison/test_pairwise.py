@@ -97,6 +97,13 @@ def test_what_is_unknown_is_a_dash_with_the_reason() -> None:
     assert (same["Difference"], same["p"], same["Seeds needed"]) == (["0.00"], ["1"], ["–"])
 
 
+def test_large_numbers_of_seeds_are_readable() -> None:
+    found = columns(pairs(chosen({"sahc": [0.3, 0.2, 0.25], "dns": [0.3012, 0.1989, 0.24995]}, ONE), metrics=ONE))
+    [needed] = found["Seeds needed"]
+    assert int(needed.replace(",", "")) > 1000
+    assert "," in needed
+
+
 def test_one_method_alone_has_no_pairs() -> None:
     assert [table.name for table in comparison_tables(chosen({"sahc": [0.3, 0.2]}, ONE), metrics=ONE)] == ["comparison"]
 

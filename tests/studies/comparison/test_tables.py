@@ -97,6 +97,10 @@ def test_each_backbone_has_its_own_best() -> None:
     ]
     assert "for each backbone" in table.caption
     assert "which are not the same for all" in table.caption
+    assert "Seeds: how many" not in table.caption  # each row has one number
+    [wide] = comparison_tables([*chosen(THREE), *chosen({"rns": [0.1]}, data="yelp")], pairwise=False)
+    assert [row[1] for row in wide.rows] == ["1–5", "0–5", "0–5"]
+    assert "(Seeds: how many, from the set with the fewest to the one with the most)" in wide.caption
 
 
 def test_sets_of_one_protocol_share_a_table_side_by_side() -> None:

@@ -188,7 +188,7 @@ def test_what_lies_outside_a_histogram_is_told() -> None:
     made = diagnostics_figures({"dns": Diagnostics.from_dict(values)})
     share = (margin["count"] // 4 + margin["histogram"]["below"]) / margin["count"]
     captions = {figure.name: figure.caption for figure in made}
-    assert captions["hardness"].endswith(f" Up to {share:.1%} lie outside the range shown.")
+    assert captions["hardness"].endswith(f" Up to {100 * share:.1f} % lie outside the range shown.")
 
 
 def test_strength_against_the_gap_runs_from_hard_to_easy() -> None:

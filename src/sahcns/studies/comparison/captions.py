@@ -104,7 +104,8 @@ def _over_seeds(board: Board) -> str:
         return "One seed"
     if len(found) == 1:
         return f"Mean ± standard deviation over {most} seeds ({listed(next(iter(found)))})"
-    return "Mean ± standard deviation over the seeds that were run, which are not the same for all"
+    said = "Mean ± standard deviation over the seeds that were run, which are not the same for all"
+    return said + (" (Seeds: how many, from the set with the fewest to the one with the most)" * (len(board.data) > 1))
 
 
 def _why(one: Contrast, test: str) -> str:

@@ -77,7 +77,7 @@ def seed_cells(one: Contrast, holm: float) -> list[Cell | str]:
     told = "; ".join(filter(None, [seeds, paired.why]))
     spread = "95 % from {} to {}".format(*(number(end, sign=True) for end in paired.effect_interval))
     known = paired.effect == paired.effect
-    needed = "> 100000" if paired.seeds is None else str(paired.seeds)
+    needed = "> 100,000" if paired.seeds is None else f"{paired.seeds:,}"
     return [
         Cell(number(factor * paired.difference, sign=True), hint=told),
         number(factor * paired.low, sign=True),
@@ -111,6 +111,6 @@ def _range(one: Contrast) -> str:
         return one.paired.why
     if ends[0] <= 0 <= ends[1]:
         fewest = seeds_needed(max(map(abs, ends)))
-        return f"at least {fewest}; the effect's interval holds 0, for which no number is enough"
+        return f"at least {fewest:,}; the effect's interval holds 0, for which no number is enough"
     few, many = sorted(seeds_needed(end) or 100_001 for end in ends)
-    return f"{few} to {many if many <= 100_000 else '> 100000'} over the effect's interval"
+    return f"{few:,} to {f'{many:,}' if many <= 100_000 else '> 100,000'} over the effect's interval"

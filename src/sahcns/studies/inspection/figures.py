@@ -56,10 +56,11 @@ def pool_gaps(found: Found) -> Figure:
     by_size = sorted({one.pools.size: one.pools for one in found.values()}.items())
     series = []
     for size, pools in by_size:
-        hint = f"{pools.near:.1%} under 0.10, {pools.far:.1%} over 0.20"
+        hint = f"{100 * pools.near:.1f} % under 0.10, {100 * pools.far:.1f} % over 0.20"
         series.append(_bars(f"pool of {size}", pools.gap.histogram, "", hint))
     said = [
-        f"Pool of {size}: {pools.near:.2%} of pools under 0.10, {pools.far:.2%} over 0.20" for size, pools in by_size
+        f"Pool of {size}: {100 * pools.near:.2f} % of pools under 0.10, {100 * pools.far:.2f} % over 0.20"
+        for size, pools in by_size
     ]
     return Figure(
         "pool-gaps",
@@ -78,7 +79,8 @@ def discrepancy_gaps(found: Found) -> Figure:
     for size, pools in sorted({one.pools.size: one.pools for one in found.values()}.items()):
         if pools.discrepancy_gap is not None:
             series.append(_bars(f"pool of {size}", pools.discrepancy_gap.histogram, ""))
-            shares = f"{pools.over_020:.2%} of {pools.similar:,} pairs over 0.20, {pools.over_050:.2%} over 0.50"
+            near, far = (100 * (share or 0.0) for share in (pools.over_020, pools.over_050))
+            shares = f"{near:.2f} % of {pools.similar:,} pairs over 0.20, {far:.2f} % over 0.50"
             said.append(f"Pool of {size}: {shares}")
     return Figure(
         "discrepancy-gaps",
@@ -144,11 +146,12 @@ def easy_and_hard(found: Found) -> Figure:
     return Figure(
         "easy-and-hard",
         "What mixing does in easy and in hard pools",
-        "the fifth of the pools with the largest and with the smallest gap",
+        "a fifth of the pools each",
         "mean score of the positive - of the negative",
         series,
         "bar",
-        "Before and after the positive is mixed in. As Fig. 5(b) of the paper.",
+        "Before and after the positive is mixed in. Easy is the fifth of the pools with the largest gap p - m, hard the fifth "
+        "with the smallest. As Fig. 5(b) of the paper.",
     )
 
 
@@ -205,7 +208,7 @@ def _mixing(found: Found) -> list[tuple[str, Diagnostics]]:
 
 def _outside(spreads: Iterable[Spread]) -> str:
     beyond = max((one.histogram.below + one.histogram.above) / one.count for one in spreads)
-    return f" Up to {beyond:.1%} lie outside the range shown." if beyond > 0.0005 else ""
+    return f" Up to {100 * beyond:.1f} % lie outside the range shown." if beyond > 0.0005 else ""
 
 
 def _bars(name: str, histogram: Histogram, role: str, hint: str = "") -> Series:

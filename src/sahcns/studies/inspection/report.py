@@ -79,16 +79,17 @@ def _summary(seen: Inspection) -> list[str]:
     said = []
     for label, one in seen.diagnostics.items():
         words = [f"{label}: negatives score {one.hardness.margin.mean:.2f} below the positive on average"]
-        words.append(f"{one.hardness.above_positive:.1%} of them above it")
-        if one.false_negatives.chosen is not None:
+        words.append(f"{100 * one.hardness.above_positive:.1f} % of them above it")
+        if one.false_negatives.chosen is not None and one.false_negatives.pool is not None:
             words.append(
-                f"{one.false_negatives.chosen:.1%} of the chosen are held-out items of the user "
-                f"(of the pools {one.false_negatives.pool:.1%})"
+                f"{100 * one.false_negatives.chosen:.1f} % of the chosen are held-out items of the user "
+                f"(of the pools {100 * one.false_negatives.pool:.1f} %)"
             )
         change = one.selection.sigma_change
         if one.selection.agreement < 1 and change is not None:
             words.append(
-                f"{one.selection.agreement:.0%} of the choices are DNS's, the discrepancy differs by {change:+.1%}"
+                f"{100 * one.selection.agreement:.0f} % of the choices are DNS's, the discrepancy differs by "
+                f"{100 * change:+.1f} %"
             )
         if one.mixing.mixes:
             easy, hard = one.mixing.easy, one.mixing.hard

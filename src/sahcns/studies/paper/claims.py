@@ -294,7 +294,7 @@ CLAIMS: Sequence[Claim] = (
 BEYOND: Sequence[Claim] = (
     Claim(
         "best-equal",
-        "level (b)",
+        "equal tuning",
         "With equal tuning and equal pools SAHC-NS is best on every set in every metric.",
         "equal",
         best_of_nine("best", "equal"),
@@ -305,7 +305,7 @@ BEYOND: Sequence[Claim] = (
     ),
     Claim(
         "best-power",
-        "level (c)",
+        "many seeds",
         "With many seeds SAHC-NS is best among DNS, DNS(M,N), MixGCF and its own variants.",
         "power",
         best_of_nine("best", "power"),

@@ -84,7 +84,14 @@ def test_what_collapsed_is_named_and_does_not_flatten_the_figure(evidence: Evide
     assert "AHNS (-5.00 in Recall@20, -5.00 in NDCG@20)" in drawn.caption.replace("-4.99", "-5.00").replace(
         "-5.01", "-5.00"
     )
+    assert "Further from SAHC-NS than a tenth of what it has" in drawn.caption
     assert max(abs(value) for one in drawn.series for value in one.y) < 1
+    named = near_differences(board, "Tiny toys", "equal, Tiny toys", "Tiny toys, tuned alike")
+    assert named is not None
+    assert (named.name, named.title) == (
+        "differences equal, Tiny toys",
+        "Each method minus SAHC-NS: Tiny toys, tuned alike",
+    )
     assert all(len(one.low) and len(one.high) for one in drawn.series)
 
 

@@ -51,8 +51,13 @@ def _sides(found: Sequence[tuple[Contrast, float]]) -> str:
     return ", ".join(f"{side} {joined(names)}" for side, names in sides.items() if names)
 
 
-def near_differences(board: Board, data: str, where: str, metrics: Sequence[str] = AT_20) -> Figure | None:
-    """Each method minus SAHC-NS with its interval; those further off than a tenth are named and not drawn."""
+def near_differences(
+    board: Board, data: str, where: str, title: str = "", metrics: Sequence[str] = AT_20
+) -> Figure | None:
+    """Each method minus SAHC-NS with its interval; those further off than a tenth are named and not drawn.
+
+    `where` names the figure, and heads it unless `title` does.
+    """
     found = pairs(board, metrics, METHOD)
     both = [(one, p) for one, p in zip(found, adjusted(found), strict=True) if one.data == data]
     far: dict[str, list[str]] = {}
@@ -62,10 +67,15 @@ def near_differences(board: Board, data: str, where: str, metrics: Sequence[str]
             far.setdefault(one.first.method, []).append(by)
     kept = [(one, p) for one, p in both if one.first.method not in far]
     drawn = differences([one for one, _ in kept], [p for _, p in kept], where)
+    if drawn is not None and title:
+        drawn = replace(drawn, title=f"Each method minus {METHOD}: {title}")
     if drawn is None or not far:
         return drawn
     named = joined([f"{method} ({', '.join(by)})" for method, by in far.items()])
-    said = f"{drawn.caption} Further off than a tenth, and not drawn, since it would flatten the rest: {named}."
+    said = (
+        f"{drawn.caption} Further from {METHOD} than a tenth of what it has, and not drawn, since it would flatten the "
+        f"rest: {named}."
+    )
     return replace(drawn, caption=said)
 
 

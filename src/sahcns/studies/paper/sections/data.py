@@ -33,8 +33,8 @@ def data_section(evidence: Evidence) -> Section:
         row: list[Cell | str] = [one.name]
         for at, own in enumerate(ours):
             row += [f"{own:,}", f"{theirs[at]:,}" if theirs else "–", _difference(own - theirs[at]) if theirs else "–"]
-        row.append(f"{ours[2] / (ours[0] * ours[1]):.3%}")
-        row.append(f"{theirs[2] / (theirs[0] * theirs[1]):.3%}" if theirs else "–")
+        row.append(f"{100 * ours[2] / (ours[0] * ours[1]):.3f} %")
+        row.append(f"{100 * theirs[2] / (theirs[0] * theirs[1]):.3f} %" if theirs else "–")
         row.append(" / ".join(f"{about[part]:,}" for part in ("train", "valid", "test")))
         rows.append(row)
     columns = ["Data", *(f">{what} · {who}" for what in COUNTS for who in ("ours", "paper", "difference"))]

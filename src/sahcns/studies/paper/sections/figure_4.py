@@ -14,6 +14,11 @@ from sahcns.studies.paper.sections.standing import unfinished
 from sahcns.studies.paper.sections.tuning import parts_in_words
 
 ARGUMENTS = {"alpha": "α", "lambda_max": "λmax", "pool": "N"}
+AXES = {
+    "alpha": "α, the weight of the discrepancy",
+    "lambda_max": "λmax, the largest share of the positive",
+    "pool": "N, candidates in the pool",
+}
 
 
 def sweep(
@@ -66,7 +71,7 @@ def _drawn(evidence: Evidence, data: str, argument: str, metric: str) -> Figure 
     return Figure(
         f"figure-4-{argument}-{metric}-{data}",
         f"{name}: {long_name(metric)} against {letter}",
-        letter,
+        AXES[argument],
         f"test {long_name(metric)}, %",
         series,
         caption=f"Mean over seeds; the band is one standard deviation. {fixed}.",

@@ -1,4 +1,4 @@
-"""Levels (b) and (c) of the evidence: equal tuning and equal pools, and many seeds."""
+"""Two stricter looks than the paper's: equal tuning and equal pools, and many seeds."""
 
 from collections.abc import Sequence
 
@@ -15,9 +15,10 @@ from sahcns.studies.paper.sections.standing import seeds_in_words, unfinished
 from sahcns.studies.paper.sections.tuning import parts_in_words, switched_off
 
 TITLES = {
-    "equal": "Level (b): equal tuning, equal pools",
-    "power": "Level (c): many seeds",
+    "equal": "Equal tuning, equal pools",
+    "power": "Many seeds",
 }
+WORDS = {"equal": "tuned alike", "power": "many seeds"}  # in the titles of figures
 
 
 def level_section(evidence: Evidence, part: str) -> Section:
@@ -44,7 +45,7 @@ def level_section(evidence: Evidence, part: str) -> Section:
         table = lead_table(board, METRICS, reading, name=f"{part}-lead-{reading}", title=title)
         found += [table] if table else []
     for data in board.data:
-        drawn = near_differences(board, data, f"{part}, {data}")
+        drawn = near_differences(board, data, f"{part}, {data}", f"{data}, {WORDS[part]}")
         found += [drawn] if drawn else []
     table = pairwise_table(board, AT_20, METHOD, name=f"{part}-pairs", title="over seeds")
     return Section(TITLES[part], [*found, *([table] if table else [])])

@@ -31,7 +31,7 @@ def table_2_section(evidence: Evidence) -> Section:
     board = table_2_board(evidence)
     found: list[str | Table | Figure] = [*unfinished(evidence, "table2")]
     if board is None:
-        return Section("Table II, level (a): the paper's protocol", found)
+        return Section("Table II: the paper's protocol", found)
     found += [settings_in_words(evidence), *switched_off(evidence, [one.folder for one in evidence.design.sets])]
     for reading, words in READINGS.items():
         found.append(main_table(board, METRICS, None, reading, name=f"table-2-{reading}", title=f"Ours, {words}"))
@@ -55,7 +55,7 @@ def table_2_section(evidence: Evidence) -> Section:
         found += [drawn] if drawn else []
     pairs = pairwise_table(board, AT_20, METHOD, name="table-2-pairs", title="over seeds")
     found += [*([pairs] if pairs else []), *_untuned(evidence)]
-    return Section("Table II, level (a): the paper's protocol", found)
+    return Section("Table II: the paper's protocol", found)
 
 
 def readings_in_words(evidence: Evidence, board: Board) -> list[str]:

@@ -39,7 +39,7 @@ def table_3_section(evidence: Evidence) -> Section:
         theirs = printed[one.name]
         found.append(beside_paper(board, one.name, "lightgcn", theirs, AT_20, name=name, title=title, same=one.same))
         found.append(bars(board, one.name, board.of("lightgcn"), f"ablation, {one.name}", AT_20))
-        drawn = near_differences(board, one.name, f"ablation, {one.name}")
+        drawn = near_differences(board, one.name, f"ablation, {one.name}", f"{one.name}, its variants")
         found += [drawn] if drawn else []
     pairs = pairwise_table(board, AT_20, METHOD, name="table-3-pairs", title="over seeds")
     return Section("Table III: ablation", [*found, *([pairs] if pairs else [])])
