@@ -132,7 +132,9 @@ def test_items_alike_leave_out_what_nobody_is_to_be_shown(sahcns: Sahcns, run: P
 def test_what_most_people_have(sahcns: Sahcns, run: Path, model: Recommender) -> None:
     found = sahcns("recommend", run, "--popular", "-k", "3", "--json").json["popular"]
     assert [(row["item"], row["score"]) for row in found] == [(one.item, one.score) for one in model.popular(3)]
-    assert sahcns("recommend", run, "--popular", "-k", "3").out.splitlines()[0].rstrip() == "what most people have"
+    heading, names, _, first, *_ = sahcns("recommend", run, "--popular", "-k", "3").out.splitlines()
+    assert heading.rstrip() == "what most people have"
+    assert (names.split()[-1], first.split()[-1]) == ("people", f"{model.popular(1)[0].score:.0f}")
 
 
 def test_everyone_s_lists_in_a_file(sahcns: Sahcns, run: Path, model: Recommender, tmp_path: Path) -> None:

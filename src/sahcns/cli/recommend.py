@@ -113,7 +113,8 @@ def command(
         shown.append((f"like item {item}" + (f", {name}" if name else ""), found))
     for position, (heading, found) in enumerate(shown):
         nothing = f"{heading}: no item is left to show"
-        show(*([""] if position else []), *([heading, _table(found)] if found else [nothing]))
+        counted = "people" if found is most else ""
+        show(*([""] if position else []), *([heading, _table(found, counted)] if found else [nothing]))
 
 
 def _write(
@@ -178,9 +179,11 @@ def _rows(found: "Sequence[Recommendation]") -> list[dict[str, object]]:
     ]
 
 
-def _table(found: "Sequence[Recommendation]") -> "Table":
+def _table(found: "Sequence[Recommendation]", counted: str = "") -> "Table":
+    """A list; its scores are numbers of what is `counted`, if anything is."""
     titled = any(one.title for one in found)
-    rows = table(">rank", "item", *(["title"] if titled else []), ">score")
+    rows = table(">rank", "item", *(["title"] if titled else []), f">{counted or 'score'}")
     for rank, one in enumerate(found, 1):
-        rows.add_row(str(rank), str(one.item), *([one.title or ""] if titled else []), f"{one.score:.4f}")
+        score = f"{one.score:,.0f}" if counted else f"{one.score:.4f}"
+        rows.add_row(str(rank), str(one.item), *([one.title or ""] if titled else []), score)
     return rows
