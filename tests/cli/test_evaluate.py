@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from sahcns.backbones import LightGCN
@@ -55,7 +56,26 @@ def test_the_table_is_in_percent_where_that_makes_sense(sahcns: Sahcns, run: Pat
     recorded = model.record["test"]["best"]
     assert rows["recall"][1:3] == [f"{recorded['recall@10']:.2%}", f"{recorded['recall@20']:.2%}"]
     assert rows["popularity"][1] == f"{recorded['popularity@10']:.3f}"
-    assert done.out.endswith("users, train+valid items left out of the ranking\n")
+    *_, how, beside = done.out.splitlines()
+    assert how.endswith("users, train+valid items left out of the ranking")
+    assert beside.startswith("with the most popular items for everybody: recall ")
+
+
+def test_the_most_popular_items_stand_beside_it(sahcns: Sahcns, run: Path) -> None:
+    split, asked = films(), ("-k", "3,5", "--metrics", "recall,hit")
+    found = sahcns("evaluate", run, *asked, "--json").json["popular"]
+    often = np.bincount(split.train.items, minlength=split.n_items)
+    hits = []
+    for user in sorted(set(split.test.users.tolist())):
+        seen = {int(i) for part in (split.train, split.valid) for i in part.items[part.users == user]}
+        best = [int(i) for i in np.argsort(-often, kind="stable") if int(i) not in seen][:3]
+        hits.append(bool(set(best) & set(split.test.items[split.test.users == user].tolist())))
+    assert found["hit@3"] == pytest.approx(np.mean(hits))
+    assert set(found) == {"recall@3", "recall@5", "hit@3", "hit@5"}
+    last = sahcns("evaluate", run, *asked).out.splitlines()[-1]
+    numbers = f"recall {found['recall@3']:.2%} and {found['recall@5']:.2%}"
+    assert last == f"with the most popular items for everybody: {numbers}"
+    assert sahcns("evaluate", run, "--metrics", "hit").out.endswith("left out of the ranking\n")
 
 
 def test_other_data_is_refused(sahcns: Sahcns, run: Path, model: Recommender, tmp_path: Path) -> None:

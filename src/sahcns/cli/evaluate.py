@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from sahcns.serving import Recommender
 
 MOST = 1000  # a cut-off beyond this and beyond the number of items is a mistake, and would only cost memory
+LED = ("recall", "ndcg")  # what the most popular items are held against
 COUNTED = ("popularity", "bias", "gini")  # not shares, so not shown in percent
 
 
@@ -35,11 +36,14 @@ def command(
     """Rank a stored model again: any cut-off, any metric, over all items.
 
     The data must be that of the run, which its fingerprint decides. Where its folder is gone, or holds other data by
-    now, the pairs kept with the model are used. --mask is that of training unless told.
+    now, the pairs kept with the model are used. --mask is that of training unless told. Beside it stands what showing
+    everybody the most popular items would reach, which a model has to beat to be worth its while.
 
     Examples: sahcns evaluate runs/sahc
               sahcns evaluate runs/sahc --part valid -k 5,50 --metrics ndcg
     """
+    import torch
+
     from sahcns.ranking import METRICS, Truth, evaluate
     from sahcns.serving import Recommender
     from sahcns.training.device import answering, pick_device
@@ -61,15 +65,26 @@ def command(
         truth = Truth.of(split, asked, masked, where)
         users, items = model.user_vectors.to(where), model.item_vectors.to(where)
         values = evaluate(users, items, truth, ks, names)
+        same = torch.ones(len(users), 1, device=where), truth.popularity[:, None].float()
+        popular = evaluate(*same, truth, ks, names)
     if json:
         about = {"run": run.resolve(), "data": source, "fingerprint": split.fingerprint}
-        show_json({**about, "part": part, "mask": masked, "users": len(truth), "metrics": values})
+        ranked = {"metrics": values, "popular": popular}
+        show_json({**about, "part": part, "mask": masked, "users": len(truth), **ranked})
         return
     rows = table("metric", *(f">@{cut}" for cut in ks), "what it is")
     for name in names:
         shown = (_shown(name, values[f"{name}@{cut}"]) for cut in ks)
         rows.add_row(name, *shown, METRICS[name].definition)
-    show(rows, "", f"{part} part, {len(truth):,} users, {masked} items left out of the ranking")
+    beside = ", ".join(
+        f"{name} {' and '.join(_shown(name, popular[f'{name}@{cut}']) for cut in ks)}" for name in names if name in LED
+    )
+    show(
+        rows,
+        "",
+        f"{part} part, {len(truth):,} users, {masked} items left out of the ranking",
+        *([f"with the most popular items for everybody: {beside}"] if beside else []),
+    )
 
 
 def data_of(model: "Recommender", given: Path | None) -> "tuple[Split, Path | None]":

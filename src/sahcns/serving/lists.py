@@ -61,7 +61,7 @@ def lists(
     exclude: str = "known",
     without: Sequence[Id] = (),
 ) -> "pl.DataFrame":
-    """The same as a polars frame."""
+    """What `write_lists` writes, as a polars frame: user, rank, item, title (where there are titles), score."""
     import polars as pl
 
     people = users.people if isinstance(users, Baskets) else model.user_ids
