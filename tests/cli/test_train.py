@@ -9,12 +9,14 @@ import tempfile
 import textwrap
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from sahcns.data import Split, load_split, save_split
 from sahcns.serving import Recommender
 from sahcns.training import Protocol
+from sahcns.training.stopping import EarlyStopping
 from tests.cli.conftest import Sahcns, refused
 from tests.cli.short_runs import QUICK, record_of
 from tests.serving.films import films
@@ -41,6 +43,21 @@ def test_a_run_is_trained_shown_and_stored(sahcns: Sahcns, prepared: Path, tmp_p
     assert lines[4][:3] == ["last", "1", "valid"]
     assert lines[-1] == ["saved", "in", str(tmp_path / "run")]
     assert len(Recommender.load(tmp_path / "run").recommend(["p03"], 5)[0]) == 5
+
+
+def test_a_run_that_was_still_improving_is_told_so(
+    sahcns: Sahcns, prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    more = "as many as were allowed, of which the last was the best, so more may be better; in percent"
+    looks = iter([0.1, 0.2, 0.3, 0.3, 0.3, 0.1])  # three runs of two epochs
+
+    def improved(self: EarlyStopping, epoch: int, value: float, state: Any) -> bool:
+        return update(self, epoch, next(looks), state)
+
+    update = EarlyStopping.update
+    monkeypatch.setattr(EarlyStopping, "update", improved)
+    told = [more in sahcns("train", prepared, *QUICK, "--out", tmp_path / "run").out for _ in range(3)]
+    assert told == [True, True, False]
 
 
 def test_json_is_the_record_without_its_history(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:

@@ -89,3 +89,17 @@ def test_without_a_terminal_nothing_is_shown(capsys: pytest.CaptureFixture[str])
     with train_progress(Protocol()) as told:
         assert told is None
     assert capsys.readouterr() == ("", "")
+
+
+def test_on_a_terminal_something_is_shown_before_the_first_epoch_ends(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from rich.console import Console
+
+    shown = Console(stderr=True, force_terminal=True)
+    monkeypatch.setattr("sahcns.cli.train_progress.err", lambda: shown)
+    with train_progress(Protocol()) as told:
+        assert "epoch 0 …" in capsys.readouterr().err
+        assert told is not None
+        told({"epoch": 0, "loss": 0.7, "valid": {"recall@20": 0.1}})
+    assert "loss 0.7000" in capsys.readouterr().err

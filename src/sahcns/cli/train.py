@@ -157,10 +157,16 @@ def command(
     show(
         results(run.record),
         "",
-        f"{run.record.epochs_run} epochs in {run.record.seconds['total']:.1f} s, {STOPPED[run.record.stopped]}; "
+        f"{run.record.epochs_run} epochs in {run.record.seconds['total']:.1f} s, {_ended(run.record)}; "
         f"in percent, one seed, {terms.mask} items left out of the test ranking",
         f"saved in {saved}",
     )
+
+
+def _ended(record: "Record") -> str:
+    """Why training stopped, and whether it stopped too early."""
+    last = record.stopped == "epochs" and record.best_epoch == record.epochs_run - 1
+    return STOPPED[record.stopped] + (", of which the last was the best, so more may be better" if last else "")
 
 
 def _taught(data: dict[str, Any]) -> str:

@@ -91,7 +91,8 @@ def train_progress(protocol: "Protocol", quiet: bool = False, looks: bool = True
     from sahcns.training.stopping import EarlyStopping
 
     standing = Standing(protocol, EarlyStopping(protocol.patience), looks)
-    with Live(console=console, transient=True, refresh_per_second=5) as live:
+    begun = "epoch 0 …"  # on a large set it takes minutes
+    with Live(begun, console=console, transient=True, refresh_per_second=5) as live:
 
         def told(entry: dict[str, Any]) -> None:
             standing.update(entry, time.perf_counter())
