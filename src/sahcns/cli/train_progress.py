@@ -87,11 +87,12 @@ def train_progress(protocol: "Protocol", quiet: bool = False, looks: bool = True
         yield None
         return
     from rich.live import Live
+    from rich.text import Text
 
     from sahcns.training.stopping import EarlyStopping
 
     standing = Standing(protocol, EarlyStopping(protocol.patience), looks)
-    begun = "epoch 0 …"  # on a large set it takes minutes
+    begun = Text("epoch 0 …")  # on a large set it takes minutes
     with Live(begun, console=console, transient=True, refresh_per_second=5) as live:
 
         def told(entry: dict[str, Any]) -> None:
