@@ -148,6 +148,14 @@ def test_faulty_tables(tmp_path: Path) -> None:
         read(pd.DataFrame({"user": [1], "b": [2]}))
     with pytest.raises(DataError, match="the user column 'user' is of type List"):
         read(pl.DataFrame({"user": [[1]], "item": [2]}))
+    with pytest.raises(DataError, match=r"'user' is of type Binary; convert it to numbers or text first$"):
+        read(pl.DataFrame({"user": [b"\xff"], "item": [2]}))
+    clock = pl.DataFrame({"user": [1], "item": [2], "time": [datetime(2026, 3, 1, 10).time()]})
+    with pytest.raises(
+        DataError, match=r"type Time; convert it to numbers or text first, or leave it out with time=0$"
+    ):
+        read(clock)
+    assert pairs(read(clock, time=0)) == [(1, 2)]
     with pytest.raises(DataError, match="the frame holds no rows"):
         read(pl.DataFrame({"user": [], "item": []}))
     with pytest.raises(
@@ -159,6 +167,14 @@ def test_faulty_tables(tmp_path: Path) -> None:
     (tmp_path / "cut").write_bytes(b"PAR1....")
     with pytest.raises(DataError, match="is damaged or not a Parquet file"):
         read(tmp_path / "cut")
+
+
+def test_texts_that_are_bytes() -> None:
+    """As some writers of Parquet leave them."""
+    assert pairs(read(pl.DataFrame({"user": ["zoë".encode(), b"007"], "item": [b"x", b"x"]}))) == [
+        ("zoë", "x"),
+        ("007", "x"),
+    ]
 
 
 def test_pandas_texts_are_those_of_each_row() -> None:

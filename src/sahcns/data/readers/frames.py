@@ -1,13 +1,14 @@
 """Tables that know their types: Parquet files, and pandas, polars and Arrow frames."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sahcns.data.readers.faults import Where
 from sahcns.data.readers.gathering import Gathered
 from sahcns.data.readers.kinds import kinds_in
-from sahcns.data.readers.naming import Chosen, Column, choose
+from sahcns.data.readers.naming import OPTIONAL, Chosen, Column, choose
 from sahcns.data.readers.titles import Titles, titles_from, titles_in
 from sahcns.data.readers.values import Batch
 from sahcns.errors import DataError, SahcnsError, nearest
@@ -197,6 +198,9 @@ def _usable(column: "pl.Series", role: str, where: Where) -> "pl.Series":
         return column
     if kind == pl.Null:
         return column.cast(pl.String)
+    if kind == pl.Binary and role in ("user", "item"):  # as Hive and Impala write texts
+        with suppress(pl.exceptions.PolarsError):
+            return column.cast(pl.String)
     if role == "time" and kind in (pl.Date, pl.Datetime):
         return column
     if role in ("user", "item") and kind in (pl.Date, pl.Datetime, pl.Boolean):
@@ -206,4 +210,5 @@ def _usable(column: "pl.Series", role: str, where: Where) -> "pl.Series":
 
 def _unusable(column: "pl.Series", role: str, where: Where) -> DataError:
     what = f"the {role} column {column.name!r} is of type {column.dtype}"
-    return DataError(f"{where.name}: {what}; convert it to numbers or text first")
+    leave = f", or leave it out with {role}=0" if role in OPTIONAL else ""
+    return DataError(f"{where.name}: {what}; convert it to numbers or text first{leave}")
