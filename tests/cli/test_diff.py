@@ -36,6 +36,13 @@ def test_what_may_not_share_a_table_is_said(sahcns: Sahcns, tmp_path: Path) -> N
     assert same.out.startswith("nothing that was put in differs\n")
 
 
+def test_where_nothing_was_held_out_there_is_no_empty_table(sahcns: Sahcns, tmp_path: Path) -> None:
+    first, second = saved(tmp_path / "a"), saved(tmp_path / "b", seed=2, valid={}, test={})
+    lines = sahcns("diff", first, second).out.splitlines()
+    assert "nothing was measured of both: a run with --whole holds nothing out" in lines
+    assert not any("difference" in line for line in lines)
+
+
 def test_json(sahcns: Sahcns, tmp_path: Path) -> None:
     first, second = saved(tmp_path / "a"), saved(tmp_path / "b", test={"best": {"recall@20": 0.5}})
     told = sahcns("diff", first, second, "--json").json

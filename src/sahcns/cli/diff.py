@@ -40,7 +40,10 @@ def command(first: RunPath, second: RunPath, json: Json = False) -> None:
         show(rows, "")
     else:
         show("nothing that was put in differs", "")
-    show(_metrics(values), "", "in percent; the difference is second - first")
+    if values:
+        show(_metrics(values), "", "in percent; the difference is second - first")
+    else:
+        show("nothing was measured of both: a run with --whole holds nothing out")
     if reasons:
         show(f"not for one table: {'; '.join(reasons)}")
     else:
