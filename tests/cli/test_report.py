@@ -1,11 +1,15 @@
 """`sahcns report`: a page from the files in a folder alone, its figures and tables as files, every mistake in one sentence."""
 
+import csv
 import json
+import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import pandas
 import pytest
 
 from sahcns.data import save_split
@@ -87,11 +91,97 @@ def test_figures_and_tables_become_files(sahcns: Sahcns, study: Path, tmp_path: 
         written = {Path(path) for path in done.json[{"f": "figures", "t": "tables"}[folder]]}
         assert written == set((tmp_path / folder).iterdir())
         assert {path.suffix for path in written} == endings
-        assert len(written) == len(endings) * len({path.stem for path in written})
+        whole = {path.stem for path in written} - {"runs"}
+        assert len(written) == len(endings) * len(whole) + (folder == "t")
         assert all(path.stat().st_size > 50 for path in written)
     told = sahcns("report", study, *asked).out
     assert f"files of figures in {tmp_path / 'f'}\n" in told
     assert f"files of tables in {tmp_path / 't'}\n" in told
+
+
+def test_every_run_is_a_row_with_the_values_of_its_file(sahcns: Sahcns, study: Path, tmp_path: Path) -> None:
+    assert sahcns("report", study, "--tables", tmp_path / "t").code == 0
+    rows = {row["key"]: row for row in read(tmp_path / "t" / "runs.csv")}
+    assert rows.keys() == {path.stem for path in (study / "runs").iterdir()}
+    for path in (study / "runs").iterdir():
+        run = json.loads(path.read_text("utf-8"))
+        row: dict[str, Any] = {name: plain(text) for name, text in rows[path.stem].items()}
+        assert (row["label"], row["seed"]) == (run["label"], run["seed"])
+        for part in ("test", "valid"):
+            for reading in ("best", "last"):
+                for name, value in run[part][reading].items():
+                    assert row[f"{part}.{reading}.{name}"] == value
+        for part in ("sampler", "backbone", "protocol", "data"):
+            for name, value in run[part].items():
+                assert row[f"{part}.{name}"] == value
+        for name in ("best_epoch", "epochs_run", "stopped"):
+            assert row[name] == run[name]
+        assert row["seconds.total"] == run["seconds"]["total"]
+        assert row["machine.device"] == run["machine"]["device"]
+        assert row["commit"] == (run["commit"] or "")
+        assert not [name for name in row if name.startswith(("history", "format"))]
+    assert sahcns("report", study, "--samplers", "dns", "--tables", tmp_path / "t").code == 0
+    frame = pandas.read_csv(tmp_path / "t" / "runs.csv")
+    assert (set(frame["label"]), frame["test.best.recall@20"].dtype) == ({"dns"}, "float64")
+
+
+def read(file: Path) -> list[dict[str, str]]:
+    with file.open(encoding="utf-8", newline="") as lines:
+        return list(csv.DictReader(lines))
+
+
+def plain(text: str) -> Any:
+    """A number, truth or word, as JSON would have it."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def test_settings_of_their_own_leave_others_empty(sahcns: Sahcns, study: Path, tmp_path: Path) -> None:
+    run = next(path for path in (study / "runs").iterdir() if "-dns-" in path.name)
+    rewritten(run, sampler={"name": "sahc", "pool": 5, "alpha": 0.25}, imports=["a.py", "b.py"], commit=None)
+    assert sahcns("report", study, "--tables", tmp_path / "t").code == 0
+    frame = pandas.read_csv(tmp_path / "t" / "runs.csv").set_index("key")
+    assert frame["sampler.alpha"].dropna().to_dict() == {run.stem: 0.25}
+    assert frame.loc[run.stem, "imports"] == "a.py; b.py"
+    assert pandas.isna(frame.loc[run.stem, "commit"])
+
+
+def rewritten(run: Path, **values: object) -> None:
+    run.write_text(json.dumps({**json.loads(run.read_text("utf-8")), **values}), "utf-8")
+
+
+def test_versions_of_one_s_own_code_are_told_apart_and_can_be_left_out(
+    sahcns: Sahcns, study: Path, tmp_path: Path
+) -> None:
+    """A file was changed after three runs: those are of its earlier version."""
+    for path in (study / "runs").iterdir():
+        earlier = "-dns-" in path.name
+        code = "aaaaaaaa01234567" if earlier else "bbbbbbbb01234567"
+        rewritten(path, label="mine", sampler={"name": "mine", "pool": 5}, code=code)
+        os.utime(path, times=(0, 1_700_000_000 + 86_400 * (not earlier)))
+
+    def methods(*asked: str) -> list[str]:
+        done = sahcns("report", study, *asked, "--tables", tmp_path / "t")
+        assert done.code == 0
+        told.append(done.err)
+        return [row["Method"] for row in read(tmp_path / "t" / "comparison.csv")]
+
+    told: list[str] = []
+    assert methods() == ["mine (code=aaaaaaaa)", "mine (code=bbbbbbbb)"]
+    words = " ".join(told[0].split())
+    assert words.startswith(
+        "mine on mf was run with 2 versions of its own code: code=aaaaaaaa (3 runs, the last of 2023-11-1"
+    )
+    assert words.endswith("to leave some out, name the rows to show, such as --samplers 'mine (code=bbbbbbbb)'")
+    assert "mine was run with 2 versions of its own code" in (study / "report.html").read_text("utf-8")
+    assert methods("--samplers", "mine (code=bbbbbbbb)") == ["mine"]
+    assert told[1] == ""
+    assert "versions" not in (study / "report.html").read_text("utf-8")
+    assert "no finished run goes by 'mine (code=cc)'" in refused(
+        sahcns("report", study, "--samplers", "mine (code=cc)")
+    )
 
 
 def test_without_matplotlib_there_are_svgs_and_a_word_about_it(

@@ -1,18 +1,20 @@
 """`sahcns report`."""
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sahcns.cli.console import Json, show, show_json
+from sahcns.cli.console import Json, show, show_json, tell
 from sahcns.cli.figure_files import figure_endings
-from sahcns.errors import DataError, SettingError, nearest
+from sahcns.errors import DataError, SettingError
 
 if TYPE_CHECKING:
     from sahcns.reports.parts import Report, Section
+    from sahcns.studies.grid.result import Result
 
 OTHERS = {
     "manifest.json": "a prepared set; `sahcns data stats` tells about it",
@@ -34,14 +36,18 @@ def command(
         Path | None, typer.Option("--figures", metavar="DIR", help="Write each figure too, as SVG, PNG and PDF.")
     ] = None,
     tables: Annotated[
-        Path | None, typer.Option("--tables", metavar="DIR", help="Write each table too, as Markdown, LaTeX and CSV.")
+        Path | None,
+        typer.Option("--tables", metavar="DIR", help="Write each table too, as Markdown, LaTeX and CSV; and runs.csv."),
     ] = None,
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="The heading of the page.")] = None,
     baseline: Annotated[
         str | None, typer.Option(metavar="NAME", help="In a comparison, what the others are tested against.")
     ] = None,
     samplers: Annotated[
-        str | None, typer.Option(metavar="NAME,…", help="In a comparison, its rows, in this order (all, by name).")
+        str | None,
+        typer.Option(
+            metavar="NAME,…", help="In a comparison, its rows, in this order, as they are called (all, by name)."
+        ),
     ] = None,
     metrics: Annotated[
         str | None, typer.Option(metavar="NAME@K,…", help="In a comparison, its columns (recall and ndcg @10 and @20).")
@@ -61,7 +67,8 @@ def command(
     from sahcns.files import write_whole
     from sahcns.reports.page import to_html
 
-    kind, made = report_of(folder, baseline, _names("--samplers", samplers), _names("--metrics", metrics))
+    wanted = _names("--samplers", samplers)
+    kind, made = report_of(folder, baseline, wanted, _names("--metrics", metrics))
     if title is not None:
         made = replace(made, title=title)
     page = out or (folder / "report.html" if folder.is_dir() else folder.with_suffix(".html"))
@@ -71,7 +78,7 @@ def command(
     if figures is not None:
         written["figures"] = list(_figures(made, figures))
     if tables is not None:
-        written["tables"] = list(_tables(made, tables))
+        written["tables"] = [*_tables(made, tables), *_runs(folder, wanted, tables)]
     if json:
         show_json({"source": folder, "kind": kind, "title": made.title, **written})
         return
@@ -134,24 +141,67 @@ def _comparison(folder: Path, baseline: str | None, samplers: Sequence[str], met
     results = results_in(folder)
     if not results:
         raise DataError(f"no run in {folder} is finished yet; `sahcns compare` goes on with them")
-    labels = {result.label for result in results}
-    for name in samplers:
-        if name not in labels:
-            raise SettingError(f"--samplers: no finished run in {folder} goes by {name!r}; {nearest(name, labels)}")
-    shown = [result for name in samplers for result in results if result.label == name] or results
+    shown = _shown(results, samplers)
+    _tell_versions(shown)
     made = comparison_report(shown, baseline=baseline, metrics=metrics or METRICS)
-    return replace(made, sections=[*made.sections, *_failed(folder, {result.key for result in results}, samplers)])
+    labels = {result.label for result in shown} if samplers else set()
+    return replace(made, sections=[*made.sections, *_failed(folder, {result.key for result in results}, labels)])
+
+
+def _shown(results: "Sequence[Result]", samplers: Sequence[str]) -> "Sequence[Result]":
+    from sahcns.studies.comparison.boards import results_named
+
+    try:
+        return results_named(results, samplers) if samplers else results
+    except SettingError as error:
+        raise SettingError(f"--samplers: {error}") from None
+
+
+def _tell_versions(results: "Sequence[Result]") -> None:
+    """Where a user's own file was changed between runs: which versions there are, and how to leave the earlier ones out."""
+    from datetime import datetime
+
+    from sahcns.studies.comparison.boards import own_versions, row_names
+
+    def written(one: "Result") -> float:
+        return one.path.stat().st_mtime if one.path else 0.0
+
+    for (label, backbone), codes in own_versions(results).items():
+        if len(codes) > 1:
+            lasts = {code: max(runs, key=written) for code, runs in codes.items()}
+            told = ", ".join(
+                f"{f'code={code}' if code else 'none'} ({len(codes[code])} runs, the last of "
+                f"{datetime.fromtimestamp(written(last)).isoformat(' ', 'minutes')})"
+                for code, last in sorted(lasts.items(), key=lambda pair: written(pair[1]))
+            )
+            row = row_names(results)[max(lasts.values(), key=written).key]
+            tell(
+                f"{label} on {backbone} was run with {len(codes)} versions of its own code: {told}; to leave some out, name "
+                f"the rows to show, such as --samplers '{row}'"
+            )
+
+
+def _runs(folder: Path, samplers: Sequence[str], home: Path) -> Iterator[Path]:
+    """Every finished run that the page is about, one row each."""
+    from sahcns.files import write_whole
+    from sahcns.reports.as_csv import to_csv
+    from sahcns.studies.comparison.runs import runs_table
+    from sahcns.studies.grid.result import results_in
+
+    results = results_in(folder) if (folder / "runs").is_dir() else []
+    if results:
+        yield write_whole(home / "runs.csv", to_csv(runs_table(_shown(results, samplers))), "table")
 
 
 def _names(option: str, text: str | None) -> list[str]:
-    """`rns,dns`, each once."""
-    names = [name.strip() for name in (text or "").split(",") if name.strip()]
+    """`rns,dns`, each once; a comma in brackets, as in `sahc (alpha=0, pool=20)`, belongs to the name."""
+    names = [name.strip() for name in re.split(r",(?![^()]*\))", text or "") if name.strip()]
     if text is not None and (not names or len(set(names)) < len(names)):
         raise SettingError(f"{option} {text!r} must hold names with commas between, each once")
     return names
 
 
-def _failed(folder: Path, finished: set[str], samplers: Sequence[str] = ()) -> "Iterator[Section]":
+def _failed(folder: Path, finished: set[str], labels: Collection[str] = ()) -> "Iterator[Section]":
     """Runs that should be in the tables and are not."""
     from sahcns.reports.parts import Section, Table
     from sahcns.studies.grid.claims import FAILED
@@ -161,7 +211,7 @@ def _failed(folder: Path, finished: set[str], samplers: Sequence[str] = ()) -> "
         from sahcns.studies.grid.failure import Failure  # knows jobs, which know torch
 
         failures = [failure for key in keys if (failure := Failure.load(folder, key))]
-        rows = [[one.label, one.key, one.error] for one in failures if not samplers or one.label in samplers]
+        rows = [[one.label, one.key, one.error] for one in failures if not labels or one.label in labels]
         table = Table(
             "failed", "Runs that failed", ["row", "run", "why"], rows, "The next `sahcns compare` tries them."
         )

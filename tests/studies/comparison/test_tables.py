@@ -9,6 +9,7 @@ from scipy import stats
 from sahcns.errors import SettingError
 from sahcns.reports.parts import Cell, Table
 from sahcns.studies.comparison import boards_of, comparison_tables, summarised
+from sahcns.studies.comparison.boards import results_named
 from sahcns.studies.grid.result import Result
 from tests.studies.comparison.made_results import chosen, result
 
@@ -204,6 +205,37 @@ def test_a_user_s_own_code_that_changed_is_another_row() -> None:
     ]
     [table] = comparison_tables(results, metrics=ONE, pairwise=False)
     assert list(main(table)) == ["mine (code=aaaabbbb)", "mine (code=ddddeeee)"]
+
+
+def test_versions_of_one_s_own_code_never_share_a_row_or_a_name() -> None:
+    """Neither where each was run on another set, nor where each was run under another protocol."""
+    earlier = chosen({"mine": [0.1, 0.11]}, ONE, code="aaaabbbbcccc")
+    later: dict[str, Any] = {"code": "ddddeeeeffff", "data": "yelp"}
+    [table] = comparison_tables([*earlier, *chosen({"mine": [0.2, 0.21]}, ONE, **later)], metrics=ONE, pairwise=False)
+    assert list(main(table)) == ["mine (code=aaaabbbb)", "mine (code=ddddeeee)"]
+    apart = chosen({"mine": [0.2, 0.21]}, ONE, protocol={"mask": "train+valid"}, **later)
+    tables = comparison_tables([*earlier, *apart], metrics=ONE, pairwise=False)
+    assert [list(main(one)) for one in tables] == [["mine (code=aaaabbbb)"], ["mine (code=ddddeeee)"]]
+
+
+def test_a_backbone_of_one_s_own_makes_no_version_of_the_samplers() -> None:
+    results = [
+        *chosen({"dns": [0.1, 0.11], "mine": [0.1, 0.12]}, ONE, code="aaaabbbbcccc", backbone="own"),
+        *chosen({"dns": [0.2, 0.21]}, ONE),
+        *chosen({"mine": [0.2, 0.21]}, ONE, code="ddddeeeeffff"),
+    ]
+    [table] = comparison_tables(results, metrics=ONE, pairwise=False)
+    assert {row[1] for row in table.rows} == {"dns", "mine"}
+
+
+def test_rows_are_found_by_label_and_by_name() -> None:
+    small, large = (chosen({"dns": [0.1, 0.11]}, ONE, settings={"pool": pool}) for pool in (5, 20))
+    rns = chosen({"rns": [0.3]}, ONE)
+    every = [*small, *large, *rns]
+    assert results_named(every, ["rns", "dns"]) == [*rns, *small, *large]
+    assert results_named(every, ["dns (pool=20)", "dns"]) == [*large, *small]
+    with pytest.raises(SettingError, match=r"no finished run goes by 'dns \(pool=7\)'; did you mean 'dns \(pool="):
+        results_named(every, ["dns (pool=7)"])
 
 
 def test_settings_tuned_for_each_set_stay_one_row() -> None:

@@ -1,6 +1,7 @@
 """Results sorted into boards: those that may share a table, and in it a row for each method and a column for each set."""
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,7 +76,33 @@ def boards_of(results: Sequence[Result]) -> list[Board]:
     groups: dict[tuple[tuple[tuple[str, Any], ...], str], list[Result]] = {}
     for result in results:
         groups.setdefault((result.terms.protocol, result.terms.kernels), []).append(result)
-    return [_board(protocol, kernels, own) for (protocol, kernels), own in groups.items()]
+    changed = {place for place, codes in own_versions(results).items() if len(codes) > 1}
+    return [_board(protocol, kernels, own, changed) for (protocol, kernels), own in groups.items()]
+
+
+def own_versions(results: Iterable[Result]) -> dict[tuple[str, str], dict[str, list[Result]]]:
+    """(label, backbone) → code, as rows show it → results: several codes where a user's own file was changed in between."""
+    found: dict[tuple[str, str], dict[str, list[Result]]] = defaultdict(lambda: defaultdict(list))
+    for one in results:
+        found[one.label, one.backbone["name"]][(one.code or "")[:8]].append(one)
+    return found
+
+
+def results_named(results: Sequence[Result], names: Sequence[str]) -> list[Result]:
+    """Those of the rows with these names, in this order; a label stands for all its rows, `sahc (pool=20)` for one."""
+    rows = row_names(results)
+    known = {name for one in results for name in (one.label, rows[one.key])}
+    for name in names:
+        if name not in known:
+            raise SettingError(f"no finished run goes by {name!r}; {nearest(name, known)}")
+    named = (one for name in names for one in results if name in (one.label, rows[one.key]))
+    return list({one.key: one for one in named}.values())
+
+
+def row_names(results: Sequence[Result]) -> dict[str, str]:
+    """The key of each result → what its row is called in the table that has it."""
+    boards = boards_of(results)
+    return {one.key: row.method for board in boards for (_, row), runs in board.runs.items() for one in runs.values()}
 
 
 def refuse_unknown(boards: Sequence[Board], argument: str, method: str | None) -> None:
@@ -85,18 +112,24 @@ def refuse_unknown(boards: Sequence[Board], argument: str, method: str | None) -
         raise SettingError(f"{argument}={method!r} is not among the methods; {nearest(method, known)}")
 
 
-def _board(protocol: tuple[tuple[str, Any], ...], kernels: str, results: list[Result]) -> Board:
+def _board(
+    protocol: tuple[tuple[str, Any], ...], kernels: str, results: list[Result], changed: set[tuple[str, str]]
+) -> Board:
     sets = distinct([("", _set_name(one), {"data": one.data["fingerprint"][:10]}) for one in results])
     models = distinct([(_place(one), one.backbone["name"], one.backbone) for one in results])
-    methods = distinct([(_place(one) + frozen(one.backbone), one.label, _settings(one)) for one in results])
+    settings = [_settings(one, changed) for one in results]
+    methods = distinct(
+        [(_place(one) + frozen(one.backbone), one.label, own) for one, own in zip(results, settings, strict=True)],
+        "code",
+    )
     data: dict[str, str] = {}
     runs: dict[tuple[str, Row], dict[int, Result]] = {}
-    for one in results:
+    for one, own in zip(results, settings, strict=True):
         name = sets[_set_name(one), frozen({"data": one.data["fingerprint"][:10]})]
         data[name] = one.data["fingerprint"]
         row = Row(
             models[one.backbone["name"], frozen(one.backbone)],
-            methods[one.label, frozen(_settings(one))],
+            methods[one.label, frozen(own)],
             one.sampler["name"],
         )
         seeds = runs.setdefault((name, row), {})
@@ -119,6 +152,7 @@ def _place(result: Result) -> str:
     return str(result.data["fingerprint"])
 
 
-def _settings(result: Result) -> dict[str, Any]:
-    """What makes a method another one: its settings, and its code where that is the user's own."""
-    return {**result.sampler, **({"code": result.code[:8]} if result.code else {})}
+def _settings(result: Result, changed: set[tuple[str, str]]) -> dict[str, Any]:
+    """What makes a method another one: its settings, and its code where that is the user's own and was changed."""
+    told = result.code is not None and (result.label, result.backbone["name"]) in changed
+    return {**result.sampler, **({"code": (result.code or "")[:8]} if told else {})}

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sahcns.studies.comparison.boards import Board
+from sahcns.studies.comparison.boards import Board, own_versions
 from sahcns.studies.comparison.contrasts import ALPHA, Contrast, adjusted, leads
 from sahcns.studies.comparison.naming import chance, joined, listed, long_name, number, ranked, scale
 from sahcns.studies.comparison.pairwise import pairs, reference_of
@@ -121,6 +121,13 @@ def cautions(boards: Sequence[Board]) -> list[str]:
             less = f"; fewer have {joined(lacking)}" if lacking else ""
             told.append(f"Not all methods have the same seeds{less}. Tests use those that both sides have.")
     results = [result for board in boards for result in board.results]
+    for (label, _), codes in own_versions(results).items():
+        if len(codes) > 1:
+            rows = joined([f"code={code}" if code else "without" for code in codes])
+            told.append(
+                f"{label} was run with {len(codes)} versions of its own code, which are methods of their own here ({rows}). "
+                "`sahcns report --samplers` shows the rows that it names, and leaves the others out."
+            )
     commits = {result.commit for result in results}
     if len(commits) > 1:
         told.append("The results were not all made by the same sources; the commits are listed below.")

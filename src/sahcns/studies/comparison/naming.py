@@ -76,11 +76,11 @@ def frozen(settings: Mapping[str, Any]) -> str:
     return json.dumps(settings, sort_keys=True, default=str)
 
 
-def distinct(given: Iterable[tuple[str, str, Mapping[str, Any]]]) -> dict[tuple[str, str], str]:
+def distinct(given: Iterable[tuple[str, str, Mapping[str, Any]]], always: str = "") -> dict[tuple[str, str], str]:
     """A name for each pair of label and settings, from triples of (place, label, settings).
 
     The label alone wherever it stands for one setting at each place, which includes settings tuned for each place; else
-    with what tells them apart: `sahc (pool=20)`.
+    with what tells them apart: `sahc (pool=20)`. The setting `always` is told wherever it is there.
     """
     at: dict[tuple[str, str], set[str]] = defaultdict(set)
     kinds: dict[str, dict[str, Mapping[str, Any]]] = defaultdict(dict)
@@ -93,6 +93,7 @@ def distinct(given: Iterable[tuple[str, str, Mapping[str, Any]]]) -> dict[tuple[
         keys = {key for one in found.values() for key in one}
         telling = [key for key in sorted(keys) if len({str(one.get(key)) for one in found.values()}) > 1]
         for text, one in found.items():
-            told = ", ".join(f"{key}={one[key]}" for key in telling if key in one)
-            names[label, text] = f"{label} ({told})" if label in crowded and told else label
+            shown = [key for key in telling if label in crowded and key != always] + [always]
+            told = ", ".join(f"{key}={one[key]}" for key in shown if key in one)
+            names[label, text] = f"{label} ({told})" if told else label
     return names
