@@ -5,7 +5,9 @@ import re
 import pytest
 
 from sahcns.reports.as_latex import escaped, to_latex
+from sahcns.reports.page import tables_of
 from sahcns.reports.parts import Cell, Table
+from tests.reports.sample import REPORT
 
 
 def test_a_whole_table() -> None:
@@ -18,7 +20,7 @@ def test_a_whole_table() -> None:
         [
             r"\begin{table}[t]",
             r"\centering",
-            r"\caption{Toys. In \%.}",
+            r"\caption{Toys}",
             r"\label{tab:toys-1}",
             r"\begin{tabular}{lrr}",
             r"\toprule",
@@ -28,11 +30,16 @@ def test_a_whole_table() -> None:
             r"sahc & \textbf{13.26{\scriptsize$\pm$0.07}}$^{*}$ & \underline{7.63}\textsuperscript{a} \\",
             r"\bottomrule",
             r"\end{tabular}",
+            r"\par\smallskip",
+            r"\begin{minipage}{\linewidth}\footnotesize In \%.\end{minipage}",
             r"\end{table}",
             "",
         ]
     )
     assert to_latex(Table("t", "Toys", ["Method"], [["rns"]]), floating=False).startswith(r"\begin{tabular}{l}")
+    bare = to_latex(Table("lonely", "", ["Method"], [["rns"]]))
+    assert r"\caption{lonely}" in bare  # a number needs words beside it
+    assert "minipage" not in bare
 
 
 def test_sets_head_their_columns_and_backbones_are_said_once() -> None:
@@ -81,3 +88,19 @@ def test_no_special_sign_is_left_bare() -> None:
     nasty = "".join(map(chr, range(32, 127)))
     bare = re.sub(r"\\[a-z]+\{\}|\\[&%$#_{}]|\$[<>|]\$", "", escaped(nasty))
     assert not set(bare) & set('\\&%$#_{}~^"<>|')
+
+
+@pytest.mark.parametrize("table", tables_of(REPORT), ids=lambda table: table.name)
+def test_braces_environments_and_columns_fit_together(table: Table) -> None:
+    made = to_latex(table)
+    bare = re.sub(r"\\[{}$&]", "", made)
+    assert bare.count("{") == bare.count("}")
+    assert bare.count("$") % 2 == 0
+    opened: list[str] = []
+    for edge, name in re.findall(r"\\(begin|end)\{(\w+)\}", made):
+        assert edge == "begin" or opened.pop() == name
+        opened += [name] if edge == "begin" else []
+    assert opened == []
+    rows = [line for line in bare.splitlines() if line.endswith(r"\\")]
+    assert {line.count("&") for line in rows} == {len(table.columns) - 1}
+    assert made.isascii()

@@ -43,6 +43,8 @@ UNDER = " · "  # `toys · R@20` stands under toys
 def to_latex(table: Table, *, floating: bool = True) -> str:
     """A `table` with caption and label, or with floating=False the `tabular` alone; needs \\usepackage{booktabs}.
 
+    The title is the caption, so a list of tables is short; what is said below the table stands there as notes.
+
     Neighbouring columns whose names begin alike, as `toys · R@10` and `toys · R@20`, get a common head. Where the first
     column repeats itself from row to row, as a backbone does, a rule stands between its groups and it is said once.
     """
@@ -51,14 +53,18 @@ def to_latex(table: Table, *, floating: bool = True) -> str:
     body += [r"\bottomrule", r"\end{tabular}"]
     if not floating:
         return "\n".join(body) + "\n"
-    said = " ".join(filter(None, [f"{escaped(table.title)}." if table.title else "", escaped(table.caption)]))
     label = re.sub(r"[^a-z0-9]+", "-", table.name.lower()).strip("-")
+    notes = [
+        r"\par\smallskip",
+        rf"\begin{{minipage}}{{\linewidth}}\footnotesize {escaped(table.caption)}\end{{minipage}}",
+    ]
     lines = [
         r"\begin{table}[t]",
         r"\centering",
-        rf"\caption{{{said}}}",
+        rf"\caption{{{escaped(table.title or table.name)}}}",
         rf"\label{{tab:{label}}}",
         *body,
+        *(notes if table.caption else []),
         r"\end{table}",
     ]
     return "\n".join(lines) + "\n"
