@@ -1,12 +1,12 @@
 """Users who have every item: each command that trains says once that their pairs were not trained on."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from sahcns.cli.full_users import full_users
+from sahcns import folders
 from sahcns.data import Split, save_split
-from sahcns.graph import Graph
 from tests.cli.conftest import Done, Sahcns, refused
 from tests.splits import random_split
 
@@ -61,18 +61,21 @@ def test_where_nobody_has_everything_nothing_is_said(sahcns: Sahcns, tmp_path: P
         assert remarks(sahcns(*line).err) == []
 
 
-@pytest.mark.parametrize(
-    "rows",
-    [
-        [*EVERYTHING, *OTHERS],
-        [*EVERYTHING[:5], *EVERYTHING[:2], *OTHERS],  # as many pairs as there are items, and not every item
-        [*EVERYTHING, *EVERYTHING[:3], [1, 0], *([4, item] for item in range(6))],
-        OTHERS,
-    ],
-)
-def test_they_are_counted_as_the_graph_counts_them(rows: list[list[int]]) -> None:
-    split = Split.from_pairs(rows, n_users=6, n_items=6)
-    assert full_users(split) == Graph.of(split).full_users
+def test_a_search_that_is_there_says_it_again_and_reads_the_set_once(
+    sahcns: Sahcns, shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[Path] = []
+    whole = folders.load_folder
+
+    def counted(kind: Any, folder: Any, *rest: Any, **more: Any) -> Any:
+        read.append(Path(folder))
+        return whole(kind, folder, *rest, **more)
+
+    monkeypatch.setattr("sahcns.data.prepared.load_folder", counted)
+    for _ in range(2):
+        done = sahcns("tune", shop, *QUICK, "--samplers", "rns", "--trials", "1", "--out", tmp_path / "tuned")
+        assert remarks(done.err) == [f"warning: {REMARK}"]
+    assert read == [shop, shop]
 
 
 def test_what_the_refusal_of_popularity_says_to_do_is_what_helps(sahcns: Sahcns, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from sahcns.cli.console import Json, show, show_json, table
-from sahcns.cli.full_users import full_users, remark_full_users
+from sahcns.cli.full_users import remark_full_users
 from sahcns.cli.importing import Imports, import_files
 from sahcns.cli.machine import keep_memory
 
@@ -54,7 +54,7 @@ def command(
     where = pick_device(device)
     with answering(where):
         found = bench(split, model, chooser, protocol, where, kernels, epochs)
-    remark_full_users(full_users(split), split.n_items)
+    remark_full_users(found.users_with_every_item, split.n_items)
     if json:
         show_json(asdict(found))
         return

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sahcns.cli.console import Json, show, show_json, warn
-from sahcns.cli.full_users import full_users, remark_full_users
+from sahcns.cli.full_users import remark_full_users
 from sahcns.cli.importing import Imports, import_files
 from sahcns.cli.machine import keep_memory
 from sahcns.cli.protocol_options import with_protocol
@@ -66,7 +66,6 @@ def command(
     from sahcns.cli.dataset import prepared_folder
     from sahcns.cli.tables import show_tables
     from sahcns.cli.tune_progress import tune_progress
-    from sahcns.data import load_split
     from sahcns.studies.tuning.proposing import optuna_module
     from sahcns.studies.tuning.tables import search_tables
     from sahcns.studies.tuning.tune import spaces_of, tune
@@ -80,8 +79,6 @@ def command(
     kinds, fixed = [row.kind for row in rows], {row.kind.name: row.settings for row in rows if row.settings}
     pools = sizes_in(pool)
     folder = prepared_folder(data)
-    split = load_split(folder, verify=False)
-    full, items = full_users(split), split.n_items
     spaces = spaces_of(kinds, pool=pools, fixed=fixed)
     begin = [line for space in spaces for line in told(space, trials, bool(pools))]
     with tune_progress(begin, quiet=json) as watch:
@@ -107,7 +104,7 @@ def command(
     else:
         show_tables(search_tables(found))
         show("", f"chosen values in {out / 'tuned.json'}, every trial in {out / 'trials.json'}")
-    remark_full_users(full, items)
+    remark_full_users(max((trial.full_users for trial in found.trials), default=0), found.data["items"])
     empty = [kind.name for kind in kinds if found.best(kind.name) is None]
     for name in empty:
         said = next((trial.error for trial in found.of(name) if trial.error), "all were cut off")

@@ -55,6 +55,7 @@ class Bench:
     copy_rate: float  # bytes read and written a second by a large copy
     parts: list[Part]
     peak_bytes: int
+    users_with_every_item: int  # whose pairs are not trained on
 
 
 def bench(
@@ -85,6 +86,7 @@ def bench(
             _evaluation(step, truth),
         ],
         memory,
+        graph.full_users,
     )
 
 

@@ -34,6 +34,7 @@ class Trial:
     error: str = ""
     machine: dict[str, Any] = field(default_factory=dict)  # versions, device, kernels
     commit: str | None = None  # of the sources
+    full_users: int = 0  # those who have every item, so that their pairs were not trained on
 
     @property
     def counts(self) -> bool:

@@ -89,7 +89,9 @@ def attempt(taken: Taken, trainer: Trainer, journal: Journal, tell: Watch) -> No
     try:
         run = trainer(taken.space.sampler(taken.point), on_epoch)
         valid = {key: value for key, value in run.valid["best"].items() if key.startswith(("recall@", "ndcg@"))}
-        taken.end("complete", record(epoch=run.best_epoch, valid=valid, machine=run.machine), float(valid[monitor]))
+        full = {"full_users": found} if (found := run.data.get("users_with_every_item")) else {}
+        came_to = record(epoch=run.best_epoch, valid=valid, machine=run.machine, **full)
+        taken.end("complete", came_to, float(valid[monitor]))
     except _Pruned:
         taken.end("pruned", record())
     except Exception as error:
