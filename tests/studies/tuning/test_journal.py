@@ -226,7 +226,13 @@ def test_a_search_without_pruning_makes_those_again_that_were_cut_off(tmp_path: 
             taken.look(0, 0.1)
             taken.end("pruned", {"epoch": 0})
             cut.append(taken.point)
-        with Journal(tmp_path / "out", WHOLE) as other, pytest.raises(DataError, match="that cut trials off; wait"):
+        with (
+            Journal(tmp_path / "out", WHOLE) as other,
+            pytest.raises(
+                DataError,
+                match="is being searched with pruning by other processes, and now it is to be searched without; wait",
+            ),
+        ):
             other.enrol(SMALL, 4)
     with process(tmp_path / "out", terms=WHOLE) as journal:
         assert states(journal) == ["complete", "replaced", "replaced"]
@@ -239,7 +245,7 @@ def test_a_search_without_pruning_makes_those_again_that_were_cut_off(tmp_path: 
     assert [trial.number for trial in search.of("dns-mn")] == [0, 3, 4, 5]
     assert search.finished("dns-mn")
     assert search.chosen["dns-mn"]["top_k"] == cut[0]["top_k"]
-    sentence = "holds trials with pruning after_epochs = none, not 2; choose another folder"
+    sentence = r"was searched without pruning, every trial to its end, and now .* leave out --pruning \(prune=True\), or choose"
     with Journal(tmp_path / "out", TERMS) as journal, pytest.raises(DataError, match=sentence):
         journal.enrol(SMALL, 4)
 

@@ -220,7 +220,8 @@ class Journal:
             refuse_other(self.folder, told[TERMS], notes[TERMS])
             if told[TERMS]["pruning"] != notes[TERMS]["pruning"] and self._company(CUTTING):
                 raise DataError(
-                    f"{self.folder} has processes at work that cut trials off; wait for their end, or go on with pruning"
+                    f"{self.folder} is being searched with pruning by other processes, and now it is to be searched without; "
+                    "wait for their end, or join them with --pruning (prune=True)"
                 )
         if same and told.get(SPACE, notes[SPACE]) != notes[SPACE]:
             raise DataError(f"{self.folder} holds trials of {name} in another search space; choose another folder")

@@ -51,9 +51,16 @@ def refuse_other(folder: Path, there: Mapping[str, Any], here: Mapping[str, Any]
     if prints[0] != prints[1]:
         told = f"on other data (fingerprint {prints[0]}…, not {prints[1]}…)"
         raise DataError(f"{folder} holds trials {told}; choose another folder")
-    for part in ("backbone", "protocol", *(["pruning"] if here["pruning"]["on"] else [])):
+    for part in ("backbone", "protocol"):
         for name in sorted({*there[part], *here[part]}):
             _agree(folder, f"{part} {name}", *(terms[part].get(name, "none") for terms in (there, here)))
+    if here["pruning"]["on"] and not there["pruning"]["on"]:
+        raise DataError(
+            f"{folder} was searched without pruning, every trial to its end, and now it is to be searched with pruning, which "
+            "cuts trials off; leave out --pruning (prune=True), or choose another folder"
+        )
+    for name in sorted({*there["pruning"], *here["pruning"]} if here["pruning"]["on"] else ()):
+        _agree(folder, f"pruning {name}", *(terms["pruning"].get(name, "none") for terms in (there, here)))
     for name in ("seed", "kernels"):
         _agree(folder, name, there[name], here[name])
 
