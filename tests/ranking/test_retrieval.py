@@ -75,6 +75,22 @@ def test_equal_scores_are_ordered_by_lowest_id(device: str) -> None:
     assert rank(users, items, truth, 4).tolist() == [[400, 1, 3, 4], [400, 0, 1, 2]]
 
 
+@pytest.mark.parametrize("block", [1, 2, None])
+def test_twins_are_equals_wherever_they_stand(block: int | None, device: str) -> None:
+    """A lone row goes through another product, which may round the last item in a way of its own."""
+    split = Split.from_pairs(train=[[user, 0] for user in range(9)], test=[[user, 1] for user in range(9)], n_items=51)
+    make = torch.Generator().manual_seed(0)
+    users, items = torch.randn(9, 64, generator=make), torch.randn(51, 64, generator=make)
+    items[-1] = items[7]
+    top = rank(users.to(device), items.to(device), Truth.of(split, "test", "train", device), 50, block)
+    for ids in top.tolist():
+        assert ids.index(50) == ids.index(7) + 1
+    alone, scores = recommend(users[:1].to(device), items.to(device), None, 51)
+    at = alone[0].tolist().index(7)
+    assert alone[0, at + 1] == 50
+    assert scores[0, at + 1] == scores[0, at]
+
+
 def test_users_with_too_few_items_are_filled_up(device: str) -> None:
     split = Split.from_pairs(train=[[0, 0], [0, 1], [1, 2]], test=[[0, 2], [1, 0]], n_users=2, n_items=3)
     truth = Truth.of(split, "test", "train", device)

@@ -24,7 +24,8 @@ def rank(user_vectors: Tensor, item_vectors: Tensor, truth: Truth, k: int, block
     """Top items of each evaluated user, best first: [E, k] int64, row r for truth.users[r].
 
     user_vectors [n_users, D], item_vectors [n_items, D]. Masked items never appear; a user with fewer than k unmasked
-    items has the rest filled with -1. The result does not depend on `block`, the number of users scored at once.
+    items has the rest filled with -1. `block`, the number of users scored at
+    once, may change the last bit of a score and nothing else.
     """
     tables = {"user_vectors": user_vectors, "item_vectors": item_vectors}
     for (name, table), rows in zip(tables.items(), (truth.n_users, truth.n_items), strict=True):
@@ -109,15 +110,16 @@ def _select(
     group = _group(n_items, k)
     width = math.ceil(max(n_items, k) / group) * group
     # The columns past n_items fill up the last group (and place k); they are written once and never win.
-    scores = users.new_full((min(block, n_users), width), -math.inf)
+    # A lone row is scored twice over: the product of one row is another, which may round twins apart.
+    scores = users.new_full((max(min(block, n_users), 2), width), -math.inf)
     flat = masked.flat(width)
     values = users.new_empty((n_users, k))
     ids = torch.empty((n_users, k), dtype=torch.int64, device=users.device)
     for start in range(0, n_users, block):
         stop = min(start + block, n_users)
-        part = scores[: stop - start]
+        part, rows = scores[: stop - start], max(stop - start, 2)
         # Written in place, which autocast leaves alone: a ranking in half precision would be full of ties.
-        torch.mm(users[start:stop], items.T, out=part[:, :n_items])
+        torch.mm(users[start:stop].expand(rows, -1), items.T, out=scores[:rows, :n_items])
         hidden = flat[masked.bounds[start] : masked.bounds[stop]]
         part.view(-1).index_fill_(0, hidden - start * width, -math.inf)
         values[start:stop], ids[start:stop] = _settled(part, k) if settle else _grouped(part, k, group)
