@@ -41,10 +41,11 @@ class Diary:
         """Is this D_u, best first? Equal merits are common (w is clamped at 1), so any of the equals will do."""
         items = sorted(self.cache[user])
         k = min(wanted, len(items))
-        like = {item: self.likeness(user, item, final) for item in items}
         if selector == "min_sim":
-            least = sorted(like.values())[:k]
-            return all(abs(like[item] - x) < 1e-9 for item, x in zip(picks, least, strict=True))
+            least = {item: min(cosine(final[item], final[h]) for h in self.hard[user]) for item in items}
+            lowest = sorted(least.values())[:k]
+            return all(abs(least[item] - x) < 1e-9 for item, x in zip(picks, lowest, strict=True))
+        like = {item: self.likeness(user, item, final) for item in items}
         if selector == "greedy_map":
             weight = [1 / (1 + max(0.0, like[item])) for item in items]
             return is_greedy([final[item] for item in items], weight, k, [items.index(item) for item in picks])
@@ -160,6 +161,16 @@ def test_min_sim_takes_the_most_opposite_of_a_plane() -> None:
     world, state = hand_made([1], [[2, 3, 4]])
     vectors = [[0.0, 1.0], [3.0, 0.0], [0.0, 2.0], [-0.5, 0.1], [0.7, 0.7], [-9.0, 0.0]]  # 5 is not in the cache
     assert fill(DivNS(ratio=3, selector="min_sim"), state, world, vectors) == [3]
+
+
+def test_min_sim_looks_at_the_farthest_hard_negative() -> None:
+    """Item 4 is opposite to one hard negative and like the other, item 5 a little opposite to both."""
+    world, state = hand_made([2, 3], [[4, 5], [4, 5]])
+    vectors = [[0.0, 0.0, 1.0]] * 2 + [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [-0.9, 0.9, 0.1], [-0.2, -0.2, 0.9]]
+    assert fill(DivNS(ratio=2, selector="min_sim"), state, world, vectors) == [4, 5]
+    world, state = hand_made([3] * 80 + [2], [[4, 5]] * 81, items=82)  # more than are looked at in one go
+    many = vectors + [[0.0, 0.0, 1.0]] * 76
+    assert fill(DivNS(ratio=2, selector="min_sim"), state, world, many)[:2] == [4, 5]
 
 
 def test_the_kernel_is_down_weighted_by_likeness_to_the_hard_negatives() -> None:

@@ -21,7 +21,7 @@ def random(vectors: Tensor, valid: Tensor, weight: Tensor, want: Tensor, rng: Rn
 
 
 def min_sim(vectors: Tensor, valid: Tensor, weight: Tensor, want: Tensor, rng: Rng) -> Tensor:
-    """The least like the hard negatives: what DivNS's released code does (with item ids where it used positions)."""
+    """The lowest cosine to any hard negative: what DivNS's released code does (with item ids where it used positions)."""
     return _best(weight, valid, want)
 
 

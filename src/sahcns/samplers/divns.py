@@ -149,9 +149,12 @@ class DivNS(Sampler):
         valid = fresh & (cached >= 0)
         vectors = unit[cached.clamp(min=0)]  # [G, c, d]
         used = unit[hard.clamp(min=0)] * (hard >= 0)[..., None]
-        centre = used.sum(1) / (hard >= 0).sum(1, keepdim=True).clamp(min=1)
-        like = (vectors @ centre[..., None])[..., 0]  # mean cosine to the hard negatives
-        weight = 1.0 / (1.0 + like.clamp(min=0.0)) if self.selector != "min_sim" else -like
+        if self.selector == "min_sim":
+            weight = -_least_cosine(vectors, used, hard >= 0)
+        else:
+            centre = used.sum(1) / (hard >= 0).sum(1, keepdim=True).clamp(min=1)
+            like = (vectors @ centre[..., None])[..., 0]  # mean cosine to the hard negatives
+            weight = 1.0 / (1.0 + like.clamp(min=0.0))
         want = torch.minimum(group.counts, valid.sum(1))
         picked = SELECTORS[self.selector](vectors, valid, weight, want, rng)  # [G, k]
         given = (picked >= 0).sum(1, keepdim=True)
@@ -159,3 +162,13 @@ class DivNS(Sampler):
         at = torch.gather(picked, 1, turn.clamp(max=max(picked.shape[1] - 1, 0))) if picked.shape[1] else turn - 1
         items = torch.gather(cached, 1, at.clamp(min=0))
         state.queue[pairs[inside]] = torch.where((given > 0) & (at >= 0), items, -1)[inside]
+
+
+def _least_cosine(vectors: Tensor, used: Tensor, known: Tensor) -> Tensor:
+    """[G, c]: of unit vectors [G, c, d] with those of the known [G, s] among used [G, s, d]; as many of them at once as d."""
+    least = vectors.new_full(vectors.shape[:2], float("inf"))
+    for first in range(0, used.shape[1], used.shape[2]):
+        some = slice(first, first + used.shape[2])
+        cosines = (vectors @ used[:, some].mT).masked_fill(~known[:, None, some], float("inf"))
+        least = torch.minimum(least, cosines.amin(2))
+    return least
