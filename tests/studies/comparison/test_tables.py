@@ -287,3 +287,15 @@ def test_mistakes_are_named() -> None:
         comparison_tables(results, test="z")
     with pytest.raises(SettingError, match="metrics is empty"):
         comparison_tables(results, metrics=())
+
+
+def test_a_set_is_named_once_though_runs_call_it_differently() -> None:
+    """As runs do that were made before a set was told from the catalogue's."""
+    same: dict[str, Any] = {"fingerprint": "0123456789abcdef"}
+    results = [
+        *chosen({"rns": [0.1]}, ONE, data="toys", **same),
+        *chosen({"dns": [0.2]}, ONE, data="toys, 5-core", **same),
+    ]
+    [table] = comparison_tables(results, metrics=ONE, pairwise=False)
+    assert list(table.columns) == ["Method", ">R@20"]
+    assert table.title.startswith("toys, 5-core, lightgcn")

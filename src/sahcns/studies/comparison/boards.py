@@ -115,7 +115,10 @@ def refuse_unknown(boards: Sequence[Board], argument: str, method: str | None) -
 def _board(
     protocol: tuple[tuple[str, Any], ...], kernels: str, results: list[Result], changed: set[tuple[str, str]]
 ) -> Board:
-    sets = distinct([("", _set_name(one), {"data": one.data["fingerprint"][:10]}) for one in results])
+    called: dict[str, str] = {}  # each set once, though a run made long ago may have a shorter name for it
+    for one in results:
+        called[_place(one)] = max(called.get(_place(one), ""), str(one.data.get("name") or "data"), key=len)
+    sets = distinct([("", called[_place(one)], {"data": _place(one)[:10]}) for one in results])
     models = distinct([(_place(one), one.backbone["name"], one.backbone) for one in results])
     settings = [_settings(one, changed) for one in results]
     methods = distinct(
@@ -125,7 +128,7 @@ def _board(
     data: dict[str, str] = {}
     runs: dict[tuple[str, Row], dict[int, Result]] = {}
     for one, own in zip(results, settings, strict=True):
-        name = sets[_set_name(one), frozen({"data": one.data["fingerprint"][:10]})]
+        name = sets[called[_place(one)], frozen({"data": _place(one)[:10]})]
         data[name] = one.data["fingerprint"]
         row = Row(
             models[one.backbone["name"], frozen(one.backbone)],
@@ -142,10 +145,6 @@ def _board(
     rows = list(dict.fromkeys(row for _, row in runs))
     order = list(dict.fromkeys(row.backbone for row in rows))
     return Board(protocol, kernels, data, tuple(sorted(rows, key=lambda row: order.index(row.backbone))), runs)
-
-
-def _set_name(result: Result) -> str:
-    return str(result.data.get("name") or "data")
 
 
 def _place(result: Result) -> str:

@@ -17,6 +17,7 @@ from sahcns.errors import DataError
 from sahcns.importing import import_once
 from sahcns.studies.grid.commit import source_commit
 from sahcns.studies.grid.result import Result, columns
+from sahcns.studies.grid.set_name import data_name
 from sahcns.studies.grid.typed import typed_code
 
 if TYPE_CHECKING:
@@ -164,13 +165,6 @@ class Job:
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
-
-
-def data_name(manifest: Mapping[str, Any], folder: str | os.PathLike[str]) -> str:
-    """The catalogue's name of a set, or else its folder's."""
-    about = manifest.get("catalogue")
-    named = about.get("name") if isinstance(about, Mapping) else None
-    return str(named or Path(os.path.realpath(folder)).name)
 
 
 def own_sources(*kinds: type) -> list[Path]:

@@ -1,0 +1,57 @@
+"""What a prepared set is called in tables: the catalogue's name, and what makes it another set than the catalogue's."""
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from sahcns.data.catalogue import CATALOGUE, NamedSet
+
+
+def data_name(manifest: Mapping[str, Any], folder: str | os.PathLike[str]) -> str:
+    """`ml-1m`; `ml-1m, 10-core` where filters or split are not the catalogue's; for a set without a name its folder's.
+
+    A set that was prepared as the catalogue says, but does not have its counts, is told by its fingerprint.
+    """
+    about = manifest.get("catalogue")
+    name = about.get("name") if isinstance(about, Mapping) else None
+    if not isinstance(about, Mapping) or not name:
+        return Path(os.path.realpath(folder)).name
+    recipe, wanted = manifest.get("recipe"), CATALOGUE.get(name)
+    changed = list(_changes(wanted, recipe)) if wanted is not None and isinstance(recipe, Mapping) else []
+    if not changed and about.get("differs_from_catalogue"):
+        changed = [f"data {str(manifest.get('fingerprint', ''))[:10]}"]
+    return ", ".join([str(name), *changed])
+
+
+def _changes(wanted: NamedSet, recipe: Mapping[str, Any]) -> Iterator[str]:
+    """Each setting that is not the catalogue's, in a word or two."""
+    own = wanted.recipe.to_dict()
+    counts = list(own) if "all" in wanted.parts else ["unseen", *(["seed"] if "valid" not in wanted.parts else [])]
+    for setting in counts:
+        value = recipe.get(setting, own[setting])
+        if setting == "ratios":
+            same = _shares(value) == _shares(own[setting])
+        elif setting == "core":
+            same = max(value, 1) == max(wanted.recipe.core, 1)  # 0 and 1 are off
+        else:
+            same = value == own[setting]
+        if not same:
+            yield _said(setting, value)
+
+
+def _said(setting: str, value: Any) -> str:
+    words = {
+        "events": lambda: "all events" if value is None else "+".join(value),
+        "min_rating": lambda: "all ratings" if value is None else f"ratings ≥ {value:g}",
+        "years": lambda: "all years" if value is None else "{}–{}".format(*value),
+        "core": lambda: f"{value}-core" if value > 1 else "no core",
+        "split": lambda: f"split {value}",
+        "ratios": lambda: ":".join(f"{share:g}" for share in value),
+    }
+    return words.get(setting, lambda: f"{setting} {value}")()
+
+
+def _shares(ratios: Any) -> list[float]:
+    """8:1:1 is 0.8:0.1:0.1."""
+    return [round(share / sum(ratios), 9) for share in ratios]
