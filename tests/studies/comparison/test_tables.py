@@ -294,8 +294,8 @@ def test_a_set_is_named_once_though_runs_call_it_differently() -> None:
     same: dict[str, Any] = {"fingerprint": "0123456789abcdef"}
     results = [
         *chosen({"rns": [0.1]}, ONE, data="toys", **same),
-        *chosen({"dns": [0.2]}, ONE, data="toys, 5-core", **same),
+        *chosen({"dns": [0.2]}, ONE, data="toys (5-core)", **same),
     ]
     [table] = comparison_tables(results, metrics=ONE, pairwise=False)
     assert list(table.columns) == ["Method", ">R@20"]
-    assert table.title.startswith("toys, 5-core, lightgcn")
+    assert table.title.startswith("toys (5-core), lightgcn")

@@ -28,18 +28,18 @@ def test_as_the_catalogue_prepares_it_it_has_the_catalogue_s_name(name: str) -> 
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"core": 5}, "ml-1m, 5-core"),
+        ({"core": 5}, "ml-1m (5-core)"),
         ({"core": 1}, "ml-1m"),  # which is off, too
-        ({"min_rating": 4}, "ml-1m, ratings ≥ 4"),
-        ({"min_rating": None, "core": 10}, "ml-1m, all ratings, 10-core"),
-        ({"years": (2001, 2002)}, "ml-1m, 2001–2002"),
-        ({"split": "time-user"}, "ml-1m, split time-user"),
+        ({"min_rating": 4}, "ml-1m (ratings ≥ 4)"),
+        ({"min_rating": None, "core": 10}, "ml-1m (all ratings, 10-core)"),
+        ({"years": (2001, 2002)}, "ml-1m (2001–2002)"),
+        ({"split": "time-user"}, "ml-1m (split time-user)"),
         ({"ratios": (0.8, 0.1, 0.1)}, "ml-1m"),
-        ({"ratios": (7, 1, 2)}, "ml-1m, 7:1:2"),
-        ({"seed": 3}, "ml-1m, seed 3"),
-        ({"unseen": "drop"}, "ml-1m, unseen drop"),
-        ({"duplicates": "last"}, "ml-1m, duplicates last"),
-        ({"events": ("purchase", "cart")}, "ml-1m, purchase+cart"),
+        ({"ratios": (7, 1, 2)}, "ml-1m (7:1:2)"),
+        ({"seed": 3}, "ml-1m (seed 3)"),
+        ({"unseen": "drop"}, "ml-1m (unseen drop)"),
+        ({"duplicates": "last"}, "ml-1m (duplicates last)"),
+        ({"events": ("purchase", "cart")}, "ml-1m (purchase+cart)"),
     ],
 )
 def test_what_is_not_the_catalogue_s_is_told(changes: dict[str, Any], told: str) -> None:
@@ -48,16 +48,16 @@ def test_what_is_not_the_catalogue_s_is_told(changes: dict[str, Any], told: str)
 
 def test_of_a_given_split_only_what_counts_is_told() -> None:
     assert data_name(manifest("amazon-toys", ratios=(0.9, 0.1, 0), seed=4), "here") == "amazon-toys"
-    assert data_name(manifest("amazon-toys", unseen="drop"), "here") == "amazon-toys, unseen drop"
+    assert data_name(manifest("amazon-toys", unseen="drop"), "here") == "amazon-toys (unseen drop)"
     held_out = manifest("gowalla", ratios=(0.9, 0.1, 0))  # validation is drawn from the training rows, by the seed
     assert data_name(held_out, "here") == "gowalla"
-    assert data_name(manifest("gowalla", seed=4), "here") == "gowalla, seed 4"
+    assert data_name(manifest("gowalla", seed=4), "here") == "gowalla (seed 4)"
 
 
 def test_other_counts_are_other_data() -> None:
     given = manifest("ml-1m")
     given["catalogue"]["differs_from_catalogue"] = ["users 6,040 instead of 6,039"]
-    assert data_name(given, "here") == "ml-1m, data 0123456789"
+    assert data_name(given, "here") == "ml-1m (data 0123456789)"
 
 
 def test_without_a_name_it_is_called_by_its_folder(tmp_path: Path) -> None:
@@ -71,5 +71,5 @@ def test_a_prepared_folder_says_it(tmp_path: Path) -> None:
         save_split(prepare_named(FILMS), tmp_path / "a"),
         save_split(prepare_named(FILMS, recipe=recipe), tmp_path / "b"),
     ]
-    assert [data_name(read_manifest(folder), folder) for folder in folders] == [FILMS, f"{FILMS}, 30-core"]
-    assert data_name(load_split(folders[1]).manifest, "data") == f"{FILMS}, 30-core"
+    assert [data_name(read_manifest(folder), folder) for folder in folders] == [FILMS, f"{FILMS} (30-core)"]
+    assert data_name(load_split(folders[1]).manifest, "data") == f"{FILMS} (30-core)"

@@ -9,7 +9,7 @@ from sahcns.data.catalogue import CATALOGUE, NamedSet
 
 
 def data_name(manifest: Mapping[str, Any], folder: str | os.PathLike[str]) -> str:
-    """`ml-1m`; `ml-1m, 10-core` where filters or split are not the catalogue's; for a set without a name its folder's.
+    """`ml-1m`; `ml-1m (10-core)` where filters or split are not the catalogue's; for a set without a name its folder's.
 
     A set that was prepared as the catalogue says, but does not have its counts, is told by its fingerprint.
     """
@@ -21,7 +21,7 @@ def data_name(manifest: Mapping[str, Any], folder: str | os.PathLike[str]) -> st
     changed = list(_changes(wanted, recipe)) if wanted is not None and isinstance(recipe, Mapping) else []
     if not changed and about.get("differs_from_catalogue"):
         changed = [f"data {str(manifest.get('fingerprint', ''))[:10]}"]
-    return ", ".join([str(name), *changed])
+    return f"{name} ({', '.join(changed)})" if changed else str(name)
 
 
 def _changes(wanted: NamedSet, recipe: Mapping[str, Any]) -> Iterator[str]:
