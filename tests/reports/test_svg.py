@@ -160,6 +160,12 @@ def test_a_change_of_nothing_is_seen(width: float) -> None:
         assert isinstance(group.items[-1], Dot)
 
 
+def test_a_whisker_across_zero_makes_it_a_change() -> None:
+    series = [Series(name, ["a"], [0.2], [-0.1], [0.5], name) for name in ("dns", "rns")]
+    scene = lay_out(Figure("d", "", "", "", series, kind="bar"))
+    assert [dot.at[1] for dot in dots(scene)] == pytest.approx([there(one)[0][1] for one in places(scene)], abs=0.06)
+
+
 def test_a_bar_too_low_for_its_marker_has_it_above() -> None:
     series = [Series(name, ["a"], [value], role=name) for name, value in (("dns", 10.0), ("rns", 0.2), ("sahc", 9.0))]
     scene = lay_out(Figure("d", "", "", "", series, kind="bar"))

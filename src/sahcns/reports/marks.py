@@ -67,7 +67,8 @@ def bars(entries: Sequence[Drawn], x: Slots, y: Axis) -> tuple[list[Group], list
     thick = min(64.0, x.room * (0.62 if len(entries) == 1 else 0.82) / max(1, len(entries)))
     base = _base(y)
     own = coloured_by_word(entries, x)
-    changes = not y.range.log and any(value <= 0 for entry in entries for value in entry.series.y)
+    ends = (end for entry in entries for end in (*entry.series.y, *entry.series.low))
+    changes = not y.range.log and any(end <= 0 for end in ends)
     for number, entry in enumerate(entries):
         shift = (number - (len(entries) - 1) / 2) * thick
         at: Spots = [spot and (spot[0] + shift, spot[1]) for spot in spots(entry.series, x, y)]
@@ -89,8 +90,8 @@ def bars(entries: Sequence[Drawn], x: Slots, y: Axis) -> tuple[list[Group], list
                 foot = base - math.copysign(9, base - spot[1])
                 items += [Dot((spot[0], foot), look.marker, 3.2, look.hollow, paint="surface"), *whiskers]
             else:
-                ends = _reach(entry.series.low[place], entry.series.high[place], y) if len(entry.series.low) else None
-                top = min(spot[1], *(ends or ())) if ends else spot[1]
+                reach = _reach(entry.series.low[place], entry.series.high[place], y) if len(entry.series.low) else None
+                top = min(spot[1], *reach) if reach else spot[1]
                 items += [*whiskers, Dot((spot[0], top - 8), look.marker, 3.2, look.hollow)]
             groups.append(Group(items, "series", look.hue, data={"series": str(number)}))
         places.append(at)
