@@ -9,7 +9,6 @@ import tempfile
 import textwrap
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -49,14 +48,14 @@ def test_a_run_that_was_still_improving_is_told_so(
     sahcns: Sahcns, prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     more = "as many as were allowed, of which the last was the best, so more may be better; in percent"
-    looks = iter([0.1, 0.2, 0.3, 0.3, 0.3, 0.1])  # three runs of two epochs
-
-    def improved(self: EarlyStopping, epoch: int, value: float, state: Any) -> bool:
-        return update(self, epoch, next(looks), state)
-
-    update = EarlyStopping.update
-    monkeypatch.setattr(EarlyStopping, "update", improved)
-    told = [more in sahcns("train", prepared, *QUICK, "--out", tmp_path / "run").out for _ in range(3)]
+    update, told = EarlyStopping.update, []
+    for looks in ([0.1, 0.2], [0.3, 0.3], [0.3, 0.1]):  # of a run of two epochs
+        monkeypatch.setattr(
+            EarlyStopping,
+            "update",
+            lambda self, epoch, value, state, looks=looks: update(self, epoch, looks[epoch], state),
+        )
+        told.append(more in sahcns("train", prepared, *QUICK, "--out", tmp_path / "run").out)
     assert told == [True, True, False]
 
 

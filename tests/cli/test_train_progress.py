@@ -85,8 +85,25 @@ def test_the_time_left_is_read_like_a_clock(seconds: float, text: str) -> None:
     assert standing({0: 0.1}, 1, seconds).left(101) == text  # a hundred epochs from here
 
 
-def test_without_a_terminal_nothing_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+def test_in_a_log_there_is_a_line_a_minute(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr("sahcns.cli.train_progress.time.perf_counter", lambda: now)
     with train_progress(Protocol()) as told:
+        assert told is not None
+        for epoch in range(10):
+            now += 25
+            told({"epoch": epoch, "loss": 0.5, **({"valid": {"recall@20": 0.1234}} if epoch % 5 == 0 else {})})
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert [line.partition(":")[0] for line in err.splitlines()] == ["epoch 2", "epoch 5", "epoch 8"]
+    assert err.splitlines()[0] == (
+        "epoch 2: 0.04 epochs/s · loss 0.5000; best recall@20 12.34% at epoch 0 · 0 of 10 looks since; "
+        "stops at epoch 50 in 20:00 unless recall@20 improves, 6:55:25 at most"
+    )
+
+
+def test_json_asks_for_silence(capsys: pytest.CaptureFixture[str]) -> None:
+    with train_progress(Protocol(), quiet=True) as told:
         assert told is None
     assert capsys.readouterr() == ("", "")
 

@@ -1,4 +1,4 @@
-"""Where a training run stands, and a live view of it on a terminal."""
+"""Where a training run stands: a live view on a terminal, and now and then a line in a log."""
 
 import time
 from collections import deque
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from sahcns.cli.console import err
+from sahcns.cli.console import err, tell
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sahcns.training.stopping import EarlyStopping
 
 WINDOW = 20  # epochs that the rate is taken over
+PAUSE = 60  # seconds between two lines of a log
 
 Told = Callable[[dict[str, Any]], None]
 
@@ -81,17 +82,19 @@ class Standing:
 
 @contextmanager
 def train_progress(protocol: "Protocol", quiet: bool = False, looks: bool = True) -> Iterator[Told | None]:
-    """A function for `fit(on_epoch=…)`: a live view on a terminal, None (and nothing to see) elsewhere."""
-    console = err()
-    if quiet or not console.is_terminal:
+    """A function for `fit(on_epoch=…)`: a live view on a terminal, elsewhere a line a minute; None where it is `quiet`."""
+    if quiet:
         yield None
+        return
+    from sahcns.training.stopping import EarlyStopping
+
+    console, standing = err(), Standing(protocol, EarlyStopping(protocol.patience), looks)
+    if not console.is_terminal:
+        yield _in_a_log(standing)
         return
     from rich.live import Live
     from rich.text import Text
 
-    from sahcns.training.stopping import EarlyStopping
-
-    standing = Standing(protocol, EarlyStopping(protocol.patience), looks)
     begun = Text("epoch 0 …")  # on a large set it takes minutes
     with Live(begun, console=console, transient=True, refresh_per_second=5) as live:
 
@@ -100,6 +103,20 @@ def train_progress(protocol: "Protocol", quiet: bool = False, looks: bool = True
             live.update(_view(standing))
 
         yield told
+
+
+def _in_a_log(standing: Standing) -> Told:
+    said = time.perf_counter()
+
+    def told(entry: dict[str, Any]) -> None:
+        nonlocal said
+        now = time.perf_counter()
+        standing.update(entry, now)
+        if now - said >= PAUSE:
+            said = now
+            tell(f"epoch {standing.epoch}: {'; '.join(standing.lines())}")
+
+    return told
 
 
 def _view(standing: Standing) -> "RenderableType":
