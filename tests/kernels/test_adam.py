@@ -1,8 +1,12 @@
 """adam: against the equations of Kingma & Ba (ICLR 2015), step by step."""
 
+import subprocess
+import sys
+
 import numpy as np
 import torch
 
+from sahcns.kernels.plain_adam import PlainAdam
 from tests.kernels.conftest import Path
 
 SHAPES = [(1100, 64), (7, 4), (3, 3), (1, 5)]  # a table of its own kernel on a GPU, and small ones that share a launch
@@ -29,3 +33,32 @@ def test_several_tables_over_several_steps(path: Path) -> None:
             m, v = first[k] / (1 - 0.9**step), second[k] / (1 - 0.999**step)
             values[k] = values[k] - 0.05 * m / (np.sqrt(v) + 1e-8)
             np.testing.assert_allclose(tables[k].detach().cpu().numpy(), values[k], rtol=0, atol=2e-6)
+
+
+def test_the_same_bits_as_torch_s_own() -> None:
+    """A table without a gradient is left alone in both, and its steps are not counted."""
+    make = torch.Generator().manual_seed(0)
+    own, theirs = ([torch.ones(shape).requires_grad_() for shape in SHAPES] for _ in range(2))
+    ours, torchs = PlainAdam(own, 0.05), torch.optim.Adam(theirs, lr=0.05, fused=True)
+    for step in range(5):
+        for k, (a, b) in enumerate(zip(own, theirs, strict=True)):
+            gradient = None if k == step % len(SHAPES) else torch.randn(a.shape, generator=make)
+            a.grad, b.grad = gradient, None if gradient is None else gradient.clone()
+        ours.step()
+        torchs.step()
+        assert all(torch.equal(a, b) for a, b in zip(own, theirs, strict=True))
+
+
+def test_a_training_step_does_not_import_torch_s_compiler() -> None:
+    program = """
+import sys
+import torch
+from sahcns.kernels import verbs_for
+table = torch.zeros(3, 2, requires_grad=True)
+optimiser = verbs_for(torch.device("cpu"), "cpu").adam([table], 0.1, torch.zeros((), dtype=torch.int64))
+table.grad = torch.ones(3, 2)
+optimiser.step()
+print("torch._dynamo" in sys.modules)
+"""
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert ran.stdout == "False\n"

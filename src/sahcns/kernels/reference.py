@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from sahcns.aggregation import Aggregation
+from sahcns.kernels.plain_adam import PlainAdam
 from sahcns.kernels.verbs import Optimiser, Read, Verbs
 from sahcns.rng import Rng
 
@@ -91,5 +92,5 @@ class ReferenceVerbs(Verbs):
         return e + length * torch.sign(e.detach()) * direction
 
     def adam(self, parameters: Iterable[Tensor], lr: float, step: Tensor) -> Optimiser:
-        """Adam with its usual constants; `step` is the trainer's own counter of steps taken (torch keeps another)."""
-        return torch.optim.Adam(list(parameters), lr=lr, fused=True)
+        """Adam with its usual constants; `step` is the trainer's own counter of steps taken (this keeps another)."""
+        return PlainAdam(parameters, lr)
