@@ -232,16 +232,46 @@ def test_more_than_fits_into_an_address_comes_as_a_form(server: Server, model: R
 def test_methods_and_forms_that_are_not_understood(server: Server) -> None:
     assert request(server, "HEAD", "/health") == (200, None)
     assert request(server, "HEAD", "/nowhere") == (404, None)
-    assert request(server, "PUT", "/health", "{}") == (
-        501,
-        {"error": "there is no PUT here; ask with GET, or with POST and a form"},
-    )
-    status, found = request(server, "POST", "/new", '{"item": 1}', **{"Content-Type": "application/json"})
-    assert (status, found["error"].split(";")[0]) == (415, "JSON is what comes back")
+    assert request(server, "PUT", "/health", "{}") == (501, {"error": "there is no PUT here; ask with GET or POST"})
     status, found = request(server, "POST", "/new", **{"Content-Length": str(LARGEST + 1)})
-    assert (status, found["error"].split(";")[0]) == (413, f"a form of {LARGEST + 1} bytes is too large")
+    assert (status, found["error"].split(";")[0]) == (413, f"a body of {LARGEST + 1} bytes is too large")
     assert request(server, "POST", "/new", **{"Content-Length": "-1"})[0] == 411
     assert request(server, "POST", "/new", "item=\udcff".encode("utf-8", "surrogateescape").decode("latin-1"))[0] == 400
+
+
+def posted(server: Server, address: str, body: str) -> tuple[int, Any]:
+    return request(server, "POST", address, body, **{"Content-Type": "application/json; charset=utf-8"})
+
+
+def test_a_body_may_be_json(server: Server) -> None:
+    asked = request(server, "GET", "/new?item=101&item=104&item=caf%C3%A9&k=3")
+    assert asked[0] == 200
+    assert posted(server, "/new", '{"item": [101, "104", "caf\\u00e9"], "k": 3}') == asked
+    assert posted(server, "/new?k=3", '\n {"item": ["101", 104, "caf\\u00e9"]} ') == asked
+    assert posted(server, "/recommend?user=p03", "") == request(server, "GET", "/recommend?user=p03")
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        (
+            '{"item": [1',
+            "the JSON cannot be read (Expecting ',' delimiter: line 1 column 12 (char 11)); send an object, ",
+        ),
+        ("[" * 100_000, "the JSON cannot be read (maximum recursion depth exceeded"),
+        ("[1, 2]", 'the JSON must be an object, such as {"item": [1, 260], "k": 5}'),
+        ('{"item": [1.5]}', "item must be a text or a whole number, or a list of them, such as "),
+        ('{"item": 1, "k": true}', "k must be a text or a whole number, or a list of them, such as "),
+        ('{"item": [[1]]}', "item must be a text or a whole number, or a list of them, such as "),
+        ('{"item": null}', "item must be a text or a whole number, or a list of them, such as "),
+        ('{"item": "\\ud800"}', "the JSON has a text that is none (surrogates not allowed)"),
+        ('{"k": 3}', "item is missing; give item=ID, once or more"),
+    ],
+)
+def test_json_that_is_not_understood(server: Server, body: str, says: str) -> None:
+    status, found = posted(server, "/new", body)
+    assert status == 400
+    assert found["error"].startswith(says)
 
 
 def test_a_form_that_ends_too_early_is_refused(server: Server) -> None:
@@ -251,7 +281,7 @@ def test_a_form_that_ends_too_early_is_refused(server: Server) -> None:
         client.shutdown(socket.SHUT_WR)
         content = b"".join(iter(lambda: client.recv(1 << 16), b""))
     assert content.split(b" ", 2)[1] == b"400"
-    assert b"the form ends after 15 of its 21 bytes" in content
+    assert b"the body ends after 15 of its 21 bytes" in content
 
 
 @pytest.mark.parametrize(

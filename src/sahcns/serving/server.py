@@ -1,7 +1,7 @@
 """The answers of `service` over HTTP, with nothing but Python's own server.
 
-Every answer is JSON, refusals too. GET and HEAD ask by the query; POST takes the same fields as a form in the body, for
-those who have more items than fit into an address.
+Every answer is JSON, refusals too. GET and HEAD ask by the query; POST takes the same fields in the body, as a form or as a
+JSON object, for those who have more items than fit into an address.
 """
 
 import errno
@@ -16,9 +16,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from sahcns.errors import DataError, SahcnsError, SettingError
-from sahcns.serving.service import Current, answer, query_of
+from sahcns.serving.service import Current, answer, form_of, query_of
 
-LARGEST = 1 << 20  # bytes of a form: some ten thousand ids
+LARGEST = 1 << 20  # bytes of a body: some ten thousand ids
 
 
 class Server(ThreadingHTTPServer):
@@ -61,30 +61,28 @@ def serve(current: Current, host: str = "127.0.0.1", port: int = 8000) -> Server
         disable_nagle_algorithm = True  # else the body waits until the other side has confirmed the headers
 
         def do_GET(self) -> None:
-            self._send(*self._found(b""))
+            self._send(*self._found())
 
         do_HEAD = do_GET
 
         def do_POST(self) -> None:
             length = self.headers.get("Content-Length", "")
             if not (length.isascii() and length.isdigit() and len(length) < 18):
-                self.send_error(HTTPStatus.LENGTH_REQUIRED, "a form must come with its Content-Length")
+                self.send_error(HTTPStatus.LENGTH_REQUIRED, "a body must come with its Content-Length")
             elif int(length) > LARGEST:
                 self.send_error(
-                    HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a form of {length} bytes is too large; {LARGEST} is the most"
+                    HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a body of {length} bytes is too large; {LARGEST} is the most"
                 )
-            elif "json" in self.headers.get("Content-Type", ""):
-                self.send_error(
-                    HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "JSON is what comes back; ask with a form, such as item=1&item=2"
-                )
-            elif len(form := self.rfile.read(int(length))) < int(length):
-                self.send_error(HTTPStatus.BAD_REQUEST, f"the form ends after {len(form)} of its {length} bytes")
+            elif len(body := self.rfile.read(int(length))) < int(length):
+                self.send_error(HTTPStatus.BAD_REQUEST, f"the body ends after {len(body)} of its {length} bytes")
             else:
-                self._send(*self._found(form.strip()))
+                self._send(*self._found(body.strip()))
 
-        def _found(self, form: bytes) -> tuple[HTTPStatus, dict[str, Any]]:
+        def _found(self, body: bytes = b"") -> tuple[HTTPStatus, dict[str, Any]]:
             try:
                 path, query = _address(self.path)
+                as_json = body and "json" in self.headers.get("Content-Type", "").lower()
+                form = form_of(body) if as_json else body
                 return HTTPStatus.OK, answer(current.take(), path, query_of(b"&".join(filter(None, (query, form)))))
             except DataError as error:  # an id or a path that is not there
                 return HTTPStatus.NOT_FOUND, {"error": str(error)}
@@ -112,9 +110,9 @@ def serve(current: Current, host: str = "127.0.0.1", port: int = 8000) -> Server
             """What cannot be understood as a request; nothing that follows on the connection can be either."""
             status = HTTPStatus(code)
             if status == HTTPStatus.REQUEST_URI_TOO_LONG:
-                message = "the address is too long; send its fields as a form, with POST"
+                message = "the address is too long; send its fields in the body of a POST"
             elif status == HTTPStatus.NOT_IMPLEMENTED:
-                message = f"there is no {self.command} here; ask with GET, or with POST and a form"
+                message = f"there is no {self.command} here; ask with GET or POST"
             self.close_connection = True
             self._send(status, {"error": message or status.phrase})
 

@@ -12,6 +12,7 @@ A model trained anew into the same folder is taken up at the next request, witho
 is loaded are answered by the former one.
 """
 
+import json
 import os
 import threading
 import time
@@ -19,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import compress
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlencode
 
 from sahcns.data.ids import IdMap
 from sahcns.errors import DataError, SahcnsError, SettingError, nearest
@@ -141,6 +142,25 @@ def query_of(fields: bytes) -> Query:
         return parse_qs(fields.decode(), keep_blank_values=True, errors="strict")
     except ValueError as error:  # bytes that are no UTF-8
         raise SettingError(f"the query cannot be read ({error}); write it as UTF-8, percent-encoded") from None
+
+
+def form_of(body: bytes) -> bytes:
+    """A JSON object as a form: {"item": [1, "a"], "k": 5} is item=1&item=a&k=5."""
+    such = 'such as {"item": [1, 260], "k": 5}'
+    try:
+        fields = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise SettingError(f"the JSON cannot be read ({error}); send an object, {such}") from None
+    if not isinstance(fields, dict):
+        raise SettingError(f"the JSON must be an object, {such}")
+    pairs = [(name, one) for name, value in fields.items() for one in (value if isinstance(value, list) else [value])]
+    for name, one in pairs:
+        if isinstance(one, bool) or not isinstance(one, str | int):
+            raise SettingError(f"{name} must be a text or a whole number, or a list of them, {such}")
+    try:
+        return urlencode(pairs).encode()
+    except UnicodeEncodeError as error:
+        raise SettingError(f"the JSON has a text that is none ({error.reason})") from None
 
 
 def _several(query: Query, name: str) -> Sequence[str]:
