@@ -30,6 +30,18 @@ def test_a_gpu_path_needs_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
         verbs_for(CPU, "triton")
 
 
+@pytest.mark.parametrize(
+    ("version", "enough"), [("3.2.0", False), ("2.3.1", False), ("3.3.0", True), ("4.0.0+git", True)]
+)
+def test_a_gpu_with_an_old_triton_gets_plain_torch(monkeypatch: pytest.MonkeyPatch, version: str, enough: bool) -> None:
+    monkeypatch.setattr("triton.__version__", version)
+    assert verbs_for(torch.device("cuda")).name == ("triton" if enough else "reference")
+    if not enough:
+        sentence = f"needs Triton 3.3 or newer, which comes with torch 2.7, and this is {version}; use kernels='auto'"
+        with pytest.raises(SettingError, match=f"^kernels='triton-half' {sentence}$"):
+            verbs_for(torch.device("cuda"), "triton-half")
+
+
 def test_the_cpu_path_needs_a_cpu() -> None:
     with pytest.raises(SettingError, match="kernels='cpu' runs on a CPU, and the device is cuda; use kernels='auto'"):
         verbs_for(torch.device("cuda"), "cpu")

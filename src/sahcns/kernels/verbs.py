@@ -62,6 +62,9 @@ class Verbs(Fused, Protocol):
     def adam(self, parameters: Iterable[Tensor], lr: float, step: Tensor) -> Optimiser: ...
 
 
+OLDEST = "Triton 3.3 or newer, which comes with torch 2.7"
+
+
 def verbs_for(device: torch.device, path: str = "auto") -> Verbs:
     """The fastest path for a device, or the one named."""
     from sahcns.kernels.cpu import CpuVerbs
@@ -81,15 +84,27 @@ def verbs_for(device: torch.device, path: str = "auto") -> Verbs:
 
 
 def _gpu_verbs(device: torch.device, path: str) -> Verbs:
-    """Triton's kernels; plain torch where nobody asked for them by name and Triton is not installed."""
+    """Triton's kernels; plain torch where nobody asked for them by name and Triton is not installed, or too old."""
     if device.type != "cuda" and os.environ.get("TRITON_INTERPRET") != "1":
         raise SettingError(f"kernels={path!r} runs on a GPU, and the device is {device.type}; use kernels='auto'")
     try:
+        import triton
+
         from sahcns.kernels.gpu import GpuVerbs
     except ImportError:
-        if path == "auto":
-            from sahcns.kernels.reference import ReferenceVerbs
+        lacking = "Triton, which is not installed"
+    else:
+        lacking = f"{OLDEST}, and this is {triton.__version__}" if _older(triton.__version__) else ""
+    if lacking and path == "auto":
+        from sahcns.kernels.reference import ReferenceVerbs
 
-            return ReferenceVerbs()
-        raise SettingError(f"kernels={path!r} needs Triton, which is not installed; use kernels='auto'") from None
+        return ReferenceVerbs()
+    if lacking:
+        raise SettingError(f"kernels={path!r} needs {lacking}; use kernels='auto'")
     return GpuVerbs(half=path == "triton-half", ordered=path == "triton-ordered")
+
+
+def _older(version: str) -> bool:
+    """Than 3.3, the first with all that the kernels use."""
+    major, minor = (int(part) for part in version.split(".")[:2])
+    return (major, minor) < (3, 3)
