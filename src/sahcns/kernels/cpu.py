@@ -130,34 +130,19 @@ class CpuVerbs(ReferenceVerbs):
         layers: tuple[Tensor, ...] = _Hops.apply(adjacency, x, count)  # type: ignore[no-untyped-call]
         return layers
 
-    @torch.no_grad()
-    def match(
-        self,
-        layers: tuple[Tensor, ...],
-        agg: Aggregation,
-        n_users: int,
-        users: Tensor,
-        positives: Tensor,
-        candidates: Tensor,
-    ) -> tuple[Tensor, Tensor]:
-        """Row b of a sparse matrix [B, n] has its entries at the positive and the candidates."""
-        (batch, pool), n = candidates.shape, len(layers[0])
-        if pool >= n:  # a row of the matrix has no room for them
-            return super().match(layers, agg, n_users, users, positives, candidates)
+    def _dots(self, anchor: Tensor, layers: tuple[Tensor, ...], rows: Tensor) -> list[Tensor]:
+        """Row b of a sparse matrix [B, n] has its entries at rows[b]."""
+        (batch, count), n = rows.shape, len(layers[0])
+        if count > n:  # a row of the matrix has no room for them
+            return super()._dots(anchor, layers, rows)
         _warned()
-        anchor = agg.anchor(torch.stack([layer.index_select(0, users) for layer in layers], dim=1))  # [B, T, d]
-        columns = (torch.cat([positives[:, None], candidates], dim=1) + n_users).int()
-        starts = torch.arange(0, columns.numel() + 1, pool + 1, dtype=torch.int32)
-        empty = torch.zeros(columns.numel(), dtype=anchor.dtype)
-        pattern = torch.sparse_csr_tensor(starts, columns.view(-1), empty, (batch, n), check_invariants=False)
-        scores = torch.stack(
-            [
-                torch.sparse.sampled_addmm(pattern, anchor[:, t], layer.t(), beta=0.0).values().view(batch, pool + 1)
-                for t, layer in enumerate(layers)
-            ],
-            dim=-1,
-        )
-        return scores[:, 0], scores[:, 1:]
+        starts = torch.arange(0, batch * count + 1, count, dtype=torch.int32)
+        empty = torch.zeros(batch * count, dtype=anchor.dtype)
+        pattern = torch.sparse_csr_tensor(starts, rows.int().view(-1), empty, (batch, n), check_invariants=False)
+        return [
+            torch.sparse.sampled_addmm(pattern, anchor[:, t], layer.t(), beta=0.0).values().view(batch, count)
+            for t, layer in enumerate(layers)
+        ]
 
     def mix(self, layers: tuple[Tensor, ...], *reads: Read) -> tuple[Tensor, ...]:
         mixed: tuple[Tensor, ...] = Mix.apply(reads, False, *layers)  # type: ignore[no-untyped-call]

@@ -16,20 +16,20 @@ class PlainAdam:
     """The interface of torch.optim.Adam that a training step uses, and the same bits."""
 
     def __init__(self, parameters: Iterable[Tensor], lr: float) -> None:
-        self.parameters, self.lr = list(parameters), lr
-        self.first, self.second = ([torch.zeros_like(one) for one in self.parameters] for _ in range(2))
-        self.steps = [torch.zeros((), dtype=torch.float32, device=one.device) for one in self.parameters]
+        self.lr = lr
+        self.tables = [
+            (one, torch.zeros_like(one), torch.zeros_like(one), torch.zeros((), dtype=torch.float32, device=one.device))
+            for one in parameters
+        ]  # each with both moments and how many steps it has had
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        for parameter in self.parameters:
+        for parameter, *_ in self.tables:
             parameter.grad = None
 
     @torch.no_grad()
     def step(self) -> None:
-        with_gradient = [k for k, parameter in enumerate(self.parameters) if parameter.grad is not None]
-        gradients = [parameter.grad for parameter in self.parameters if parameter.grad is not None]
-        of = (self.parameters, self.first, self.second, self.steps)
-        parameters, first, second, steps = ([column[k] for k in with_gradient] for column in of)
+        rows = [(one, one.grad, *state) for one, *state in self.tables if one.grad is not None]
+        parameters, gradients, first, second, steps = ([row[k] for row in rows] for k in range(5))
         adam(
             parameters, gradients, first, second, [], steps,
             fused=True, amsgrad=False, beta1=BETA_1, beta2=BETA_2, lr=self.lr, weight_decay=0.0, eps=EPSILON, maximize=False,

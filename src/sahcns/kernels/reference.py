@@ -64,10 +64,12 @@ class ReferenceVerbs(Verbs):
         """p[b, t] and a[b, n, t] = <anchor[b, t], layers[t][row]> for the positive and each candidate."""
         anchor = agg.anchor(torch.stack([layer.index_select(0, users) for layer in layers], dim=1))  # [B, T, d]
         rows = torch.cat([positives[:, None], candidates], dim=1) + n_users
-        scores = torch.stack(
-            [torch.einsum("bd,bnd->bn", anchor[:, t], take(layer, rows)) for t, layer in enumerate(layers)], dim=-1
-        )
+        scores = torch.stack(self._dots(anchor, layers, rows), dim=-1)
         return scores[:, 0], scores[:, 1:]
+
+    def _dots(self, anchor: Tensor, layers: tuple[Tensor, ...], rows: Tensor) -> list[Tensor]:
+        """<anchor[b, t], layers[t][rows[b, m]]>, T times [B, M]."""
+        return [torch.einsum("bd,bnd->bn", anchor[:, t], take(layer, rows)) for t, layer in enumerate(layers)]
 
     def mix(self, layers: tuple[Tensor, ...], *reads: Read) -> tuple[Tensor, ...]:
         """Each read gathers and combines on its own; autograd adds up their gradients."""

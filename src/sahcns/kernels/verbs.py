@@ -62,9 +62,6 @@ class Verbs(Fused, Protocol):
     def adam(self, parameters: Iterable[Tensor], lr: float, step: Tensor) -> Optimiser: ...
 
 
-OLDEST = "Triton 3.3 or newer, which comes with torch 2.7"
-
-
 def verbs_for(device: torch.device, path: str = "auto") -> Verbs:
     """The fastest path for a device, or the one named."""
     from sahcns.kernels.cpu import CpuVerbs
@@ -94,7 +91,10 @@ def _gpu_verbs(device: torch.device, path: str) -> Verbs:
     except ImportError:
         lacking = "Triton, which is not installed"
     else:
-        lacking = f"{OLDEST}, and this is {triton.__version__}" if _older(triton.__version__) else ""
+        version = triton.__version__
+        lacking = ""
+        if tuple(map(int, version.split(".")[:2])) < (3, 3):  # the first with all that the kernels use
+            lacking = f"Triton 3.3 or newer, which comes with torch 2.7, and this is {version}"
     if lacking and path == "auto":
         from sahcns.kernels.reference import ReferenceVerbs
 
@@ -102,9 +102,3 @@ def _gpu_verbs(device: torch.device, path: str) -> Verbs:
     if lacking:
         raise SettingError(f"kernels={path!r} needs {lacking}; use kernels='auto'")
     return GpuVerbs(half=path == "triton-half", ordered=path == "triton-ordered")
-
-
-def _older(version: str) -> bool:
-    """Than 3.3, the first with all that the kernels use."""
-    major, minor = (int(part) for part in version.split(".")[:2])
-    return (major, minor) < (3, 3)

@@ -24,8 +24,8 @@ def rank(user_vectors: Tensor, item_vectors: Tensor, truth: Truth, k: int, block
     """Top items of each evaluated user, best first: [E, k] int64, row r for truth.users[r].
 
     user_vectors [n_users, D], item_vectors [n_items, D]. Masked items never appear; a user with fewer than k unmasked
-    items has the rest filled with -1. `block`, the number of users scored at
-    once, may change the last bit of a score and nothing else.
+    items has the rest filled with -1. `block`, the number of users scored at once, may change the last bit of a score and
+    nothing else.
     """
     tables = {"user_vectors": user_vectors, "item_vectors": item_vectors}
     for (name, table), rows in zip(tables.items(), (truth.n_users, truth.n_items), strict=True):

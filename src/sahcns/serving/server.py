@@ -81,9 +81,9 @@ def serve(current: Current, host: str = "127.0.0.1", port: int = 8000) -> Server
         def _found(self, body: bytes = b"") -> tuple[HTTPStatus, dict[str, Any]]:
             try:
                 path, query = _address(self.path)
-                as_json = body and "json" in self.headers.get("Content-Type", "").lower()
-                form = form_of(body) if as_json else body
-                return HTTPStatus.OK, answer(current.take(), path, query_of(b"&".join(filter(None, (query, form)))))
+                if body and "json" in self.headers.get("Content-Type", "").lower():
+                    body = form_of(body)
+                return HTTPStatus.OK, answer(current.take(), path, query_of(b"&".join(filter(None, (query, body)))))
             except DataError as error:  # an id or a path that is not there
                 return HTTPStatus.NOT_FOUND, {"error": str(error)}
             except SahcnsError as error:

@@ -11,7 +11,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8
+from sahcns.kernels.plain_adam import BETA_1, BETA_2, EPSILON
+
 SMALL = 1 << 16  # fewer numbers than this do not fill a launch of their own
 
 
