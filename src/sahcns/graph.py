@@ -1,6 +1,6 @@
 """The training graph on a device: normalised adjacency, who has seen what, and the four hot verbs over them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,9 +25,10 @@ class Adjacency:
     columns: Tensor  # [nnz] like offsets
     values: Tensor  # [nnz]
     degrees: Tensor  # [n] int64
+    n_users: int
 
     def to(self, dtype: torch.dtype) -> "Adjacency":
-        return Adjacency(self.offsets, self.columns, self.values.to(dtype), self.degrees)
+        return replace(self, values=self.values.to(dtype))
 
     @property
     def n(self) -> int:
@@ -135,7 +136,7 @@ class Graph:
             return torch.from_numpy(np.ascontiguousarray(array)).to(device)
 
         offsets = np.concatenate([[0], np.cumsum(degrees)])
-        adjacency = Adjacency(on(offsets.astype(index)), on(columns), on(values).to(dtype), on(degrees))
+        adjacency = Adjacency(on(offsets.astype(index)), on(columns), on(values).to(dtype), on(degrees), n_users)
         seen_offsets, seen_users, seen_items = on(np.concatenate([[0], np.cumsum(degrees[:n_users])])), on(u), on(i)
         repeats = len(keys) < len(pairs)  # a pair twice: one edge, two training pairs
         apart = repeats or len(taught) < len(pairs)

@@ -125,6 +125,10 @@ def parts() -> None:
     layers = graph_of(half=True).hops(torch.zeros(graph.n, 16, requires_grad=True), 2)
     torch.stack(layers).sum().backward()  # type: ignore[no-untyped-call]
     bits(torch.zeros((), dtype=torch.int64), 3, 0, 100)
+    dense = replace(Graph.of(random_split(100, 100, each=70), path="reference"), verbs=gpu.GpuVerbs())
+    for width in (64, 128):
+        layers = dense.hops(torch.zeros(dense.n, width, requires_grad=True), 2)
+        torch.stack(layers).sum().backward()  # type: ignore[no-untyped-call]
 
 
 def deal(longest: int, dim: int) -> None:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from sahcns.graph import Adjacency
 
 
+DENSE = 64  # edges a row; above it a graph is laid out otherwise
+
+
 @dataclass(frozen=True)
 class Shape:
     """Sizes of the tiles; the values are those that won on an H200 (benchmarks/tune_hops.py)."""
@@ -33,7 +36,7 @@ class Shape:
     @classmethod
     def of(cls, edges_a_row: float, half: bool) -> "Shape":
         """For sparse graphs (Toys: 16 edges a row) and dense ones (ML-1m: 138)."""
-        if edges_a_row > 64:
+        if edges_a_row > DENSE:
             return cls(128, 128, 8, 16, 2)
         return cls(64, 128 if half else 64, 8, 8, 2)
 
@@ -49,6 +52,43 @@ def _finish(total, add, out, copy, at, mask, ADD: tl.constexpr, OUT: tl.constexp
 
 
 @triton.jit
+def _gather_row(row, offsets, columns, values, x, DIM: tl.constexpr, D: tl.constexpr, TILE: tl.constexpr):
+    """One long row of Ã x, read by all warps: [D]."""
+    d = tl.arange(0, D)
+    start, end = tl.load(offsets + row), tl.load(offsets + row + 1)
+    total = tl.zeros([D], dtype=values.dtype.element_ty)
+    for e in range(start, end, TILE):
+        k = e + tl.arange(0, TILE)
+        inside = k < end
+        column = tl.load(columns + k, mask=inside, other=0)
+        value = tl.load(values + k, mask=inside, other=0.0)
+        mask = inside[:, None] & (d < DIM)[None, :]
+        gathered = tl.load(x + column.to(tl.int64)[:, None] * DIM + d[None, :], mask=mask, other=0.0)
+        total += tl.sum(gathered.to(total.dtype) * value[:, None], axis=0)
+    return total
+
+
+@triton.jit
+def _gather_rows(
+    rows, real, offsets, columns, values, x, DIM: tl.constexpr, D: tl.constexpr, R: tl.constexpr, TILE: tl.constexpr
+):
+    """Short rows of Ã x, read together: [R, D]."""
+    d = tl.arange(0, D)
+    first = tl.load(offsets + rows, mask=real, other=0)
+    last = tl.load(offsets + rows + 1, mask=real, other=0)
+    totals = tl.zeros([R, D], dtype=values.dtype.element_ty)
+    for e in range(0, tl.max(last - first, axis=0), TILE):
+        k = first[:, None] + e + tl.arange(0, TILE)[None, :]  # [R, TILE]
+        inside = k < last[:, None]
+        column = tl.load(columns + k, mask=inside, other=0)
+        value = tl.load(values + k, mask=inside, other=0.0)
+        mask = inside[:, :, None] & (d < DIM)[None, None, :]
+        gathered = tl.load(x + column.to(tl.int64)[:, :, None] * DIM + d[None, None, :], mask=mask, other=0.0)
+        totals += tl.sum(gathered.to(totals.dtype) * value[:, :, None], axis=1)
+    return totals
+
+
+@triton.jit
 def _product(
     order, offsets, columns, values, x, add, out, copy, n_long, n_rows,
     DIM: tl.constexpr, D: tl.constexpr, LONG_TILE: tl.constexpr, R: tl.constexpr, TILE: tl.constexpr,
@@ -56,38 +96,17 @@ def _product(
 ):  # fmt: skip
     program = tl.program_id(0)
     d = tl.arange(0, D)
-    inside_d = d < DIM
-    kind = values.dtype.element_ty
     if program < n_long:
         row = tl.load(order + program)
-        start, end = tl.load(offsets + row), tl.load(offsets + row + 1)
-        total = tl.zeros([D], dtype=kind)
-        for e in range(start, end, LONG_TILE):
-            k = e + tl.arange(0, LONG_TILE)
-            inside = k < end
-            column = tl.load(columns + k, mask=inside, other=0)
-            value = tl.load(values + k, mask=inside, other=0.0)
-            mask = inside[:, None] & inside_d[None, :]
-            gathered = tl.load(x + column.to(tl.int64)[:, None] * DIM + d[None, :], mask=mask, other=0.0)
-            total += tl.sum(gathered.to(kind) * value[:, None], axis=0)
-        _finish(total, add, out, copy, row.to(tl.int64) * DIM + d, inside_d, ADD, OUT, COPY)
+        total = _gather_row(row, offsets, columns, values, x, DIM, D, LONG_TILE)
+        _finish(total, add, out, copy, row.to(tl.int64) * DIM + d, d < DIM, ADD, OUT, COPY)
     else:
         place = n_long + (program - n_long) * R + tl.arange(0, R)
         real = place < n_rows
         rows = tl.load(order + place, mask=real, other=0)  # [R]
-        first = tl.load(offsets + rows, mask=real, other=0)
-        last = tl.load(offsets + rows + 1, mask=real, other=0)
-        totals = tl.zeros([R, D], dtype=kind)
-        for e in range(0, tl.max(last - first, axis=0), TILE):
-            ks = first[:, None] + e + tl.arange(0, TILE)[None, :]  # [R, TILE]
-            insides = ks < last[:, None]
-            neighbours = tl.load(columns + ks, mask=insides, other=0)
-            shares = tl.load(values + ks, mask=insides, other=0.0)
-            masks = insides[:, :, None] & inside_d[None, None, :]
-            found = tl.load(x + neighbours.to(tl.int64)[:, :, None] * DIM + d[None, None, :], mask=masks, other=0.0)
-            totals += tl.sum(found.to(kind) * shares[:, :, None], axis=1)
+        totals = _gather_rows(rows, real, offsets, columns, values, x, DIM, D, R, TILE)
         ats = rows.to(tl.int64)[:, None] * DIM + d[None, :]
-        _finish(totals, add, out, copy, ats, real[:, None] & inside_d[None, :], ADD, OUT, COPY)
+        _finish(totals, add, out, copy, ats, real[:, None] & (d < DIM)[None, :], ADD, OUT, COPY)
 
 
 @dataclass(frozen=True, eq=False)
