@@ -25,7 +25,7 @@ def rank(user_vectors: Tensor, item_vectors: Tensor, truth: Truth, k: int, block
 
     user_vectors [n_users, D], item_vectors [n_items, D]. Masked items never appear; a user with fewer than k unmasked
     items has the rest filled with -1. `block`, the number of users scored at once, may change the last bit of a score and
-    nothing else.
+    nothing else; so may, on some processors, the place where an item stands.
     """
     tables = {"user_vectors": user_vectors, "item_vectors": item_vectors}
     for (name, table), rows in zip(tables.items(), (truth.n_users, truth.n_items), strict=True):
