@@ -160,7 +160,7 @@ def test_a_graph_that_is_full_nowhere_or_too_large_is_left_to_gathering(
 
 
 @pytest.mark.parametrize(
-    ("room", "dim", "expected"), [(227, 64, 3), (163, 64, 2), (227, 128, 2), (99, 64, 1), (0, 64, 0)]
+    ("room", "dim", "expected"), [(227, 64, 3), (100, 64, 2), (163, 128, 2), (64, 64, 1), (0, 64, 0)]
 )
 def test_tiles_are_used_where_shared_memory_holds_two(
     monkeypatch: pytest.MonkeyPatch, room: int, dim: int, expected: int

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 class Tile:
     """Sizes; the values are those that won on an H200 (benchmarks/tune_blocks.py)."""
 
-    rows: int = 256
+    rows: int = 128
     columns: int = 64
     share: float = 0.03  # of its cells that a tile must fill to be worth multiplying
-    stretch: int = 6  # tiles that one program sums up
+    stretch: int = 12  # tiles that one program sums up
     warps: int = 8
     stages: int = 3
 
