@@ -21,8 +21,8 @@ from sahcns.studies.paper.methods import METHOD, Settings, equal, nine, sampler,
 ROOT = Path(__file__).parents[1]
 SETS = {one.name: one for one in PAPER.sets}
 TOYS, YELP, ML1M = SETS
-WORDS = {"Three": 3, "Five": 5, "Thirty": 30}
-RECALL = "recall@20"
+WORDS = {"Three": 3, "Five": 5, "Fourteen": 14, "Thirty": 30}
+RECALL, NDCG = "recall@20", "ndcg@20"
 EQUAL = "Equal tuning, equal pools"  # a section
 Table = list[list[str]]
 
@@ -116,6 +116,10 @@ def untuned(data: str, label: str) -> Settings:
 def in_parts(data: str) -> Settings:
     """SAHC-NS with both of its parts at work."""
     return at_work(evidence().chosen, SETS[data].folder)
+
+
+def strengths(own: Settings) -> str:
+    return f"α = {own['alpha']:g}, λmax = {own['lambda_max']:g}"
 
 
 def variant(data: str, label: str) -> Settings:

@@ -27,6 +27,7 @@ from tests.results_page import (
     ours,
     sections,
     seeds_of,
+    strengths,
     tables,
     untuned,
     variant,
@@ -137,22 +138,25 @@ def test_pools_on_yelp_like() -> None:
 def test_parts() -> None:
     ((head, *rows),) = tables("SAHC-NS without one of its parts")
     where = re.findall(r"([\w-]+), (\d+) seeds", " ".join(head))
-    assert [data for data, _ in where] == [TOYS, YELP]
-    for name, toys, paper, yelp, *stopped in rows:
+    assert [data for data, _ in where] == [TOYS, YELP, ML1M]
+    for name, toys, paper, yelp, ml1m, *stopped in rows:
         label = name.split(",")[0]
-        for reading, cells in (("best", [toys, yelp]), ("last", stopped)):
+        for reading, cells in (("best", [toys, yelp, ml1m]), ("last", stopped)):
             assert cells == [ours(data, variant(data, label), int(seeds), reading=reading) for data, seeds in where]
         assert paper == "{:.2f} / {:.2f}".format(*TABLE_3["amazon-toys"][label])
 
 
-def test_intervals() -> None:
-    section = "Thirty seeds on Amazon-toys"
+@pytest.mark.parametrize("section", ["Thirty seeds on Amazon-toys", "Fourteen seeds on ML-1m"])
+def test_intervals(section: str) -> None:
+    data = section.split()[-1]
+    assert section.split()[0] == sections()[section].split()[0]
+    assert f"each minus SAHC-NS ({strengths(in_parts(data))}) in points" in sections()[section]
     ((head, *rows),) = tables(section)
     assert head[1:] == [long_name(metric) for metric in AT_20]
     labels = [label for label, *_ in rows]
     assert {*labels, METHOD} == {*POWERED}
     tests = {
-        (label, metric): between(metric, TOYS, variant(TOYS, label), variant(TOYS, METHOD), seeds_of(section))
+        (label, metric): between(metric, data, variant(data, label), variant(data, METHOD), seeds_of(section))
         for label in labels
         for metric in AT_20
     }

@@ -221,7 +221,7 @@ def cut_off(data: str) -> CutOff:
 
 
 def test_trials_that_were_cut_off() -> None:
-    toys, yelp = cut_off(TOYS), cut_off(YELP)
+    toys, yelp, ml1m = cut_off(TOYS), cut_off(YELP), cut_off(ML1M)
     results, tune = (
         " ".join((ROOT / place).read_text("utf-8").split()) for place in ("docs/results.md", "docs/tune.md")
     )
@@ -239,12 +239,17 @@ def test_trials_that_were_cut_off() -> None:
     there = [points(RECALL, YELP, {**after, "lambda_max": one["lambda_max"]}, FEW) for one in (before, after)]
     assert "On the test part these two are {:.2f} and {:.2f}, ".format(*there) in results
     assert between(RECALL, YELP, after, {**after, "lambda_max": before["lambda_max"]}, FEW).p > ALPHA
-    rest = evidence().searches[SETS[ML1M].folder].of("sahc")
-    assert f"{sum(trial.state == 'pruned' for trial in rest)} of the {len(rest)} trials of SAHC-NS are" in results
+    assert (ml1m.choices, ml1m.gains) == (1, {})
+    assert (
+        f"On ML-1m it was {ml1m.count} of the {ml1m.begun} trials of SAHC-NS, {ml1m.better} of them in the better half, "
+        "and the choice stands" in results
+    )
+    assert f"So were {ml1m.count} of SAHC-NS on ML-1m." in tune
+    assert f"and {ml1m.better} of the {ml1m.count} are in the better half" in tune
     assert f"their {toys.count} and {yelp.count} cut-off trials" in tune
-    assert f"{toys.better} of the {toys.count} and {yelp.better} of the {yelp.count} are in the better half" in tune
+    assert f"{toys.better} of the {toys.count}, {yelp.better} of the {yelp.count} and" in tune
     assert f"the best setting of DENS and of BNS, by {dens} and {bns} points" in tune
-    assert f"on Yelp-like that of SAHC-NS, by {own};" in tune
+    assert f"on Yelp-like that of SAHC-NS, by {own}, on ML-1m none;" in tune
 
 
 def test_what_the_first_epochs_foretell() -> None:
@@ -254,3 +259,5 @@ def test_what_the_first_epochs_foretell() -> None:
     for data in (TOYS, YELP):
         told = (foretold(evidence().searches[SETS[data].folder], NINE[label]) or 0.0 for label in labels)
         assert f"| {data} | {' | '.join(f'{one:.2f}'.replace('-', '−') for one in told)} |" in tune
+    own = foretold(evidence().searches[SETS[ML1M].folder], NINE[METHOD]) or 0.0
+    assert f"For {METHOD} on {ML1M} it is {own:.2f}." in tune
