@@ -25,7 +25,7 @@ TILES = [
     Tile(rows, 64, warps=warps, stages=stages)
     for (rows, warps), stages in itertools.product(((64, 4), (128, 4), (128, 8), (256, 8)), (2, 3))
 ]
-STRETCHES = (4, 6, 8, 12)
+STRETCHES = (4, 6, 8, 12, 13, 14)
 SHARES = (0.02, 0.03, 0.04)
 SHAPES = [
     Shape(64, 64, 8, 8, 2),
