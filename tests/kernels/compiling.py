@@ -28,7 +28,7 @@ from sahcns.kernels import gpu
 from sahcns.kernels.gpu.bits import bits
 from sahcns.rng import Rng
 from sahcns.samplers import AHNS, BNS, DENS, DNS, DNSMN, SAHC, DivNS, MixGCF, Sampler
-from sahcns.samplers.sahc import SAOnly
+from sahcns.samplers.sahc import HCOnly, SAHCFixed, SAHCGlobal, SAOnly, WithoutMean
 from tests.samplers.stepping import batch, step_of
 from tests.splits import random_split
 
@@ -101,7 +101,8 @@ def graph_of(half: bool = False, dtype: torch.dtype = torch.float32) -> Graph:
 def steps() -> None:
     """Every branch of every kernel, each as seldom as may be, and each at the width of the paper, d = 64, at least once."""
     take(LightGCN(depth=2), SAHC())
-    take(LightGCN(depth=2), SAOnly())
+    for variant in (SAOnly(), HCOnly(), WithoutMean(), SAHCFixed(), SAHCGlobal()):
+        take(LightGCN(depth=2), variant)
     take(LightGCN(depth=2), MixGCF())
     take(LightGCN(depth=2), DNSMN())
     take(LightGCN(depth=2), DENS())

@@ -60,4 +60,4 @@ def test_a_path_has_no_verb_that_nobody_would_ask_for(path: type) -> None:
 def test_every_fused_verb_is_there_on_a_gpu_and_none_in_the_reference() -> None:
     assert verbs_of(Fused) <= verbs_of(GpuVerbs)
     assert not verbs_of(Fused) & verbs_of(ReferenceVerbs)
-    assert "sahc" in verbs_of(Fused)
+    assert "calibrated" in verbs_of(Fused)

@@ -3,7 +3,8 @@
 Shapes are those of `Matching` and `Mixture`: users and positives [B], candidates [B, N], a [B, N, T], p [B, T].
 """
 
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from torch import Tensor
 
@@ -12,6 +13,17 @@ from sahcns.rng import Rng
 
 if TYPE_CHECKING:
     from sahcns.graph import Adjacency
+
+
+HalfName = Literal["aware", "hardest", "uneven", "layers", "final"]  # three ways to choose, two to calibrate
+
+
+@dataclass(frozen=True)
+class Half:
+    """One of the two parts of SAHC-NS and its variants, as a kernel knows it."""
+
+    name: HalfName
+    strength: float = 0.0  # α of "aware", λmax of the last two
 
 
 class Fused(Protocol):
@@ -100,17 +112,21 @@ class Fused(Protocol):
         """SA's position in the pool, [B]."""
         return None
 
-    def sahc(
+    halves: frozenset[str] = frozenset()  # names of those that `calibrated` knows
+
+    def calibrated(
         self,
         p: Tensor,
         a: Tensor,
+        mean: bool,
         candidates: Tensor,
         positives: Tensor,
-        alpha: float,
-        lambda_max: float,
+        which: Half | Tensor,
+        share: Half | Tensor,
         epsilon: float,
     ) -> tuple[Tensor, Tensor] | None:
-        """SAHC-NS's mixture."""
+        """The mixture of SAHC-NS and of its variants: the candidate at positions [B] or by a half, and the share of the
+        positive, λ [B, T] or by a half; one of them at least is a half. `mean` or the sum of a is the score."""
         return None
 
     def dens_choice(

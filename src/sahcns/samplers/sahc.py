@@ -7,16 +7,20 @@ Filtering.
     λ_l = λmax (1 - exp(-max(p_l - max_j a_{j,l}, 0)))                how much of the positive (HC, Eqs. 11–13)
     negative_l = λ_l e_{i,l} + (1 - λ_l) e_{j*,l}                     at each layer            (Eq. 14)
 
-λ carries no gradient; the positive and j* do. The paper's ablations are other pairs of the same two parts.
+λ carries no gradient; the positive and j* do. The paper's ablations are other pairs of the same two parts, and so is
+whatever a subclass puts in their place; a kernel takes over those of them that it knows.
 """
 
 from dataclasses import dataclass
 from typing import ClassVar
 
+from torch import Tensor
+
 from sahcns.errors import TrainingError
 from sahcns.rng import Rng
 from sahcns.samplers.base import Sampler
 from sahcns.samplers.calibration import Calibration, FixedUniform, GlobalGap, LayerGap, NoCalibration
+from sahcns.samplers.halves import in_kernel
 from sahcns.samplers.matching import Matching
 from sahcns.samplers.mixture import Mixture
 from sahcns.samplers.selection import EPSILON, DiscrepancyOnly, Hardest, Selection, StructureAware
@@ -36,11 +40,16 @@ class SelectThenCalibrate(Sampler):
 
     def choose(self, match: Matching, rng: Rng) -> Mixture:
         selection, calibration = self.parts()
-        n = selection(match)  # [B]
-        lam = calibration(match, rng)  # [B, T] or None
-        if lam is None:
-            return match.pick(n)
-        return Mixture.blend(match.positives, match.chosen(n), lam)
+        share = in_kernel(calibration, match) or calibration(match, rng)  # [B, T], unless a kernel finds it
+        if share is None:
+            return match.pick(selection(match))
+        which = in_kernel(selection, match) or selection(match)  # [B], likewise
+        if isinstance(which, Tensor) and isinstance(share, Tensor):
+            return Mixture.blend(match.positives, match.chosen(which), share)
+        pools = match.p, match.a, match.aggregation.kind == "mean", match.candidates, match.positives
+        found = match.graph.verbs.calibrated(*pools, which, share, EPSILON)
+        assert found is not None  # by a path that knows a half
+        return Mixture(*found)
 
 
 @dataclass(frozen=True)
@@ -54,14 +63,6 @@ class SAHC(SelectThenCalibrate):
 
     def parts(self) -> tuple[Selection, Calibration]:
         return StructureAware(self.alpha), LayerGap(self.lambda_max)
-
-    def choose(self, match: Matching, rng: Rng) -> Mixture:
-        if self.alpha > 0 and type(self).parts is SAHC.parts:  # what the kernel knows
-            pools = match.p, match.a, match.candidates, match.positives
-            found = match.graph.verbs.sahc(*pools, self.alpha, self.lambda_max, EPSILON)
-            if found is not None:
-                return Mixture(*found)
-        return super().choose(match, rng)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The verbs as Triton kernels."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 from weakref import WeakKeyDictionary
 
 import torch
@@ -9,10 +9,11 @@ from torch import Tensor
 
 from sahcns.aggregation import Aggregation
 from sahcns.kernels.cpu import Mix
+from sahcns.kernels.fused import Half, HalfName
 from sahcns.kernels.gpu.adam import Adam
 from sahcns.kernels.gpu.blocks import BlockHops, Blocks
 from sahcns.kernels.gpu.blocks import fits as fits_blocks
-from sahcns.kernels.gpu.calibrate import sahc, structure_aware
+from sahcns.kernels.gpu.calibrate import calibrated, structure_aware
 from sahcns.kernels.gpu.dens import PARTS, GateLoss, dens_choice
 from sahcns.kernels.gpu.divns import diversify, divns
 from sahcns.kernels.gpu.draw import draw
@@ -39,6 +40,7 @@ class GpuVerbs(ReferenceVerbs):
     """Triton for what a step is made of; plain torch on the device for the rest."""
 
     name = "triton"
+    halves = frozenset(get_args(HalfName))
 
     def __init__(self, half: bool = False, ordered: bool = False) -> None:
         """`half` gathers in 16 bits while training; `ordered` gives the same bits every time (no atomic adds)."""
@@ -174,17 +176,18 @@ class GpuVerbs(ReferenceVerbs):
     def structure_aware(self, a: Tensor, alpha: float, epsilon: float) -> Tensor:
         return structure_aware(a, alpha, epsilon)
 
-    def sahc(
+    def calibrated(
         self,
         p: Tensor,
         a: Tensor,
+        mean: bool,
         candidates: Tensor,
         positives: Tensor,
-        alpha: float,
-        lambda_max: float,
+        which: Half | Tensor,
+        share: Half | Tensor,
         epsilon: float,
     ) -> tuple[Tensor, Tensor]:
-        return sahc(p, a, candidates, positives, alpha, lambda_max, epsilon)
+        return calibrated(p, a, mean, candidates, positives, which, share, epsilon)
 
     def standing(self, scores: Tensor, own: Tensor) -> Tensor:
         return standing(scores, own)
