@@ -1,6 +1,7 @@
 """Figures as files: the same picture as SVG, PNG and PDF, written whole."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -87,3 +88,9 @@ def test_without_matplotlib_png_is_refused_with_a_remedy(tmp_path: Path, monkeyp
         save(CLOCK, tmp_path / "clock.png")
     assert not list(tmp_path.iterdir())
     assert save(CLOCK, tmp_path / "clock.svg").exists()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("kind", ["png", "pdf"])
+def test_letters_that_the_first_font_has_not_come_from_the_next(kind: str, tmp_path: Path) -> None:
+    save(replace(CLOCK, title="Films ☕ Ελλάδα Кино"), tmp_path / f"clock.{kind}")

@@ -21,7 +21,12 @@ KINDS = (".svg", ".png", ".pdf")
 INCH = 96.0  # pixels of a layout in an inch of paper, as in CSS
 POINT = 72.0 / INCH
 SHARP = 2.0  # pixels of a PNG for each of the layout
-FONTS = ("Arial", "Liberation Sans", "Helvetica")  # else DejaVu Sans, which matplotlib brings and which is wider
+FONTS = ("Arial", "Liberation Sans", "Helvetica")
+BROAD = "DejaVu Sans"  # which matplotlib brings: it has far more letters, and they are wider
+SCRIPTS = (  # for what even that has not; those of Debian, Windows and macOS
+    *("Noto Sans CJK JP", "Microsoft YaHei", "Yu Gothic", "Malgun Gothic", "PingFang HK", "Arial Unicode MS"),
+    *("Noto Sans Devanagari", "Noto Sans Thai", "Noto Sans Hebrew", "Noto Emoji", "Segoe UI Symbol", "Segoe UI Emoji"),
+)
 ALIGNED = {"start": "left", "middle": "center", "end": "right"}
 
 
@@ -62,23 +67,23 @@ def _printed(scene: Scene, kind: str) -> bytes:
         axes = canvas.add_axes((0.0, 0.0, 1.0, 1.0))
         axes.set(xlim=(0, scene.width), ylim=(scene.height, 0))
         axes.set_axis_off()
-        family = _family()
+        families = _families()
         for group in scene.groups:
             for item in group.items:
-                _paint(axes, item, group, family)
+                _paint(axes, item, group, families)
         out = io.BytesIO()
         metadata = {"CreationDate": None} if kind == "pdf" else {"Software": None}
         canvas.savefig(out, format=kind, metadata=metadata)
     return out.getvalue()
 
 
-def _paint(axes: "Axes", item: Item, group: Group, family: str) -> None:
+def _paint(axes: "Axes", item: Item, group: Group, families: list[str]) -> None:
     if isinstance(item, Label):
         axes.text(
             *item.at,
             item.text,
-            family=family,
-            fontsize=item.size * POINT * (0.9 if family == "DejaVu Sans" else 1.0),
+            family=families,
+            fontsize=item.size * POINT * (0.9 if families[0] == BROAD else 1.0),
             color=colour_of(item.paint, group),
             weight="bold" if item.bold else "normal",
             ha=ALIGNED[item.anchor],
@@ -129,8 +134,9 @@ def _look(fill: Paint, stroke: Paint, width: float, opacity: float, group: Group
     }
 
 
-def _family() -> str:
+def _families() -> list[str]:
+    """The first font that is there, and those that are asked for letters it has not: titles are in any script."""
     from matplotlib import font_manager
 
     there = {font.name for font in font_manager.fontManager.ttflist}
-    return next((name for name in FONTS if name in there), "DejaVu Sans")
+    return [*[name for name in FONTS if name in there][:1], BROAD, *(name for name in SCRIPTS if name in there)]
