@@ -136,9 +136,9 @@ class Softest(Sampler):
 def test_a_users_own_file_is_imported_and_its_text_decides_too(tmp_path: Path) -> None:
     data, mine = prepared(tmp_path), tmp_path / "jobs_own.py"
     mine.write_text(MINE)
-    import_files([mine])
 
     def softest() -> Job:
+        import_files([mine])
         kind = class_named(Sampler, "softest-of-jobs")
         return job(data, kind(), imports=[mine])
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sahcns.backbones import MF
 from sahcns.samplers import DNS, Sampler
-from sahcns.studies.grid.job import own_code, own_sources
+from sahcns.studies.grid.own_code import own_code, own_sources
 
 TEXT = """
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ def test_its_methods_decide() -> None:
 
 
 def test_an_interpreter_s_own_module_and_the_same_each_time(tmp_path: Path) -> None:
-    tell = "from sahcns.studies.grid.job import own_code\nprint(own_code(Typed))\n"
+    tell = "from sahcns.studies.grid.own_code import own_code\nprint(own_code(Typed))\n"
     told = [
         subprocess.run([sys.executable, "-c", TEXT + tell], capture_output=True, text=True, check=True, cwd=tmp_path)
         for _ in range(2)  # sets of words have another order in each process

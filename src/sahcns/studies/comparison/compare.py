@@ -15,7 +15,8 @@ from sahcns.data.prepared import read_manifest, save_split
 from sahcns.data.split import Split
 from sahcns.errors import DataError, SettingError
 from sahcns.importing import import_once
-from sahcns.studies.grid.job import Job, own_sources
+from sahcns.studies.grid.job import Job
+from sahcns.studies.grid.own_code import own_sources
 from sahcns.studies.grid.running import OnEvent, Outcome, run_grid
 from sahcns.studies.tuning.tuned import Tuned, refuse_unused, tuned_for
 

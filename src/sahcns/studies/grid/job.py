@@ -1,14 +1,12 @@
 """One run of a grid before it is run: everything that decides its result, and a name made from that."""
 
 import hashlib
-import inspect
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from numbers import Real
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sahcns.data.prepared import load_split, read_manifest
@@ -16,9 +14,9 @@ from sahcns.data.split import Split
 from sahcns.errors import DataError
 from sahcns.importing import import_once
 from sahcns.studies.grid.commit import source_commit
+from sahcns.studies.grid.own_code import own_code
 from sahcns.studies.grid.result import Result, columns
 from sahcns.studies.grid.set_name import data_name
-from sahcns.studies.grid.typed import typed_code
 
 if TYPE_CHECKING:
     from sahcns.backbones import Backbone
@@ -165,30 +163,6 @@ class Job:
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
-
-
-def own_sources(*kinds: type) -> list[Path]:
-    """The files outside this package that define the classes and what they inherit; empty for built-in ones."""
-    return sorted({path for _, path in _own(*kinds) if path is not None})
-
-
-def own_code(*kinds: type) -> str | None:
-    """A digest of these files, and of what was typed into an interpreter; None for built-in classes."""
-    typed = sorted({typed_code(kind) for kind, path in _own(*kinds) if path is None})
-    files = [hashlib.sha256(text).digest() for text in sorted(path.read_bytes() for path in own_sources(*kinds))]
-    return hashlib.sha256(b"".join([*files, *typed])).hexdigest()[:16] if files or typed else None
-
-
-def _own(*kinds: type) -> Iterator[tuple[type, Path | None]]:
-    """Each class that is not built in, with its file if it has one."""
-    for own in kinds:
-        for kind in own.__mro__:
-            if kind.__module__.partition(".")[0] not in ("sahcns", "builtins", "abc", "typing"):
-                try:
-                    source = inspect.getsourcefile(kind)
-                except (TypeError, OSError):  # typed into an interpreter
-                    source = None
-                yield kind, Path(source) if source and os.path.isfile(source) else None
 
 
 def _per_user(run: "Run", split: Split, device: str) -> dict[str, Any]:

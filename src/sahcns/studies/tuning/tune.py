@@ -15,7 +15,7 @@ from sahcns.data.prepared import load_split
 from sahcns.data.split import Pairs, Split
 from sahcns.errors import DataError, SettingError, nearest
 from sahcns.settings import Between
-from sahcns.studies.grid.job import own_code
+from sahcns.studies.grid.own_code import own_code
 from sahcns.studies.grid.set_name import data_name
 from sahcns.studies.tuning.journal import Journal
 from sahcns.studies.tuning.proposing import optuna_module
