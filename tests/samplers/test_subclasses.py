@@ -12,10 +12,11 @@ from sahcns.backbones import LightGCN
 from sahcns.errors import TrainingError
 from sahcns.kernels import Verbs, verbs_for
 from sahcns.kernels.gpu import GpuVerbs
-from sahcns.samplers import BNS, DENS, DNS, DNSMN, SAHC, DivNS, MixGCF, Sampler
-from sahcns.samplers.calibration import Calibration, GlobalGap
+from sahcns.rng import Rng
+from sahcns.samplers import BNS, DENS, DNS, DNSMN, SAHC, DivNS, Matching, MixGCF, Sampler
+from sahcns.samplers.calibration import Calibration, GlobalGap, LayerGap
 from sahcns.samplers.sahc import SAHCGlobal
-from sahcns.samplers.selection import Selection, StructureAware
+from sahcns.samplers.selection import Selection, StructureAware, selection_score
 from tests.samplers.oracle import negatives_of
 from tests.samplers.stepping import loss_of, small_graph, step_of
 from tests.samplers.world import World, choice
@@ -42,6 +43,72 @@ def test_other_parts_of_sahc(path: str) -> None:
         for sampler in (OtherParts(pool=6), SAHCGlobal(pool=6), SAHC(pool=6))
     )
     assert found == expected != papers
+
+
+@dataclass(frozen=True)
+class Even(SAHC):
+    """α below 0, which the settings do not allow: the candidates that the layers agree on."""
+
+    def parts(self) -> tuple[Selection, Calibration]:
+        return StructureAware(-2.0), LayerGap(self.lambda_max)
+
+
+@dataclass(frozen=True)
+class HardestOfEachLayer:
+    """Positions [B, T]: MixGCF's choice."""
+
+    def __call__(self, match: Matching) -> Tensor:
+        return match.a.argmax(1)
+
+
+@dataclass(frozen=True)
+class PerLayer(SAHC):
+    def parts(self) -> tuple[Selection, Calibration]:
+        return HardestOfEachLayer(), LayerGap(self.lambda_max)
+
+
+@dataclass(frozen=True)
+class OneShare:
+    """Shares [B, 1], where there should be one for each layer."""
+
+    def __call__(self, match: Matching, rng: Rng) -> Tensor:
+        return torch.full_like(match.p[:, :1], 0.5)
+
+
+@dataclass(frozen=True)
+class TooFewShares(SAHC):
+    def parts(self) -> tuple[Selection, Calibration]:
+        return StructureAware(self.alpha), OneShare()
+
+
+def match_on(path: str, sampler: Sampler) -> Matching:
+    world = World.random("mean", 3, 0, dtype=torch.float32)
+    world = replace(world, graph=replace(world.graph, verbs=verbs_for(torch.device("cpu"), path)))
+    return world.match(sampler)
+
+
+@every_path
+def test_an_alpha_below_zero(path: str) -> None:
+    match = match_on(path, SAHC(pool=6))
+    chosen = Even(pool=6).choose(match, choice()).items[:, 0, 1, 0].tolist()
+    assert chosen == match.chosen(selection_score(match.a, -2.0).argmax(1)).tolist()
+    assert chosen != match.ranked().tolist()
+
+
+@every_path
+def test_a_position_for_each_layer(path: str) -> None:
+    match = match_on(path, SAHC(pool=6))
+    mixture = PerLayer(pool=6).choose(match, choice()).checked(len(match.users), 3, "it")
+    assert mixture.items[:, 0, 1].tolist() == match.chosen(match.a.argmax(1)).tolist()
+    assert mixture.weights is not None
+    torch.testing.assert_close(mixture.weights[:, 0, 0], LayerGap(0.5)(match, choice()))
+
+
+@every_path
+def test_shares_of_another_shape_are_refused(path: str) -> None:
+    match = match_on(path, SAHC(pool=6))
+    with pytest.raises(TrainingError, match=r"it returned weights of shape \[\d+, 1, 2, 1\]"):
+        TooFewShares(pool=6).choose(match, choice()).checked(len(match.users), 3, "it")
 
 
 @dataclass(frozen=True)

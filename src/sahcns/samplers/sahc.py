@@ -14,16 +14,15 @@ whatever a subclass puts in their place; a kernel takes over those of them that 
 from dataclasses import dataclass
 from typing import ClassVar
 
-from torch import Tensor
-
 from sahcns.errors import TrainingError
+from sahcns.kernels.fused import Half
 from sahcns.rng import Rng
 from sahcns.samplers.base import Sampler
 from sahcns.samplers.calibration import Calibration, FixedUniform, GlobalGap, LayerGap, NoCalibration
-from sahcns.samplers.halves import in_kernel
+from sahcns.samplers.halves import in_kernel, in_one_kernel
 from sahcns.samplers.matching import Matching
 from sahcns.samplers.mixture import Mixture
-from sahcns.samplers.selection import EPSILON, DiscrepancyOnly, Hardest, Selection, StructureAware
+from sahcns.samplers.selection import DiscrepancyOnly, Hardest, Selection, StructureAware
 from sahcns.settings import setting
 
 ALPHA = "weight α of the cross-layer discrepancy (Eq. 9)"
@@ -40,16 +39,14 @@ class SelectThenCalibrate(Sampler):
 
     def choose(self, match: Matching, rng: Rng) -> Mixture:
         selection, calibration = self.parts()
-        share = in_kernel(calibration, match) or calibration(match, rng)  # [B, T], unless a kernel finds it
-        if share is None:
-            return match.pick(selection(match))
-        which = in_kernel(selection, match) or selection(match)  # [B], likewise
-        if isinstance(which, Tensor) and isinstance(share, Tensor):
-            return Mixture.blend(match.positives, match.chosen(which), share)
-        pools = match.p, match.a, match.aggregation.kind == "mean", match.candidates, match.positives
-        found = match.graph.verbs.calibrated(*pools, which, share, EPSILON)
-        assert found is not None  # by a path that knows a half
-        return Mixture(*found)
+        which = in_kernel(selection, match) or selection(match)  # [B], unless a kernel finds it
+        share = in_kernel(calibration, match) or calibration(match, rng)  # [B, T] or None, likewise
+        mixture = in_one_kernel(which, share, match)
+        if mixture is not None:
+            return mixture
+        n = selection(match) if isinstance(which, Half) else which
+        lam = calibration(match, rng) if isinstance(share, Half) else share
+        return match.pick(n) if lam is None else Mixture.blend(match.positives, match.chosen(n), lam)
 
 
 @dataclass(frozen=True)
