@@ -27,6 +27,11 @@ def test_the_mixer_on_one_number_is_the_mixer_on_many() -> None:
     assert bits(key, 20).tolist() == [mix((key + (k + 1) * golden) & MASK) for k in range(20)]
 
 
+@pytest.mark.parametrize("seed", [np.int64(3), np.uint32(3), np.int8(3)])
+def test_a_seed_of_numpy_is_the_same_seed(seed: int) -> None:
+    assert stream_key(seed, "pools") == stream_key(3, "pools")
+
+
 def test_a_number_depends_on_its_place_alone() -> None:
     key = stream_key(1, "a")
     whole = bits(key, 100)

@@ -1,6 +1,7 @@
 """Arguments that document and check themselves: ranges, words, types, names, and the sentence for each mistake."""
 
 import dataclasses
+import json
 from dataclasses import dataclass
 from typing import Any, ClassVar, Optional
 
@@ -223,7 +224,9 @@ def test_a_misspelt_name_gets_the_nearest() -> None:
 def test_infinity_is_no_setting_and_a_number_of_numpy_is_one() -> None:
     with pytest.raises(SettingError, match="alpha=inf is not allowed"):
         SAHC(alpha=float("inf"))
-    assert DNS(pool=np.int64(7)).pool == 7  # type: ignore[arg-type]
+    sampler = SAHC(pool=np.int64(7), alpha=np.float32(0.5), lambda_max=np.float64(0.25))  # type: ignore[arg-type]
+    assert repr(sampler) == "SAHC(pool=7, alpha=0.5, lambda_max=0.25)"
+    assert json.dumps(sampler.to_dict()) == '{"pool": 7, "alpha": 0.5, "lambda_max": 0.25}'
 
 
 def test_settings_without_the_decorator_are_said_to_be_dead() -> None:

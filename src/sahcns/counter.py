@@ -6,6 +6,7 @@ and numpy here, torch in `rng.py` and the GPU kernels all give the same bits. Th
 """
 
 import hashlib
+from operator import index
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +26,7 @@ def mix(z: int) -> int:
 
 def stream_key(seed: int, *names: str | int) -> int:
     """64-bit key of a named stream: `stream_key(seed, "pools")`, `stream_key(seed, "shuffle", epoch)`."""
-    key = mix((seed + GOLDEN) & MASK)
+    key = mix((index(seed) + GOLDEN) & MASK)  # a number of numpy would overflow
     for name in names:
         part = name if isinstance(name, int) else int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "little")
         key = mix((key ^ (part & MASK)) + GOLDEN & MASK)

@@ -108,7 +108,10 @@ class Configured:
             if any(isinstance(value, dataclasses.Field) for value in vars(kind).values()):
                 raise SettingError(f"{kind.__name__} has settings, so it needs @dataclass(frozen=True) above it")
         for entry in fields(self):
-            self._check(entry.name, getattr(self, entry.name), entry.metadata.get("allowed"), kind_of(entry.type))
+            value = getattr(self, entry.name)
+            self._check(entry.name, value, entry.metadata.get("allowed"), kind_of(entry.type))
+            if isinstance(value, Real) and not isinstance(value, bool):  # also one of numpy, which JSON does not know
+                object.__setattr__(self, entry.name, int(value) if isinstance(value, Integral) else float(value))
 
     def _check(self, argument: str, value: object, allowed: Allowed | None, kind: str) -> None:
         if value is None and "None" in kind:

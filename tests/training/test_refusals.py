@@ -49,9 +49,15 @@ def test_one_thing_for_another(arguments: dict[str, Any], sentence: str) -> None
         fit(**{"split": SPLIT, "protocol": PROTOCOL, "device": "cpu", **arguments})
 
 
-@pytest.mark.parametrize("device", ["gpu", "cpu:x", "tpu0"])
-def test_an_unknown_device(device: str) -> None:
-    with pytest.raises(SettingError, match=rf"device='{device}' is not a device; use auto, cpu, cuda"):
+@pytest.mark.parametrize("seed", [1.0, "3", None, True])
+def test_a_seed_that_is_none(seed: object) -> None:
+    with pytest.raises(SettingError, match=rf"fit: seed={seed!r} must be a whole number"):
+        train(seed=seed)
+
+
+@pytest.mark.parametrize("device", ["gpu", "cpu:x", "tpu0", None])
+def test_an_unknown_device(device: str | None) -> None:
+    with pytest.raises(SettingError, match=rf"device={device!r} is not a device; use auto, cpu, cuda"):
         train(device=device)
 
 

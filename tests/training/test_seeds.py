@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -30,6 +31,10 @@ def timeless(run: Run) -> dict[str, Any]:
     for entry in record["history"]:
         del entry["seconds"]
     return record
+
+
+def test_a_seed_of_numpy_is_the_same_seed() -> None:
+    assert timeless(train(MF(dim=4), RNS(), np.int64(7))) == timeless(train(MF(dim=4), RNS(), 7))  # type: ignore[arg-type]
 
 
 def check(backbone: Backbone, sampler: Sampler) -> None:

@@ -15,7 +15,7 @@ def pick_device(device: str) -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         chosen = torch.device(device)
-    except RuntimeError:
+    except (RuntimeError, TypeError):
         raise SettingError(f"device={device!r} is not a device; use auto, cpu, cuda or cuda:1") from None
     if chosen.type not in ("cpu", "cuda"):
         raise SettingError(f"device={device!r} is not one that training runs on; use auto, cpu, cuda or cuda:1")

@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import torch
@@ -74,6 +75,7 @@ def fit(
     """
     backbone, sampler, protocol = backbone or LightGCN(), sampler or SAHC(), protocol or Protocol()
     _check_kinds(split, backbone, sampler, protocol)
+    seed = _checked_seed(seed)
     where = pick_device(device)
     _check_monitor(protocol.monitor)
     with answering(where):
@@ -181,6 +183,13 @@ def _check_kinds(split: object, backbone: object, sampler: object, protocol: obj
         if not isinstance(value, kind):
             shown = value.__name__ if isinstance(value, type) else repr(value)[:60]
             raise SettingError(f"fit: {name}={shown} must be a {kind.__name__}, such as {such}")
+
+
+def _checked_seed(seed: object) -> int:
+    """A number of numpy is one of Python's from here on, and in the record."""
+    if not isinstance(seed, Integral) or isinstance(seed, bool):
+        raise SettingError(f"fit: seed={seed!r} must be a whole number")
+    return int(seed)
 
 
 def _check_monitor(monitor: str) -> None:
