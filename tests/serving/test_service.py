@@ -248,6 +248,8 @@ def test_a_body_may_be_json(server: Server) -> None:
     assert asked[0] == 200
     assert posted(server, "/new", '{"item": [101, "104", "caf\\u00e9"], "k": 3}') == asked
     assert posted(server, "/new?k=3", '\n {"item": ["101", 104, "caf\\u00e9"]} ') == asked
+    form = {"Content-Type": "application/x-www-form-urlencoded"}  # as `curl -d` says of everything
+    assert request(server, "POST", "/new?k=3", '{"item": [101, 104, "caf\\u00e9"]}', **form) == asked
     assert posted(server, "/recommend?user=p03", "") == request(server, "GET", "/recommend?user=p03")
 
 
