@@ -396,3 +396,11 @@ def test_held_out_rows_of_which_nothing_can_be_learnt_are_remarked_on(sahcns: Sa
     assert f"{rows} of the " in found.err
     assert "--unseen drop leaves them out" in found.err
     assert "held-out" not in sahcns(*line, "--unseen", "drop").err
+
+
+def test_a_column_that_looks_like_titles_is_pointed_at(sahcns: Sahcns, tmp_path: Path) -> None:
+    source = tmp_path / "shop.csv"
+    source.write_text("user,item,Product Name\n" + "".join(f"u{k},i{k % 3},Tea {k % 3}\n" for k in range(30)))
+    line = ("data", "prepare", str(source), str(tmp_path / "out"))
+    assert "not used: Product Name; --title 'Product Name' shows items by their titles\n" in sahcns(*line).err
+    assert "--title" not in sahcns(*line, "--title", "Product Name").err

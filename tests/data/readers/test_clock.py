@@ -148,3 +148,25 @@ def test_dates_that_are_not_as_the_layout_says(tmp_path: Path) -> None:
         read(tmp_path / "log.csv")
     with pytest.raises(SettingError, match="time_unit is '%H:%M', which has no year; say how dates are written"):
         read(tmp_path / "log.csv", time_unit="%H:%M")
+
+
+@pytest.mark.parametrize(
+    ("times", "offered"),
+    [
+        (("9.3.2026 14:05", "31.03.2026 14:05"), "time_unit='%d.%m.%Y %H:%M'"),
+        (("3/9/2026 2:05 PM", "3/31/2026 11:05 AM"), "time_unit='%m/%d/%Y %I:%M %p'"),
+        (("2026/03/09", "2026/03/10"), "time_unit='%Y/%m/%d'"),
+        (("3/4/26", "5/6/26"), "time_unit='%d/%m/%y', or time_unit='%m/%d/%y'"),
+        (("last week", "31.03.2026"), "time_unit='%d.%m.%Y' or alike"),
+    ],
+)
+def test_other_dates_are_refused_with_the_layout_that_fits(
+    tmp_path: Path, times: tuple[str, str], offered: str
+) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("user,item,date\n" + "".join(f"u{k},i,{time}\n" for k, time in enumerate(times)))
+    with pytest.raises(DataError) as refused:
+        read(path)
+    assert f"written with {offered}, or read with lenient" in str(refused.value)
+    if offered.endswith(("%M'", "%p'", "%d'")):
+        assert read(path, time_unit=offered.split("'")[1]).times is not None

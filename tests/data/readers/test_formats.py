@@ -69,6 +69,27 @@ def test_the_line_that_tells_excel_the_delimiter(tmp_path: Path) -> None:
         read(written(tmp_path, "sep=;\nuser;item\n7;30\n8;\n"))
 
 
+def test_a_spreadsheet_with_line_ends_inside_quotes(tmp_path: Path) -> None:
+    row = '00{0};0{0};"Tea ""No {0}"";\r\nfine";1,50;2026-03-0{0}\r\n'
+    text = "Customer Number;Product\xa0Number;Product Name;Amount;Order Date\r\n" + "".join(
+        row.format(k) for k in range(1, 8)
+    )
+    made = read(written(tmp_path, b"\xef\xbb\xbf" + text.encode()))
+    assert_sound(made)
+    assert pairs(made) == [(f"00{k}", f"0{k}") for k in range(1, 8)]
+    assert made.times is not None
+
+
+def test_a_column_name_on_two_lines(tmp_path: Path) -> None:
+    made = read(written(tmp_path, 'user,item,"Price\n(net)"\na,x,1\nb,y,2\n'))
+    assert pairs(made) == [("a", "x"), ("b", "y")]
+
+
+def test_inches_open_no_quoted_field(tmp_path: Path) -> None:
+    rows = "".join(f'u{k};i{k};{k}" pipe\n' for k in range(9))
+    assert len(read(written(tmp_path, rows), rating=0).users) == 9
+
+
 def test_columns_by_name_by_number_and_left_out(tmp_path: Path) -> None:
     path = written(tmp_path, "song,listener,rating,date\n1,2,3,2018-01-05\n4,5,6,2018-01-06\n")
     assert pairs(read(path, user="listener", item="song", rating=0, time=0)) == [(2, 1), (5, 4)]

@@ -190,3 +190,19 @@ def test_pandas_texts_are_those_of_each_row() -> None:
     made = read(gaps, lenient=True)
     assert pairs(made) == [("a", 1)]
     assert made.source["rows_skipped"] == 2
+
+
+def test_titles_of_a_frame_by_a_name_in_another_case() -> None:
+    made = read(pd.DataFrame(TABLE), title="Title")
+    assert made.titles is not None
+    assert made.source["unused"] == []
+
+
+def test_an_index_of_pandas_is_no_column() -> None:
+    frame = pd.DataFrame(TABLE).set_index(["user", "item"])
+    with pytest.raises(DataError, match=r"its index is 'user', 'item': pass frame.reset_index\(\)"):
+        read(frame)
+    assert len(read(frame.reset_index()).users) == 3
+    with pytest.raises(DataError) as refused:
+        read(pd.DataFrame({"a": [1], "b": [2]}))
+    assert "index" not in str(refused.value)

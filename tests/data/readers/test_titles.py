@@ -74,3 +74,12 @@ def test_titles_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "names").write_text("nothing\n")
     with pytest.raises(DataError, match=r"names, line 1: no delimiter in 'nothing'"):
         read(tmp_path / "pairs", title=tmp_path / "names")
+
+
+def test_a_column_of_a_spreadsheet(tmp_path: Path) -> None:
+    """Named as the other columns may be, whatever its case; below the line for Excel; its line ends are blanks."""
+    path = tmp_path / "shop.csv"
+    path.write_bytes(b'sep=;\r\nuser;item;Product Name\r\nann;x;"Green;\r\n tea"\r\nbob;y;Coffee\r\n')
+    made = read(path, title="product name")
+    assert titles(made) == {"x": "Green; tea", "y": "Coffee"}
+    assert made.source["files"][0]["unused"] == []  # type: ignore[index]

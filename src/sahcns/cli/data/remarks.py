@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sahcns.cli.console import tell, warn
+from sahcns.data.readers.naming import usual
 
 NAMED = 8  # columns that are named where many are not used
 NOTABLE = 0.05  # share of held-out rows of which nothing can be learnt that is worth a remark
@@ -15,7 +16,7 @@ def remarks(manifest: Mapping[str, Any]) -> None:
     several = [sources] if "files" in sources else [*sources.values()]
     narrowed = manifest["recipe"].get("events") is not None
     for source in several:
-        read_remarks(source, columns="catalogue" not in manifest, narrowed=narrowed)
+        read_remarks(source, columns="catalogue" not in manifest, narrowed=narrowed, titles="titles" not in source)
     alike = {step["step"]: step for step in manifest["steps"] if step["rule"].startswith("off, ")}
     if "events" in alike:
         from sahcns.data.events import listed
@@ -36,16 +37,21 @@ def remarks(manifest: Mapping[str, Any]) -> None:
 
 
 def read_remarks(
-    source: Mapping[str, Any], columns: bool = True, header: str = "--header", narrowed: bool = False
+    source: Mapping[str, Any],
+    columns: bool = True,
+    header: str = "--header",
+    narrowed: bool = False,
+    titles: bool = False,
 ) -> None:
     """Those on what was read from one source.
 
     columns    whether to say which columns were read
     header     the option that says that line 1 names the columns
     narrowed   whether some kinds of events were chosen; else the column of them is not used
+    titles     whether to point at a column that looks like titles, because there are none yet
     """
     if columns:
-        _columns(source["files"], header, narrowed)
+        _columns(source["files"], header, narrowed, titles)
     _ids_and_titles(source)
     counted = "row" if source["format"] == "parquet" else "line"
     if "zones" in source:
@@ -55,7 +61,7 @@ def read_remarks(
         tell(f"skipped {found['rows']:,} row{'s' if found['rows'] > 1 else ''}: {reason} ({where})")
 
 
-def _columns(files: list[dict[str, Any]], header: str, narrowed: bool) -> None:
+def _columns(files: list[dict[str, Any]], header: str, narrowed: bool, titles: bool) -> None:
     """Which columns were taken, where some were not or where there was no header to go by; once for files alike."""
     said: list[tuple[object, object]] = []
     for file in files:
@@ -68,7 +74,9 @@ def _columns(files: list[dict[str, Any]], header: str, narrowed: bool) -> None:
             said.append((columns, unused))
             names = [name or "''" for name in unused]
             more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-            tell(f"{file['path']} was read with {columns}; not used: {', '.join(names[:NAMED])}{more}")
+            place = usual(unused, "title") if titles else None
+            hint = "" if place is None else f"; --title {unused[place]!r} shows items by their titles"
+            tell(f"{file['path']} was read with {columns}; not used: {', '.join(names[:NAMED])}{more}{hint}")
 
 
 def _ids_and_titles(source: Mapping[str, Any]) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sahcns.data.readers.faults import Where
 from sahcns.data.readers.gathering import Gathered
 from sahcns.data.readers.kinds import kinds_in
-from sahcns.data.readers.naming import OPTIONAL, Chosen, Column, choose
+from sahcns.data.readers.naming import OPTIONAL, Chosen, Column, choose, place_of
 from sahcns.data.readers.titles import Titles, titles_from, titles_in
 from sahcns.data.readers.values import Batch
 from sahcns.errors import DataError, SahcnsError, nearest
@@ -41,7 +41,7 @@ def read_frame(
     library = type(frame).__module__.partition(".")[0]
     where = Where(f"the {library} frame", "row")
     names = names_in(frame)
-    chosen = choose(names, wanted, where.name)
+    chosen = choose(names, wanted, where.name, _in_the_index(frame))
     title_at = _title_column(names, title, where.name)
     columns = columns_of(frame, _all_rows(chosen, title_at, into))
     titles = _titles(columns, chosen, title, title_at)
@@ -50,6 +50,14 @@ def read_frame(
     _add(columns, chosen, where, into)
     record = {"format": f"{library} frame", "columns": chosen.recorded(), "unused": chosen.unused(title)}
     return record, titles
+
+
+def _in_the_index(frame: Any) -> str:
+    """What else to do where no column is recognised: pandas may have one as its index, which is not a column."""
+    names = [str(name) for name in getattr(getattr(frame, "index", None), "names", ()) if name is not None]
+    return (
+        f"; its index is {', '.join(map(repr, names))}: pass frame.reset_index() to have it as columns" if names else ""
+    )
 
 
 def read_parquet(
@@ -95,9 +103,10 @@ def _title_column(names: Sequence[str], title: str | Path | None, where: str) ->
     """Place of the title column, if the titles are in the table itself."""
     if title is None or (str(title) not in names and Path(title).is_file()):
         return []
-    if str(title) not in names:
+    place = place_of(names, str(title))
+    if place is None:
         raise DataError(f"title={str(title)!r} is neither a file nor a column of {where}; {nearest(str(title), names)}")
-    return [list(names).index(str(title))]
+    return [place]
 
 
 def _titles(

@@ -15,19 +15,21 @@ USUAL = {
     "user": (
         *("userid", "user", "uid", "useridx", "reviewerid", "reviewer", "customerid", "customer", "memberid", "member"),
         *("visitorid", "profileid", "accountid", "username", "clientid", "client", "buyerid", "buyer", "personid"),
-        *("shopperid", "subscriberid", "u"),
+        *("shopperid", "subscriberid", "customernumber", "customerno", "customernr", "membernumber", "accountnumber"),
+        *("clientnumber", "u"),
     ),
     "item": (
         *("itemid", "item", "iid", "itemidx", "movieid", "movie", "asin", "parentasin", "businessid", "business"),
         *("productid", "product", "artistid", "artist", "trackid", "track", "songid", "song", "bookid", "book", "isbn"),
         *("gameid", "game", "venueid", "venue", "locationid", "location", "poiid", "articleid", "article", "sku"),
-        *("stockcode", "productcode", "itemcode", "contentid", "videoid", "newsid", "recipeid", "listingid", "i"),
+        *("stockcode", "productcode", "itemcode", "contentid", "videoid", "newsid", "recipeid", "listingid"),
+        *("productnumber", "productno", "itemnumber", "itemno", "articlenumber", "articleno", "i"),
     ),
     "rating": ("rating", "ratings", "stars", "star", "overall", "score", "reviewrating", "ratingvalue"),
     "time": (
         *("timestamp", "time", "unixreviewtime", "unixtime", "ts", "datetime", "date", "createdat", "eventtime"),
         *("checkintime", "reviewdate", "reviewtime", "orderdate", "purchasedate", "invoicedate", "transactiondate"),
-        *("eventdate", "tdat"),
+        *("eventdate", "tdat", "orderedat", "purchasedat", "ordertime", "purchasetime", "when"),
     ),
     "event": (
         *("eventtype", "event", "eventname", "behavior", "behaviour", "behaviortype", "behaviourtype", "action"),
@@ -58,8 +60,8 @@ class Chosen:
 
     def unused(self, title: object = None) -> list[str]:
         """Names of the other columns, but for the one of titles."""
-        used = {*self.places().values()}
-        return [name for place, name in enumerate(self.names) if place not in used and name != str(title)]
+        used = {*self.places().values(), None if title is None else place_of(self.names, str(title))}
+        return [name for place, name in enumerate(self.names) if place not in used]
 
 
 def key(name: str) -> str:
@@ -77,6 +79,14 @@ def usual(names: Sequence[str], role: str) -> int | None:
     """Place of the column whose name is usual for the role, the most telling name first."""
     keys = [key(name) for name in names]
     return next((keys.index(word) for word in USUAL[role] if word in keys), None)
+
+
+def place_of(names: Sequence[str], told: str) -> int | None:
+    """Place of the column of this name, or of the only one that is the same but for case and punctuation."""
+    exact, keys = [plain(name) for name in names], [key(name) for name in names]
+    if told in exact:
+        return exact.index(told)
+    return keys.index(key(told)) if key(told) and keys.count(key(told)) == 1 else None
 
 
 def choose(names: Sequence[str], wanted: Mapping[str, Column], where: str, remedy: str = "") -> Chosen:
@@ -140,16 +150,13 @@ def _free(places: Mapping[str, int | None], names: Sequence[str]) -> bool:
 
 def _told(names: Sequence[str], told: str | int, role: str, where: str) -> int | None:
     """Place of the column the caller named, or numbered from 1; 0 leaves it out."""
-    exact = [plain(name) for name in names]
-    if isinstance(told, str) and told in exact:
-        return exact.index(told)
-    if isinstance(told, str) and key(told) and [key(name) for name in names].count(key(told)) == 1:
-        return [key(name) for name in names].index(key(told))
+    if isinstance(told, str) and (place := place_of(names, told)) is not None:
+        return place
     number = _number(told)
     if number is None:
         raise DataError(
             f"{where} has no column {told!r} (asked for as {role}); its columns are: {_listed(names)}"
-            + _close(str(told), exact)
+            + _close(str(told), [plain(name) for name in names])
         )
     if number == 0 and role in OPTIONAL:
         return None

@@ -15,6 +15,9 @@ SAMPLE_LINES = 300
 STRONG = ("::", "\t", ";", "|", ",", "\x01", "^")  # a space is tried after these, since texts and dates contain spaces
 NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
 WHOLE = re.compile(r"-?[0-9]+")
+OPENS = re.compile(r'(^|[,;|^\t\x01 ])"')  # a quote that begins a field, unlike the inches of a 5" pipe
+TOLD_TO_EXCEL = re.compile(r"sep=(.)")  # a line before the header, which says the delimiter
+LONGEST_FIELD = 50  # lines that a quoted field may take in the sample
 
 
 @dataclass(frozen=True)
@@ -33,14 +36,21 @@ class Layout:
         return len(self.delimiter) == 1 and self.kind != "pairs"
 
 
-def sample(data: bytes, where: str) -> list[tuple[int, str]]:
-    """The first lines that are not blank, with their numbers in the data, from 0."""
+def sample(data: bytes, where: str, quotes: bool = False) -> list[tuple[int, str]]:
+    """The first lines that are not blank, with their numbers in the data, from 0.
+
+    With `quotes`, a quoted field may hold line ends: its lines are one, numbered as the last of them.
+    """
     lines = data[: 1 << 20].split(b"\n")
     if len(data) > 1 << 20 and len(lines) > 1:
         lines.pop()  # cut in the middle
+    texts = [line.decode("utf-8", "replace").rstrip("\r") for line in lines]
     found: list[tuple[int, str]] = []
-    for number, line in enumerate(lines):
-        text = line.decode("utf-8", "replace").rstrip("\r")
+    number = -1
+    while number + 1 < len(texts):
+        begun = number + 1
+        number = _closes(texts, begun) if quotes else begun
+        text = "\n".join(texts[begun : number + 1])
         if text.strip(" "):
             found.append((number, text))
         if len(found) == SAMPLE_LINES:
@@ -48,6 +58,15 @@ def sample(data: bytes, where: str) -> list[tuple[int, str]]:
     if not found:
         raise DataError(f"{where} holds nothing but blank lines; check the download or the command that wrote it")
     return found
+
+
+def _closes(texts: Sequence[str], begun: int) -> int:
+    """The line on which the last quoted field of a line closes: the line itself, unless one is open at its end."""
+    odd = texts[begun].count('"') % 2 == 1
+    if not odd or not OPENS.search(texts[begun]):
+        return begun
+    following = range(begun + 1, min(begun + LONGEST_FIELD, len(texts)))
+    return next((at for at in following if texts[at].count('"') % 2 == 1), begun)
 
 
 def kind_of(data: bytes, where: str) -> str:
@@ -87,9 +106,9 @@ def layout_of(
     where: str,
 ) -> Layout:
     """Delimiter, header and columns; what the caller says is taken and checked, the rest found."""
-    found = sample(data, where)
-    told_to_excel = re.fullmatch(r"sep=(.)", found[0][1])
-    if told_to_excel and delimiter is None and len(found) > 1:  # a line for Excel, before the header
+    found = sample(data, where, quotes=True)
+    told_to_excel = TOLD_TO_EXCEL.fullmatch(found[0][1])
+    if told_to_excel and delimiter is None and len(found) > 1:
         delimiter, found = told_to_excel[1], found[1:]
     lines = [text for _, text in found]
     if kind == "pairs":

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from collections.abc import Iterator
 from functools import partial
 from itertools import chain
@@ -9,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sahcns.data.ids import IdMap, Texts
-from sahcns.data.readers.naming import key, plain, usual
+from sahcns.data.readers.naming import key, place_of, usual
 from sahcns.data.readers.opening import TextFile
+from sahcns.data.readers.sniffing import TOLD_TO_EXCEL
 from sahcns.errors import DataError, nearest
 
 if TYPE_CHECKING:
@@ -39,6 +41,8 @@ def titles_in(
     record: dict[str, Any] = {"path": str(path), "encoding": "utf-8", "rows_unusable": 0}
     lines = _lines(file, record)
     first = next(lines, "").removesuffix("\r")
+    if told_to_excel := TOLD_TO_EXCEL.fullmatch(first):
+        mark, first = mark or told_to_excel[1], next(lines, "").removesuffix("\r")
     titles: dict[str, str] = {}
     is_json = first.lstrip().startswith("{")
     for pair in (_json_pairs if is_json else partial(_pairs, path=path, mark=mark))(first, lines, title, item):
@@ -63,9 +67,14 @@ def titles_from(items: "pl.Series", titles: "pl.Series") -> dict[str, str]:
 def placed(titles: dict[str, str], item_ids: IdMap, offset: int, record: dict[str, Any]) -> Texts | None:
     """One title per item, empty where there is none; None when no item has one."""
     names = item_ids.decode(range(len(item_ids)))
-    found = [titles.get(str(name + offset if isinstance(name, int) else name), "") for name in names]
+    found = [_one_line(titles.get(str(name + offset if isinstance(name, int) else name), "")) for name in names]
     record["items_with_title"] = sum(map(bool, found))
     return Texts.of(text.encode("utf-8", "replace").decode() for text in found) if any(found) else None
+
+
+def _one_line(title: str) -> str:
+    """A title with a blank for each line end, since it is shown in a row of a table and written as a field."""
+    return re.sub(r"\s*[\r\n]\s*", " ", title).strip() if "\n" in title or "\r" in title else title
 
 
 def _lines(file: TextFile, record: dict[str, Any]) -> Iterator[str]:
@@ -106,8 +115,7 @@ def _pairs(
 def _named(names: list[str], told: str | None, role: str) -> int | None:
     if told is None:
         return usual(names, role)
-    exact = [plain(name) for name in names]
-    return exact.index(told) if told in exact else None
+    return place_of(names, told)
 
 
 def _rows(lines: Iterator[str], mark: str) -> Iterator[list[str]]:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from sahcns.data.readers.clock import Clock, numbers_of
 from sahcns.data.readers.faults import Faults, Lines, Where, Wrong, shown
+from sahcns.data.readers.layouts import likely
 
 if TYPE_CHECKING:
     import polars as pl
@@ -94,9 +95,9 @@ class Sieve:
         self._refuse(_missing(column), column, lambda _: Wrong("empty time", "the time is empty", NO_TIMES))
         seconds, unread, other = clock.seconds(column)
         told = clock.expected()
-        remedy = (
-            NO_TIMES if clock.forced else f"{NO_TIMES}, say how they are written with time_unit='%d.%m.%Y' or alike"
-        )
+        remedy = NO_TIMES
+        if not clock.forced and unread.any():
+            remedy += f", say how they are written with {_told_how(column, unread & self.good)}"
         self._refuse(
             unread, column, lambda v: Wrong("time not understood", f"time {v} cannot be read as {told}", remedy)
         )
@@ -133,6 +134,14 @@ def _missing(column: "pl.Series", *, nan: bool = False) -> Mask | None:
     if nan and column.dtype.is_float():
         return (column.is_nan().fill_null(True)).to_numpy()
     return column.is_null().to_numpy() if column.null_count() else None
+
+
+def _told_how(times: "pl.Series", unread: Mask) -> str:
+    """The `time_unit` by which the rows [n] that could not be read could be, if there is one."""
+    import polars as pl
+
+    found = likely(times.filter(pl.Series(unread))) if times.dtype == pl.String else []
+    return ", or ".join(f"time_unit={layout!r}" for layout in found) or "time_unit='%d.%m.%Y' or alike"
 
 
 def _not_a_rating(value: str) -> Wrong:
