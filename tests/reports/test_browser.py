@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -210,6 +211,16 @@ def test_no_width_scrolls_sideways(visit: Open) -> None:
     for width in (320, 360, 561, 600, 900, 1000, 1440, 2000):
         page.set_viewport_size({"width": width, "height": 800})
         assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
+def test_a_fact_with_a_long_name_leaves_room_for_what_it_says(browser: Any, tmp_path: Path) -> None:
+    """A row may be called anything, and stands there with its settings."""
+    (tmp_path / "long.html").write_text(to_html(replace(REPORT, facts=[("Sampler " + 90 * "x", "pool 10")])), "utf-8")
+    page = browser.new_page(viewport={"width": 1280, "height": 800})
+    page.goto((tmp_path / "long.html").as_uri())
+    name, said = (page.evaluate(f"document.querySelector('.facts {tag}').clientWidth") for tag in ("dt", "dd"))
+    page.close()
+    assert 1.5 * name < said
 
 
 def test_hovering_a_line_tells_all_series_at_that_x(desk: Any) -> None:

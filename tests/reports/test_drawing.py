@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pytest
 
 from sahcns.errors import SahcnsError, SettingError
-from sahcns.reports.drawing import can_paint, save
+from sahcns.reports.drawing import LettersMissing, can_paint, save
 from sahcns.reports.layout import lay_out
 from sahcns.reports.palette import LOOKS
 from sahcns.reports.parts import Figure
@@ -88,6 +88,17 @@ def test_without_matplotlib_png_is_refused_with_a_remedy(tmp_path: Path, monkeyp
         save(CLOCK, tmp_path / "clock.png")
     assert not list(tmp_path.iterdir())
     assert save(CLOCK, tmp_path / "clock.svg").exists()
+
+
+@pytest.mark.parametrize("kind", ["png", "pdf"])
+def test_letters_that_no_font_has_are_told_in_one_sentence(kind: str, tmp_path: Path) -> None:
+    """U+16A0 and what follows are runes, of which DejaVu Sans has none; matplotlib warns of each, each time."""
+    series = [replace(one, name=f"{one.name} \u16a0\u16a1\u16a0") for one in CLOCK.series]
+    with pytest.warns(LettersMissing) as said:
+        save(replace(CLOCK, series=series), tmp_path / f"clock.{kind}")
+    assert [str(one.message) for one in said] == [
+        "no font here has \u16a0 \u16a1: boxes stand for them; the SVG has them as they are"
+    ]
 
 
 @pytest.mark.filterwarnings("error")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sahcns.cli.console import Json, show, show_json, working
-from sahcns.cli.figure_files import figure_endings
+from sahcns.cli.figure_files import save_figures
 from sahcns.cli.importing import Imports, import_files
 from sahcns.errors import SettingError, nearest
 
@@ -148,7 +148,6 @@ def _assign(text: str, values: dict[str, dict[str, Any]]) -> None:
 def _written(seen: "Inspection", html: Path | None, figures: Path | None, line: str) -> list[Path]:
     """The page and the figures, where they were asked for."""
     from sahcns.files import write_whole
-    from sahcns.reports.drawing import save
     from sahcns.reports.page import to_html
     from sahcns.studies.inspection.report import inspection_report
 
@@ -156,9 +155,7 @@ def _written(seen: "Inspection", html: Path | None, figures: Path | None, line: 
     if html is not None:
         written.append(write_whole(html, to_html(inspection_report(seen, command=line)), "page"))
     if figures is not None:
-        endings = figure_endings()
-        for figure in seen.figures():
-            written += [save(figure, figures / f"{figure.name}{ending}") for ending in endings]
+        written += save_figures(((figure.name, figure) for figure in seen.figures()), figures)
     return written
 
 

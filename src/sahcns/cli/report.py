@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sahcns.cli.console import Json, show, show_json, tell
-from sahcns.cli.figure_files import figure_endings
+from sahcns.cli.figure_files import save_figures
 from sahcns.errors import DataError, SettingError
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def command(
         raise SettingError(f"--out {page} is a folder; give the page a name, such as {page / 'report.html'}")
     written: dict[str, Any] = {"page": write_whole(page, to_html(made), "page")}
     if figures is not None:
-        written["figures"] = list(_figures(made, figures))
+        written["figures"] = _figures(made, figures)
     if tables is not None:
         written["tables"] = [*_tables(made, tables), *_runs(folder, wanted, tables)]
     if json:
@@ -230,15 +230,12 @@ def _inspection(file: Path) -> "Report":
         return inspection_report(Inspection.from_dict(values))
 
 
-def _figures(made: "Report", folder: Path) -> Iterator[Path]:
-    from sahcns.reports.drawing import save
+def _figures(made: "Report", folder: Path) -> list[Path]:
     from sahcns.reports.page import figures_of, looks_in, unique_names
 
-    looks, drawn = looks_in(made), figures_of(made)
-    endings = figure_endings()
-    for figure, name in zip(drawn, unique_names(figure.name for figure in drawn), strict=True):
-        for ending in endings:
-            yield save(figure, folder / f"{name}{ending}", looks=looks)
+    drawn = figures_of(made)
+    names = unique_names(figure.name for figure in drawn)
+    return save_figures(zip(names, drawn, strict=True), folder, looks_in(made))
 
 
 def _tables(made: "Report", folder: Path) -> Iterator[Path]:

@@ -2,6 +2,8 @@
 
 import io
 import os
+import re
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,6 +30,14 @@ SCRIPTS = (  # for what even that has not; those of Debian, Windows and macOS
     *("Noto Sans Devanagari", "Noto Sans Thai", "Noto Sans Hebrew", "Noto Emoji", "Segoe UI Symbol", "Segoe UI Emoji"),
 )
 ALIGNED = {"start": "left", "middle": "center", "end": "right"}
+
+
+class LettersMissing(UserWarning):
+    """Letters that no font here has: they are boxes in a PNG or PDF, and as they should be in the SVG."""
+
+    def __init__(self, letters: str):
+        super().__init__(f"no font here has {' '.join(letters)}: boxes stand for them; the SVG has them as they are")
+        self.letters = letters
 
 
 def save(
@@ -73,8 +83,21 @@ def _printed(scene: Scene, kind: str) -> bytes:
                 _paint(axes, item, group, families)
         out = io.BytesIO()
         metadata = {"CreationDate": None} if kind == "pdf" else {"Software": None}
-        canvas.savefig(out, format=kind, metadata=metadata)
+        with warnings.catch_warnings(record=True) as said:
+            canvas.savefig(out, format=kind, metadata=metadata)
+    _warn_once(said)
     return out.getvalue()
+
+
+def _warn_once(said: "list[warnings.WarningMessage]") -> None:
+    """matplotlib has a warning for each letter and each time it is set: one for all of them is enough."""
+    found = [(one, re.match(r"Glyph (\d+) .*missing from font", str(one.message))) for one in said]
+    letters = dict.fromkeys(chr(int(letter[1])) for _, letter in found if letter)
+    if letters:
+        warnings.warn(LettersMissing("".join(letters)), stacklevel=4)
+    for one, letter in found:
+        if not letter:
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 
 
 def _paint(axes: "Axes", item: Item, group: Group, families: list[str]) -> None:
