@@ -1,5 +1,6 @@
 """`sahcns compare`."""
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -108,7 +109,7 @@ def command(
     if plan.baseline is not None and plan.baseline not in labels:
         raise SettingError(f"--baseline {plan.baseline!r} is not compared; {nearest(plan.baseline, labels)}")
     from sahcns.studies.comparison import comparison_tables
-    from sahcns.studies.comparison.compare import planned, seeds_of
+    from sahcns.studies.comparison.compare import as_planned, planned, seeds_of
     from sahcns.studies.grid.claims import FAILED
     from sahcns.studies.grid.running import run_grid
 
@@ -132,13 +133,15 @@ def command(
         tell(f"what is finished is kept in {plan.out}; the same command goes on from there")
         raise
     _refuse_when_all_failed(outcome, plan.out / FAILED)
+    outcome = as_planned(outcome, jobs)
     tables = comparison_tables(outcome.results, baseline=plan.baseline)
     if json:
         brief = [{k: v for k, v in one.to_dict().items() if k != "history"} for one in outcome.results]
         show_json({"folder": plan.out, "results": brief, "failures": outcome.failures, "tables": tables})
     else:
         show_tables(tables)
-        show("", f"{len(outcome.results)} runs in {plan.out}; for a page of it: sahcns report {plan.out}")
+        count = len(outcome.results)
+        show("", f"{count} run{'s' * (count > 1)} in {plan.out}; for a page of it: {_report(outcome)}")
     _tell_what_differs(outcome.results)
     sets = {result.data["fingerprint"]: result.data for result in outcome.results}
     for one in sets.values():
@@ -159,7 +162,19 @@ def _scope(jobs: "Sequence[Job]") -> str:
         "seed": {job.seed for job in jobs},
     }
     told = " × ".join(f"{len(found)} {what}{'s' * (len(found) > 1)}" for what, found in counts.items())
-    return f"{len(jobs)} runs: {told} on {', '.join(dict.fromkeys(job.data_name for job in jobs))}"
+    return (
+        f"{len(jobs)} run{'s' * (len(jobs) > 1)}: {told} on {', '.join(dict.fromkeys(job.data_name for job in jobs))}"
+    )
+
+
+def _report(outcome: "Outcome") -> str:
+    """The command for a page with these rows in this order, which decides what the others are held against."""
+    from sahcns.studies.grid.result import results_in
+
+    rows = list(dict.fromkeys(result.label for result in outcome.results))
+    there = dict.fromkeys(result.label for result in results_in(outcome.folder))
+    told = ["sahcns", "report", str(outcome.folder)]
+    return shlex.join(told if rows == list(there) else [*told, "--samplers", ",".join(rows)])
 
 
 def _tell_what_differs(results: "Sequence[Result]") -> None:

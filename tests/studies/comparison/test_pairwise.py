@@ -31,6 +31,27 @@ def columns(table: Table) -> dict[str, list[str]]:
     return {name.removeprefix(">"): [text(row[at]) for row in table.rows] for at, name in enumerate(table.columns)}
 
 
+@pytest.mark.parametrize(
+    ("labels", "reference"),
+    [(["a-sahc", "sahc", "dns"], "sahc"), (["dns", "my-sahc"], "my-sahc"), (["rns", "dns"], "rns")],
+)
+def test_the_reference_is_the_row_called_sahc_else_one_of_that_sampler_else_the_first(
+    labels: list[str], reference: str
+) -> None:
+    results = [
+        result(
+            "sahc" if "sahc" in label else label,
+            seed,
+            {"recall@20": 0.1 + at + seed / 7},
+            label=label,
+            settings={"a": at},
+        )
+        for at, label in enumerate(labels)
+        for seed in (1, 2)
+    ]
+    assert pairs(results, metrics=ONE).title.startswith(f"Each method against {reference}: ")
+
+
 def test_every_number_is_that_of_scipy_and_statsmodels() -> None:
     rng = np.random.default_rng(0)
     values = {

@@ -63,6 +63,14 @@ def test_learning_curves_are_means_with_a_band_up_to_where_the_first_seed_stoppe
     assert figure(figures, "seconds").caption.endswith("on cpu: epochs times the median one.")
 
 
+def test_learning_curves_are_of_what_epochs_were_picked_by() -> None:
+    looks: dict[str, list[float]] = {"epoch": [0, 5], "recall@20": [0.1, 0.2], "ndcg@10": [0.3, 0.4]}
+    made = result("dns", 1, {"recall@20": 0.2, "ndcg@20": 0.1}, looks=looks, protocol={"monitor": "ndcg@10"})
+    drawn = figure(comparison_figures([made]), "epochs")
+    assert drawn.y_label == "validation NDCG@10, %"
+    assert drawn.series[0].y == pytest.approx([30, 40])
+
+
 def test_seconds_are_those_of_runs_that_shared_the_machine_with_the_fewest() -> None:
     results = [
         trained("sahc", 1, [0.1, 0.2], 2.0),
@@ -177,6 +185,16 @@ def test_the_report_draws_differences_with_their_intervals() -> None:
     assert bars.y[0] == pytest.approx(-3.925)
     assert bars.low[0] < bars.y[0] < bars.high[0] < 0
     assert {one.name for one in drawn.series} == {"dns", "rns"}
+
+
+def test_no_differences_are_drawn_of_metrics_of_which_more_is_not_better() -> None:
+    """The figure would be empty; the table of pairs has their differences."""
+    results = chosen({"dns": [3.1, 3.2, 3.0], "sahc": [2.1, 2.3, 2.4]}, ("bias@20",))
+    pairs = {section.title: section.blocks for section in comparison_report(results, metrics=["bias@20"]).sections}[
+        "Pairs"
+    ]
+    assert not [block for block in pairs if isinstance(block, Figure)]
+    assert pairs
 
 
 def test_facts_hold_what_one_must_know(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ def test_two_workers_with_a_user_s_file_in_which_one_sampler_raises_and_one_kill
     assert files(out) == {**expected(good), "failed": sorted(f"{one.key}.json" for one in mine[:2])}
     deadly, raising = (failure.error for failure in outcome.failures)
     assert deadly.startswith("the process that trained it ended with signal 9 (Killed); perhaps memory ran out")
-    assert raising == "RuntimeError: it is broken"
+    assert raising == "RuntimeError: it is broken (processes_own.py, line 20)"
     for one in jobs:
         kinds = [event.kind for event in events if event.job == one and event.kind != "elsewhere"]
         assert kinds.count("started") == 1

@@ -101,8 +101,9 @@ def test_a_job_that_fails_does_not_stop_the_rest_and_is_tried_again(data: Path, 
     out, events = tmp_path / "out", list[Event]()
     outcome = run_grid(jobs, out, device="cpu", on_event=events.append)
     assert [result.label for result in outcome.results] == ["rns", "dns"]
-    assert [failure.error for failure in outcome.failures] == ["IndexError: row 7 is nowhere"]
-    assert [event.error for event in events if event.kind == "failed"] == ["IndexError: row 7 is nowhere"]
+    told = ["IndexError: row 7 is nowhere (grid_fragile.py, line 13)"]
+    assert [failure.error for failure in outcome.failures] == told
+    assert [event.error for event in events if event.kind == "failed"] == told
     assert files(out) == {**expected([jobs[0], jobs[2]]), "failed": [f"{jobs[1].key}.json"]}
     told = json.loads((out / "failed" / f"{jobs[1].key}.json").read_text())
     assert told["label"] == "fragile-in-grid"

@@ -6,7 +6,7 @@ outcome.results[0].metric("recall@20")
 
 import dataclasses
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
@@ -15,8 +15,10 @@ from sahcns.data.prepared import read_manifest, save_split
 from sahcns.data.split import Split
 from sahcns.errors import DataError, SettingError
 from sahcns.importing import import_once
+from sahcns.studies.comparison.naming import frozen
 from sahcns.studies.grid.job import Job
 from sahcns.studies.grid.own_code import own_sources
+from sahcns.studies.grid.result import Result
 from sahcns.studies.grid.running import OnEvent, Outcome, run_grid
 from sahcns.studies.tuning.tuned import Tuned, refuse_unused, tuned_for
 
@@ -88,7 +90,7 @@ def compare(
     sets = [data] if isinstance(data, Split | str | os.PathLike) else data
     folders = [_folder(one, Path(out)) for one in sets]
     jobs = planned(folders, rows, models, which, protocol or Protocol(), tuned=tuned, kernels=kernels, imports=own)
-    return run_grid(jobs, out, workers=workers, device=device, on_event=on_event)
+    return as_planned(run_grid(jobs, out, workers=workers, device=device, on_event=on_event), jobs)
 
 
 def planned(
@@ -126,6 +128,26 @@ def planned(
     refuse_unused(files, jobs)
     _refuse_twins(jobs)
     return jobs
+
+
+def as_planned(outcome: Outcome, jobs: Sequence[Job]) -> Outcome:
+    """Results by set, backbone and row, each in the order in which it was planned, and under the names of the plan.
+
+    In the order of the jobs, a method whose first seed failed would come after the others; and what they are all held
+    against may be the first. A row that goes by another name than before does so in its files too, which reports are
+    made from.
+    """
+    ways: list[Callable[[Job], str]] = [
+        lambda job: job.fingerprint,
+        lambda job: frozen(job.backbone),
+        lambda job: job.label,
+    ]
+    orders = [list(dict.fromkeys(map(way, jobs))) for way in ways]
+    ranks = {job.key: [order.index(way(job)) for way, order in zip(ways, orders, strict=True)] for job in jobs}
+    for result in outcome.results:
+        if result.path is not None and Result.load(result.path).label != result.label:
+            result.save(outcome.folder)
+    return dataclasses.replace(outcome, results=sorted(outcome.results, key=lambda result: ranks[result.key]))
 
 
 def seeds_of(seeds: int | Sequence[int]) -> list[int]:

@@ -13,7 +13,6 @@ from sahcns.studies.comparison.summaries import Summary, summary
 from sahcns.studies.grid.result import Result
 
 METRICS = ("recall@20", "ndcg@20")
-WATCHED = "recall@20"  # on validation, for the learning curves
 
 
 def comparison_figures(
@@ -38,17 +37,18 @@ def comparison_figures(
 
 
 def curves(board: Board, data: str, rows: Sequence[Row], where: str) -> list[Figure]:
-    """Validation over epochs and over seconds of training: mean over seeds, with a band of one standard deviation.
+    """What epochs are picked by, over epochs and over seconds of training: mean over seeds, a band of one std.
 
     A curve ends where the first of its seeds stopped: beyond, the mean would be one of other seeds.
     """
     by_epoch, by_second = [], []
+    watched = str(dict(board.protocol).get("monitor", "recall@20"))
     for row in rows:
         runs = [run.history["looks"] for run in board.seeds(data, row).values() if run.history.get("looks")]
-        length = min((len(one.get(WATCHED, ())) for one in runs), default=0)
+        length = min((len(one.get(watched, ())) for one in runs), default=0)
         if not length:
             continue
-        values = scale(WATCHED) * np.array([one[WATCHED][:length] for one in runs])  # [seeds, looks]
+        values = scale(watched) * np.array([one[watched][:length] for one in runs])  # [seeds, looks]
         mean, spread = values.mean(0), values.std(0, ddof=1) if len(runs) > 1 else np.zeros(length)
         epochs = [float(epoch) for epoch in runs[0]["epoch"][:length]]
         clocked = [run.look_seconds[:length] for run in board.clocked(data, row).values()]
@@ -62,7 +62,7 @@ def curves(board: Board, data: str, rows: Sequence[Row], where: str) -> list[Fig
             by_second.append(Series(row.method, seconds, y, low, high, row.sampler, hints=hints))
     if not by_epoch:
         return []
-    label = f"validation {long_name(WATCHED)}, %"
+    label = f"validation {long_name(watched)}, %"
     said = "Mean over seeds; the band is one standard deviation. A curve ends where the first of its seeds stopped."
     devices = sorted({str(run.machine.get("device", "?")) for row in rows for run in board.seeds(data, row).values()})
     sharing = min((run.processes for row in rows for run in board.clocked(data, row).values()), default=1)
@@ -135,11 +135,18 @@ def pool_sizes(
 
 
 def differences(contrasts: Sequence[Contrast], adjusted: Sequence[float], where: str) -> Figure | None:
-    """Each method minus the reference, with the 95 % interval over seeds; None where no interval is known."""
-    known = [(one, p) for one, p in zip(contrasts, adjusted, strict=True) if one.paired.low == one.paired.low]
+    """Each method minus the reference, with the 95 % interval over seeds, in metrics of which more is better.
+
+    None where no such interval is known.
+    """
+    known = [
+        (one, p)
+        for one, p in zip(contrasts, adjusted, strict=True)
+        if ranked(one.metric) and one.paired.low == one.paired.low
+    ]
     if not known:
         return None
-    metrics = list(dict.fromkeys(one.metric for one, _ in known if ranked(one.metric)))
+    metrics = list(dict.fromkeys(one.metric for one, _ in known))
     series = []
     for row in dict.fromkeys(one.first for one, _ in known):
         own = {one.metric: (one, p) for one, p in known if one.first == row}

@@ -9,8 +9,10 @@ from sahcns.errors import SahcnsError
 from sahcns.files import write_whole
 from sahcns.studies.grid.claims import FAILED
 from sahcns.studies.grid.job import Job
+from sahcns.studies.grid.own_code import installed
 
 FORMAT, FORMAT_VERSION = "sahcns-failure", 1
+HOME = Path(__file__).parents[2]  # of this package
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,7 @@ class Failure:
     @classmethod
     def of(cls, job: Job, error: BaseException, call: str) -> "Failure":
         words = " ".join(str(error).split())
-        told = words if isinstance(error, SahcnsError) else f"{type(error).__name__}: {words}"
+        told = words if isinstance(error, SahcnsError) else f"{type(error).__name__}: {words}{_place(error)}"
         where = "".join(traceback.format_exception(error))
         return cls(job.key, job.label, told, where, call)
 
@@ -42,6 +44,13 @@ class Failure:
             return cls(key, values["label"], values["error"], values["traceback"], values["call"])
         except (OSError, ValueError, KeyError, TypeError):
             return None
+
+
+def _place(error: BaseException) -> str:
+    """` (mine.py, line 7)`: the last line of the user's own that it came through; nothing where it came through none."""
+    frames = [(Path(frame.filename), frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
+    own = [(path, line) for path, line in frames if not path.is_relative_to(HOME) and not installed(path)]
+    return f" ({own[-1][0].name}, line {own[-1][1]})" if own else ""
 
 
 def failure_path(folder: Path, key: str) -> Path:

@@ -80,7 +80,12 @@ def _own_file(module: ModuleType, importer: ModuleType | None) -> Path | None:
     path = Path(source)
     if importer is not None and top == importer.__name__.partition(".")[0]:
         return path
-    return None if any(path.is_relative_to(sysconfig.get_path(name)) for name in LIBRARIES) else path
+    return None if installed(path) else path
+
+
+def installed(path: Path) -> bool:
+    """Whether a file belongs to Python or to an installed package."""
+    return any(path.is_relative_to(sysconfig.get_path(name)) for name in LIBRARIES)
 
 
 def _refuse_stale(path: Path, module: ModuleType | None) -> None:
