@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from sahcns.objectives import bpr, l2
+from sahcns.errors import TrainingError
+from sahcns.objectives import bpr, l2, one_number
 
 scores = st.lists(st.floats(-30, 30), min_size=3, max_size=3)
 
@@ -92,3 +93,10 @@ def test_l2_gradient_is_the_row_over_the_batch() -> None:
     users = torch.randn(5, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64, requires_grad=True)
     l2(0.3, users, 0 * users.detach(), 0 * users.detach()[:, None]).backward()  # type: ignore[no-untyped-call]
     torch.testing.assert_close(users.grad, 0.3 / 5 * users.detach())
+
+
+def test_a_loss_of_one_s_own_is_a_tensor() -> None:
+    with pytest.raises(
+        TrainingError, match=r"str.extra_loss\(\) returned float; it must be one number, .*as a tensor, or None"
+    ):
+        one_number(0.5, "a sampler")  # type: ignore[arg-type]

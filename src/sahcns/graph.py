@@ -181,6 +181,8 @@ class Graph:
 
     def reweighted(self, weights: Tensor) -> Unseen:
         """Draw tables for candidates in proportion to `weights [n_items]`, whole numbers."""
+        if not isinstance(weights, Tensor):
+            raise SettingError(f"sampling weights must be a torch tensor; these are {type(weights).__name__}")
         if weights.shape != (self.n_items,) or weights.is_floating_point() or bool((weights < 0).any()):
             raise SettingError(
                 f"sampling weights must be whole numbers, 0 or more, one for each of the {self.n_items} items; these have "

@@ -31,8 +31,9 @@ def l2(strength: float, *ego: Tensor) -> Tensor:
 
 def one_number(loss: Tensor, of: object) -> Tensor:
     """The loss of a backbone's or a sampler's own; anything but a scalar is an error that names its class."""
-    if loss.dim() == 0:
+    if isinstance(loss, Tensor) and loss.dim() == 0:
         return loss
+    found = f"a loss of shape {list(loss.shape)}" if isinstance(loss, Tensor) else type(loss).__name__
     raise TrainingError(
-        f"{type(of).__name__}.extra_loss() returned a loss of shape {list(loss.shape)}; it must be one number, say a mean"
+        f"{type(of).__name__}.extra_loss() returned {found}; it must be one number, say a mean, as a tensor, or None"
     )

@@ -58,9 +58,25 @@ class Nothing(Backbone):
         return ()
 
 
+@dataclass(frozen=True)
+class Forgetful(Backbone):
+    def layers(self, parameters: Parameters, graph: Graph) -> tuple[Tensor, ...]:
+        return None  # type: ignore[return-value]
+
+
+@dataclass(frozen=True)
+class OneByOne(Backbone):
+    """A generator, which is empty once it has been read."""
+
+    def layers(self, parameters: Parameters, graph: Graph) -> tuple[Tensor, ...]:
+        return (layer for layer in graph.hops(parameters["ego"], 2))  # type: ignore[return-value]
+
+
 @pytest.mark.parametrize(
     ("kind", "says"),
     [
+        (Forgetful, r"Forgetful.layers\(\) must return a tuple of tables \[n, d\]; it returned NoneType"),
+        (OneByOne, r"OneByOne.layers\(\) must return a tuple .* generator"),
         (ItemsOnly, r"ItemsOnly returned layers of shapes \[\[20, 8\]\]; .*with n=30 rows: users, then items"),
         (OneTable, r"OneTable returned layers of shapes \[\[8\], \[8\]"),
         (Tapered, r"shapes \[\[30, 8\], \[30, 3\]\]; .*all of one width"),

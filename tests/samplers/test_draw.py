@@ -10,7 +10,7 @@ from torch import Tensor
 
 from sahcns import counter
 from sahcns.data.split import Split
-from sahcns.errors import DataError
+from sahcns.errors import DataError, SettingError
 from sahcns.graph import Graph, Unseen
 from sahcns.rng import Rng
 from sahcns.samplers import Popularity
@@ -199,3 +199,10 @@ def test_large_weights_are_still_exact() -> None:
             return torch.tensor([0, huge, huge + 1, 2 * huge - 1, 2 * huge, 2 * huge + 2])[:, None]
 
     assert graph.draw(torch.tensor([0]), 6, At(0, "pools"), unseen)[0].tolist() == [0, 0, 2, 2, 3, 3]
+
+
+def test_weights_in_numpy_or_a_list_are_refused() -> None:
+    graph = graph_of({0: {0}}, 1, 3)
+    for weights in (np.ones(3, dtype=np.int64), [1, 1, 1]):
+        with pytest.raises(SettingError, match=rf"must be a torch tensor; these are {type(weights).__name__}"):
+            graph.reweighted(weights)  # type: ignore[arg-type]

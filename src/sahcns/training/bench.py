@@ -24,7 +24,8 @@ from sahcns.samplers.matching import Matching
 from sahcns.training.clock import Clock
 from sahcns.training.epochs import Epochs
 from sahcns.training.protocol import Protocol
-from sahcns.training.step import SAMPLER, Streams, TrainingStep
+from sahcns.training.start import start
+from sahcns.training.step import Streams, TrainingStep
 
 REPEATS = {"cuda": 20, "cpu": 5}
 
@@ -95,9 +96,7 @@ def timed_epochs(
 ) -> tuple[Epochs, list[float]]:
     """Seconds of each of epochs + 1 epochs, as training runs them; the first holds compilation and capture."""
     graph, streams = Graph.of(split, device, path=path), Streams.of(0, device)
-    parameters = {name: value.requires_grad_() for name, value in backbone.initial(graph, streams.start).items()}
-    for name, value in sampler.trainable(backbone.dim, streams.choice, torch.float32).items():
-        parameters[SAMPLER + name] = value.requires_grad_()
+    parameters = start(backbone, sampler, graph, streams)
     step = TrainingStep(graph, backbone, sampler, protocol, parameters, streams, Clock(device, enabled=False))
     runner = Epochs(step, capture=path != "reference")
     times = []

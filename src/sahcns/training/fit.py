@@ -22,7 +22,8 @@ from sahcns.training.device import answering, pick_device
 from sahcns.training.epochs import Epochs
 from sahcns.training.protocol import Protocol
 from sahcns.training.record import Record
-from sahcns.training.step import SAMPLER, Streams, TrainingStep
+from sahcns.training.start import start
+from sahcns.training.step import Streams, TrainingStep
 from sahcns.training.stopping import EarlyStopping
 
 OnEpoch = Callable[[dict[str, Any]], None]
@@ -100,9 +101,7 @@ def _trained(
     test = _test_truth(split, protocol, where)
     graph = Graph.of(split, where, path=kernels)
     streams, clock = Streams.of(seed, where), Clock(where)
-    parameters = {name: value.requires_grad_() for name, value in backbone.initial(graph, streams.start).items()}
-    for name, value in sampler.trainable(backbone.dim, streams.choice, torch.float32).items():
-        parameters[SAMPLER + name] = value.requires_grad_()
+    parameters = start(backbone, sampler, graph, streams)
     step = TrainingStep(graph, backbone, sampler, protocol, parameters, streams, clock)
     epochs = Epochs(step, capture=kernels != "reference")
     record = Record.of(split, backbone, sampler, protocol, seed, where, graph.verbs.name)
