@@ -81,8 +81,12 @@ def test_a_spreadsheet_with_line_ends_inside_quotes(tmp_path: Path) -> None:
 
 
 def test_a_column_name_on_two_lines(tmp_path: Path) -> None:
-    made = read(written(tmp_path, 'user,item,"Price\n(net)"\na,x,1\nb,y,2\n'))
+    path = written(tmp_path, 'user,item,"Product\r\nName"\na,x,Tea\nb,y,Coffee\n')
+    made = read(path, title="Product Name")
     assert pairs(made) == [("a", "x"), ("b", "y")]
+    assert made.titles is not None
+    with pytest.raises(DataError, match="its columns are: user, item, Product Name$"):
+        read(path, user="Kunde")
 
 
 def test_inches_open_no_quoted_field(tmp_path: Path) -> None:

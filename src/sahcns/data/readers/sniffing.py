@@ -118,7 +118,7 @@ def layout_of(
     rows = [fields_of(line, mark, spaced) for line in lines]
     if header is None:
         header = _has_header(rows, told)
-    names = tuple(name.strip() for name in rows[0]) if header else None
+    names = tuple(re.sub(r"\s*[\r\n]\s*", " ", name.strip()) for name in rows[0]) if header else None
     if names is not None:
         chosen = choose(names, wanted, where, ", or pass header=False if the first line is a row")
     else:

@@ -96,14 +96,15 @@ def _pairs(
         raise DataError(
             f"{path}, line 1: no delimiter in {first[:60]!r}; a file of titles has an id and a title a line"
         )
-    names = next(_rows(iter([first]), mark), [])
+    rows = _rows(chain([first], lines), mark)
+    names = next(rows, [])
     id_at, title_at = _named(names, item, "item"), _named(names, title, "title")
     if title is not None and title_at is None:
         raise DataError(f"title={title!r} is neither a file nor a column of {path}; {nearest(title, names)}")
     headed = id_at is not None and title_at is not None
     if not headed:
         id_at, title_at = 0, 1
-    for row in _rows(lines if headed else chain([first], lines), mark):
+    for row in rows if headed else chain([names], rows):
         if len(row) <= max(id_at or 0, title_at or 0) or not row[id_at or 0].strip():
             yield None
         elif len(mark) > 1 and len(row) > 3 and not headed:  # the delimiter inside a title
