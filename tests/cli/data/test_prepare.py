@@ -404,3 +404,11 @@ def test_a_column_that_looks_like_titles_is_pointed_at(sahcns: Sahcns, tmp_path:
     line = ("data", "prepare", str(source), str(tmp_path / "out"))
     assert "not used: Product Name; --title 'Product Name' shows items by their titles\n" in sahcns(*line).err
     assert "--title" not in sahcns(*line, "--title", "Product Name").err
+
+
+def test_numbers_that_a_spreadsheet_has_rounded_are_warned_of(sahcns: Sahcns, tmp_path: Path) -> None:
+    source = tmp_path / "shop.csv"
+    source.write_text("user,item\n" + "".join(f"{k % 5}.23E+12,E+{k % 7}\n" for k in range(35)))
+    found = sahcns("data", "prepare", source, tmp_path / "out").err
+    assert "warning: user id '0.23E+12', one of 5 such ids, looks like a long number that a spreadsheet has" in found
+    assert "item id" not in found

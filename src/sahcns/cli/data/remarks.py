@@ -89,6 +89,12 @@ def _ids_and_titles(source: Mapping[str, Any]) -> None:
     for what, found in source.get("twins", {}).items():
         many = f", one of {found['ids']:,} such ids" if found["ids"] > 1 else ""
         warn(f"{what} id {found['value']!r} stands beside {found['like']!r}{many}; they count as two")
+    for what, found in source.get("rounded", {}).items():
+        many = f", one of {found['ids']:,} such ids," if found["ids"] > 1 else ""
+        warn(
+            f"{what} id {found['value']!r}{many} looks like a long number that a spreadsheet has rounded, so that "
+            "different ones may have become one; export the column as text"
+        )
 
 
 def _zones(without: Mapping[str, Any], with_one: Mapping[str, Any], counted: str) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 Mask = npt.NDArray[np.bool_]
 BLOCK = 1 << 20  # rows handled at a time where a temporary would otherwise double the memory
 NO_ID = ("null", "NULL", "Null", "NaN", "nan", "None", "none", "NA", "N/A", "<NA>", "\\N")
+ROUNDED = r"^-?[0-9]([.,][0-9]+)?[eE]\+[0-9]{2}$"
 
 
 class Growing:
@@ -157,6 +158,17 @@ class IdColumn:
             return None
         same = table.filter(bare == bare.filter(table == twins[0])[0])
         return {"value": twins[0], "like": next(text for text in same if text != twins[0]), "ids": len(twins)}
+
+    def rounded(self) -> dict[str, object] | None:
+        """Ids such as 1.23E+12, as a spreadsheet shortens long numbers: different ones may have become one.
+
+        The first of them, and how many there are.
+        """
+        if self.tables is None or self.typed:
+            return None
+        table = self._merge()
+        found = table.filter(table.str.contains(ROUNDED))
+        return {"value": found[0], "ids": len(found)} if len(found) else None
 
     def finish(self) -> tuple[npt.NDArray[np.int32], IdMap]:
         """Positions [n] and the map of the ids that occur."""

@@ -88,6 +88,7 @@ class Gathered:
         doubts = {
             "doubtful": {column.what: found for column in columns if (found := column.doubtful())},
             "twins": {column.what: found for column in columns if (found := column.twins())},
+            "rounded": {column.what: found for column in columns if (found := column.rounded())},
             "zones": self.zones.mixed(),
         }
         users, user_ids = self.users.finish()
