@@ -85,7 +85,7 @@ def test_a_column_name_on_two_lines(tmp_path: Path) -> None:
     made = read(path, title="Product Name")
     assert pairs(made) == [("a", "x"), ("b", "y")]
     assert made.titles is not None
-    with pytest.raises(DataError, match="its columns are: user, item, Product Name$"):
+    with pytest.raises(DataError, match=r"its columns are: user, item, Product Name$"):
         read(path, user="Kunde")
 
 
