@@ -3,7 +3,7 @@
 import pytest
 
 from sahcns.errors import SettingError
-from sahcns.samplers import DNS, SAHC, SAOnly
+from sahcns.samplers import DNS, RNS, SAHC, SAOnly
 from sahcns.studies.inspection.costing import sampler_cost
 from sahcns.training import Protocol
 from tests.studies.inspection.inspected import BACKBONES, small
@@ -22,6 +22,14 @@ def test_the_paper_s_three_samplers() -> None:
         assert one.extra == pytest.approx(one.forward - costs[0].forward)
         assert one.extra_share == pytest.approx(one.extra / one.epoch)
     assert costs[1].choose > costs[0].choose  # a score of thirty operations against one argmax
+
+
+def test_a_sampler_that_looks_at_no_score_has_no_matching_to_pay_for() -> None:
+    first, second = sampler_cost(
+        small(), [RNS(), DNS(pool=4)], BACKBONES["lightgcn"], protocol=Protocol(batch=16), device="cpu", epochs=1
+    )
+    assert first.match == 0.0 < second.match
+    assert first.forward == pytest.approx(first.choose + first.mix)
 
 
 def test_nothing_to_measure() -> None:

@@ -27,10 +27,8 @@ class Failure:
 
     @classmethod
     def of(cls, job: Job, error: BaseException, call: str) -> "Failure":
-        words = " ".join(str(error).split())
-        told = words if isinstance(error, SahcnsError) else f"{type(error).__name__}: {words}{_place(error)}"
         where = "".join(traceback.format_exception(error))
-        return cls(job.key, job.label, told, where, call)
+        return cls(job.key, job.label, one_sentence(error), where, call)
 
     def save(self, folder: Path) -> Path:
         values = {"format": FORMAT, "format_version": FORMAT_VERSION, **self.__dict__}
@@ -44,6 +42,12 @@ class Failure:
             return cls(key, values["label"], values["error"], values["traceback"], values["call"])
         except (OSError, ValueError, KeyError, TypeError):
             return None
+
+
+def one_sentence(error: BaseException) -> str:
+    """Our own errors as they are; any other with its kind, and with the line of the user's file where there is one."""
+    words = " ".join(str(error).split())
+    return words if isinstance(error, SahcnsError) else f"{type(error).__name__}: {words}{_place(error)}"
 
 
 def _place(error: BaseException) -> str:

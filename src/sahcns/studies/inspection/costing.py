@@ -43,7 +43,7 @@ def _cost(sampler: dict[str, Any], made: Bench, base: float) -> Cost:
     seconds = {part.name: part.seconds * made.steps for part in made.parts}
     return Cost(
         sampler=sampler,
-        match=seconds["match"],
+        match=seconds.get("match", 0.0),  # a sampler that looks at no score, such as RNS, has none computed
         choose=seconds["choose"],
         mix=seconds["mix and loss"],
         epoch=made.epoch_seconds,

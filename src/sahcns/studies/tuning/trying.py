@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sahcns.data.split import Split
 from sahcns.errors import SahcnsError, TrainingError
 from sahcns.studies.grid.commit import source_commit
+from sahcns.studies.grid.failure import one_sentence
 from sahcns.studies.tuning.journal import Journal, Taken
 from sahcns.studies.tuning.trials import Search, Trial
 
@@ -98,9 +99,7 @@ def attempt(taken: Taken, trainer: Trainer, journal: Journal, tell: Watch) -> No
         if isinstance(error, SahcnsError) and not isinstance(error, TrainingError):
             taken.give_back()  # what is wrong here, such as a GPU that died, is wrong for every trial of this process
             raise
-        words = " ".join(str(error).split())
-        told_as = words if isinstance(error, TrainingError) else f"{type(error).__name__}: {words}"
-        taken.end("failed", record(error=told_as))
+        taken.end("failed", record(error=one_sentence(error)))
     except BaseException:
         taken.give_back()
         raise
