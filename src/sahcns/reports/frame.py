@@ -41,9 +41,17 @@ def drawn(figure: Figure, looks: Mapping[str, Look] | None = None) -> list[Drawn
         else:
             look, unnamed = free[unnamed % len(free)], unnamed + 1
         used = {_sign(one, figure) for one in found}
-        ways = _ways(series, look)
+        own = variant_look(look, series.variant)
+        ways = [Drawn(series, own, DASH if own.hollow != look.hollow else ())] if series.variant else []
+        ways += _ways(series, look)
         found.append(next((one for one in ways if _sign(one, figure) not in used), Drawn(series, look)))
     return found
+
+
+def variant_look(look: Look, variant: int) -> Look:
+    """The look of a role's n-th variant: its colour, with another filling and then other markers; 0 is the look itself."""
+    others = list(dict.fromkeys(way.look for way in _ways(Series("", (), ()), look)))
+    return others[variant % len(others)]
 
 
 def _sign(one: Drawn, figure: Figure) -> tuple[Look, tuple[float, ...]]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from html import escape
 from importlib.resources import files
 
+from sahcns.reports.frame import variant_look
 from sahcns.reports.page_figure import figure_html
 from sahcns.reports.page_table import table_html
 from sahcns.reports.palette import THEMES, Look, Theme, looks_of
@@ -80,7 +81,12 @@ def _theme(theme: Theme, root: str) -> str:
 
 def _body(report: Report) -> str:
     looks = looks_in(report)
-    named = {one.name: looks[one.role] for figure in figures_of(report) for one in figure.series if one.role}
+    named = {
+        one.name: variant_look(looks[one.role], one.variant)
+        for figure in figures_of(report)
+        for one in figure.series
+        if one.role
+    }
     titles = [section.title for section in report.sections] + ([FACTS] if report.facts else [])
     blocks = [block.name for section in report.sections for block in section.blocks if not isinstance(block, str)]
     anchors = unique_names(["tip", "spoken", "theme", *titles, *blocks])[3:]

@@ -15,6 +15,7 @@ class Series:
     """One line, set of bars or cloud of points.
 
     `role` picks the colour and is the name of a sampler wherever there is one, so that a sampler looks alike everywhere.
+    `variant` counts the settings of one role that are shown side by side: each has a marker of its own in all figures.
     """
 
     name: str
@@ -26,6 +27,7 @@ class Series:
     dashed: bool = False
     hints: Sequence[str] = ()  # a line of text for each point, shown on hover beside x and y
     partial: Sequence[bool] = ()  # of a heat map's row: values that are not final, hatched and kept out of the colours
+    variant: int = 0
 
     def __post_init__(self) -> None:
         for name in ("y", "low", "high", "hints", "partial"):

@@ -2,13 +2,17 @@
 
 import math
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sahcns.cli.compare_plan import read_compare_plan
-from sahcns.reports.page import to_html
+from sahcns.reports.frame import drawn
+from sahcns.reports.page import looks_in, to_html
+from sahcns.reports.page_table import swatch
+from sahcns.reports.palette import LOOKS
 from sahcns.reports.parts import Figure, Report, Series
 from sahcns.studies.comparison import comparison_figures, comparison_report
 from sahcns.studies.grid.result import Result
@@ -195,6 +199,28 @@ def test_no_differences_are_drawn_of_metrics_of_which_more_is_not_better() -> No
     ]
     assert not [block for block in pairs if isinstance(block, Figure)]
     assert pairs
+
+
+def test_rows_of_one_sampler_have_one_marker_each_in_every_figure_and_table() -> None:
+    """The reference is not in the figure of differences, lines have dashes and bars have none: neither may move a marker."""
+    looks = {"epoch": [0.0, 5.0], "recall@20": [0.1, 0.2]}
+    results = [
+        result("sahc", seed, dict.fromkeys(METRICS, 0.1 + at + seed / 7), label=label, settings={"a": at}, looks=looks)
+        for at, label in enumerate(["a-sahc", "b-sahc", "sahc", "z-sahc"])
+        for seed in (1, 2, 3)
+    ]
+    made = comparison_report(results, against="b-sahc")
+    seen: dict[str, set[tuple[str, bool]]] = {}
+    for one in (block for section in made.sections for block in section.blocks if isinstance(block, Figure)):
+        for entry in drawn(one, looks_in(made)):
+            seen.setdefault(entry.series.name, set()).add((entry.look.marker, entry.look.hollow))
+    assert {len(found) for found in seen.values()} == {1}
+    assert seen["sahc"] == {("circle", False)}
+    assert len(set.union(*seen.values())) == 4
+    page = to_html(made)
+    for name, [(marker, hollow)] in seen.items():
+        look = replace(LOOKS["sahc"], marker=marker, hollow=hollow)  # type: ignore[arg-type]
+        assert f"{swatch(look)}{name}</th>" in page
 
 
 def test_facts_hold_what_one_must_know(tmp_path: Path) -> None:

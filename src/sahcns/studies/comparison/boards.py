@@ -12,11 +12,15 @@ from sahcns.studies.grid.result import Result
 
 @dataclass(frozen=True)
 class Row:
-    """A method: `method` is its name in the table, `sampler` the one that decides its colour."""
+    """A method: `method` is its name in the table, `sampler` the one that decides its colour.
+
+    `variant` tells the rows of one sampler apart in figures; 0 is the one that is called like the sampler, if there is one.
+    """
 
     backbone: str
     method: str
     sampler: str
+    variant: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,16 +129,18 @@ def _board(
         [(_place(one) + frozen(one.backbone), one.label, own) for one, own in zip(results, settings, strict=True)],
         "code",
     )
+    rivals: dict[str, list[str]] = defaultdict(list)  # the rows of each sampler
+    for one, own in zip(results, settings, strict=True):
+        rivals[one.sampler["name"]].append(methods[one.label, frozen(own)])
+    variants = {sampler: list(dict.fromkeys([*({sampler} & set(found)), *found])) for sampler, found in rivals.items()}
     data: dict[str, str] = {}
     runs: dict[tuple[str, Row], dict[int, Result]] = {}
     for one, own in zip(results, settings, strict=True):
         name = sets[called[_place(one)], frozen({"data": _place(one)[:10]})]
         data[name] = one.data["fingerprint"]
-        row = Row(
-            models[one.backbone["name"], frozen(one.backbone)],
-            methods[one.label, frozen(own)],
-            one.sampler["name"],
-        )
+        method, sampler = methods[one.label, frozen(own)], one.sampler["name"]
+        model = models[one.backbone["name"], frozen(one.backbone)]
+        row = Row(model, method, sampler, variants[sampler].index(method))
         seeds = runs.setdefault((name, row), {})
         twin = seeds.setdefault(one.seed, one)
         if twin is not one and twin.test != one.test:

@@ -55,11 +55,11 @@ def curves(board: Board, data: str, rows: Sequence[Row], where: str) -> list[Fig
         band = (mean - spread, mean + spread) if len(runs) > 1 else ((), ())
         low, high = ([float(value) for value in end] for end in band)
         y = [float(value) for value in mean]
-        by_epoch.append(Series(row.method, epochs, y, low, high, row.sampler))
+        by_epoch.append(Series(row.method, epochs, y, low, high, row.sampler, variant=row.variant))
         hints = [f"epoch {epoch:.0f}" for epoch in epochs]
         if clocked:
             seconds = [float(x) for x in np.mean(clocked, 0)]
-            by_second.append(Series(row.method, seconds, y, low, high, row.sampler, hints=hints))
+            by_second.append(Series(row.method, seconds, y, low, high, row.sampler, hints=hints, variant=row.variant))
     if not by_epoch:
         return []
     label = f"validation {long_name(watched)}, %"
@@ -86,7 +86,16 @@ def bars(
         cells = [summary(board, data, row, metric, reading) for metric in shown]
         y, low, high = _ends(cells)
         series.append(
-            Series(row.method, [long_name(one) for one in shown], y, low, high, row.sampler, hints=_hints(cells))
+            Series(
+                row.method,
+                [long_name(one) for one in shown],
+                y,
+                low,
+                high,
+                row.sampler,
+                hints=_hints(cells),
+                variant=row.variant,
+            )
         )
     return Figure(
         f"metrics {where}",
@@ -161,6 +170,7 @@ def differences(contrasts: Sequence[Contrast], adjusted: Sequence[float], where:
                 [100 * one.high for one in paired],
                 row.sampler,
                 hints=[f"after Holm p {own[metric][1]:.2g}" for metric in there],
+                variant=row.variant,
             )
         )
     reference = known[0][0].second.method
