@@ -1,5 +1,6 @@
 """Files written whole, and read with an error that says what is wrong."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,35 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(DataError, match=r"cannot write the plot .*file/a\.png"):
         write_whole(tmp_path / "file" / "a.png", b"", "plot")
+
+
+def test_a_link_stays_and_leads_to_the_new_content(tmp_path: Path) -> None:
+    real, link = tmp_path / "public" / "page.html", tmp_path / "page.html"
+    real.parent.mkdir()
+    real.write_text("former")
+    link.symlink_to(real)
+    assert write_whole(link, "new") == link
+    assert link.is_symlink()
+    assert real.read_text() == "new"
+    assert [entry.name for entry in real.parent.iterdir()] == ["page.html"]
+
+
+def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    """Nor is a device: whoever may would otherwise put a file in the place of /dev/null."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDWR)
+    try:
+        write_whole(pipe, "through")
+        assert os.read(reader, 100) == b"through"
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
+
+
+def test_a_folder_is_no_place_for_a_file(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"cannot write the page .*: Is a directory"):
+        write_whole(tmp_path, "new", "page")
 
 
 @pytest.mark.parametrize(

@@ -11,22 +11,33 @@ from sahcns.errors import DataError
 
 
 def write_whole(path: str | os.PathLike[str], content: str | bytes, what: str = "file") -> Path:
-    """Write beside the place, bring it to the disk, rename: a reader sees the former file or the new one, never half."""
-    target = Path(path)
+    """Write beside the place, bring it to the disk, rename: a reader sees the former file or the new one, never half.
+
+    A link stays, and the file that it leads to is replaced; a pipe or a device (/dev/null) is written to as it is.
+    """
+    target, data = Path(path), content.encode() if isinstance(content, str) else content
+    try:
+        if target.exists() and not target.is_file() and not target.is_dir():
+            target.write_bytes(data)
+        else:
+            _replace(Path(os.path.realpath(target)), data)
+    except OSError as error:
+        raise DataError(f"cannot write the {what} {target}: {error.strerror or error}") from error
+    return target
+
+
+def _replace(target: Path, data: bytes) -> None:
     beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with open(beside, "wb") as out:
-            out.write(content.encode() if isinstance(content, str) else content)
+            out.write(data)
             out.flush()
             os.fsync(out.fileno())
         beside.replace(target)
-    except OSError as error:
-        raise DataError(f"cannot write the {what} {target}: {error.strerror or error}") from error
     finally:
         with contextlib.suppress(OSError):
             beside.unlink()
-    return target
 
 
 def read_json(path: Path, *, missing: str, again: str) -> Any:
