@@ -159,7 +159,7 @@ def test_rows_stand_as_they_were_named_and_the_first_is_the_reference_whatever_f
 def test_a_row_that_is_named_anew_is_not_run_again_and_reports_have_the_new_name(
     sahcns: Sahcns, prepared: Path, tmp_path: Path
 ) -> None:
-    for label in ("first", "second"):
+    for label in ("first", "second, with a comma"):
         rows_of = f'samplers = ["rns", {{ name = "dns", label = "{label}" }}]\n'
         (tmp_path / "plan.toml").write_text(f'data = "{prepared}"\nout = "study"\n{rows_of}')
         done = sahcns("compare", "--config", tmp_path / "plan.toml", *QUICK)
@@ -168,6 +168,7 @@ def test_a_row_that_is_named_anew_is_not_run_again_and_reports_have_the_new_name
             ("lightgcn", row, seed) for row in sorted((label, "rns")) for seed in (2020, 2021)
         ]
     assert len(done.err.splitlines()) == 1  # nothing was run
+    assert done.out.endswith(f"sahcns report {tmp_path / 'study'}\n")  # a comma would part the name
 
 
 def test_one_reason_for_all_failures_is_one_sentence(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:

@@ -174,7 +174,8 @@ def _report(outcome: "Outcome") -> str:
     rows = list(dict.fromkeys(result.label for result in outcome.results))
     there = dict.fromkeys(result.label for result in results_in(outcome.folder))
     told = ["sahcns", "report", str(outcome.folder)]
-    return shlex.join(told if rows == list(there) else [*told, "--samplers", ",".join(rows)])
+    plain = rows == list(there) or any("," in row for row in rows)  # such a name cannot be given there
+    return shlex.join(told if plain else [*told, "--samplers", ",".join(rows)])
 
 
 def _tell_what_differs(results: "Sequence[Result]") -> None:
