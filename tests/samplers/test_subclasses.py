@@ -14,7 +14,7 @@ from sahcns.kernels import Verbs, verbs_for
 from sahcns.kernels.gpu import GpuVerbs
 from sahcns.rng import Rng
 from sahcns.samplers import BNS, DENS, DNS, DNSMN, SAHC, DivNS, Matching, MixGCF, Sampler
-from sahcns.samplers.calibration import Calibration, GlobalGap, LayerGap
+from sahcns.samplers.calibration import Calibration, GlobalGap, LayerGap, NoCalibration
 from sahcns.samplers.sahc import SAHCGlobal
 from sahcns.samplers.selection import Selection, StructureAware, selection_score
 from tests.samplers.oracle import negatives_of
@@ -68,6 +68,12 @@ class PerLayer(SAHC):
 
 
 @dataclass(frozen=True)
+class PerLayerAsItIs(SAHC):
+    def parts(self) -> tuple[Selection, Calibration]:
+        return HardestOfEachLayer(), NoCalibration()
+
+
+@dataclass(frozen=True)
 class OneShare:
     """Shares [B, 1], where there should be one for each layer."""
 
@@ -102,6 +108,9 @@ def test_a_position_for_each_layer(path: str) -> None:
     assert mixture.items[:, 0, 1].tolist() == match.chosen(match.a.argmax(1)).tolist()
     assert mixture.weights is not None
     torch.testing.assert_close(mixture.weights[:, 0, 0], LayerGap(0.5)(match, choice()))
+    unmixed = PerLayerAsItIs(pool=6).choose(match, choice()).checked(len(match.users), 3, "it")
+    assert torch.equal(unmixed.items[:, 0, 0], mixture.items[:, 0, 1])
+    assert unmixed.weights is None
 
 
 @every_path

@@ -138,5 +138,6 @@ class Matching:
         return ids if n.dim() == 2 else ids[:, 0]
 
     def pick(self, n: Tensor) -> Mixture:
-        """The candidate at position n [B] as it is, for all layers."""
-        return Mixture.single(self.chosen(n))
+        """The candidate at position n [B] as it is, for all layers; with n [B, T], the one at each layer."""
+        ids = self.chosen(n)
+        return Mixture.per_layer(ids) if ids.dim() == 2 else Mixture.single(ids)
