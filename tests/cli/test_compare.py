@@ -39,12 +39,13 @@ def test_the_whole_grid_is_run_and_its_table_shown(sahcns: Sahcns, prepared: Pat
     ]
     assert rows(out) == wanted
     for result in results_in(out):
-        assert result.sampler["pool"] == 4
+        assert result.sampler["pool"] == (1 if result.label == "rns" else 4)
         assert result.sampler.get("alpha") == (0.7 if result.label == "sahc" else None)
         assert result.backbone["dim"] == 4
         assert result.backbone["depth"] == (1 if result.backbone["name"] == "lightgcn" else 0)
         assert (result.protocol["epochs"], result.protocol["batch"]) == (2, 64)
-    lines = done.err.splitlines()
+    kept, *lines = done.err.splitlines()
+    assert kept == "rns: its pool stays 1; it draws negatives, not candidates (--set rns.pool=… changes it)"
     assert lines[0] == "8 runs: 2 samplers × 2 backbones × 2 seeds on films"
     assert len(lines) == 9
     assert lines[1].startswith("films mf rns seed 2020: recall@20 ")
@@ -54,7 +55,7 @@ def test_the_whole_grid_is_run_and_its_table_shown(sahcns: Sahcns, prepared: Pat
         assert word in done.out.lower()
     assert f"8 runs in {out}; for a page of it: sahcns report {out}" in done.out
     again = sahcns(*asked, "--set", "sahc.alpha=0.7", "--set", "pool=4", "--set", "backbone.lightgcn.depth=1")
-    assert (again.code, again.out, again.err.splitlines()) == (0, done.out, lines[:1])
+    assert (again.code, again.out, again.err.splitlines()) == (0, done.out, [kept, lines[0]])
 
 
 def test_json_holds_results_tables_and_failures(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:

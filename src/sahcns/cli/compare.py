@@ -79,7 +79,7 @@ def command(
               sahcns compare films --import my.py --samplers dns,mine --out study
               sahcns compare --config study.toml --workers 2
     """
-    from sahcns.cli.compare_plan import SEEDS, ComparePlan, names_in, read_compare_plan, seeds_in
+    from sahcns.cli.compare_plan import SEEDS, ComparePlan, kept_pools, names_in, read_compare_plan, seeds_in
     from sahcns.cli.dataset import prepared_folder
     from sahcns.cli.grid_progress import grid_progress
 
@@ -105,6 +105,8 @@ def command(
     _refuse_other_folders(plan.out)
     import_files(plan.imports)
     rows, models, terms = plan.build(settings or [])
+    for line in kept_pools(rows, settings or []):
+        tell(line)
     labels = [row.label for row in rows]
     if plan.baseline is not None and plan.baseline not in labels:
         raise SettingError(f"--baseline {plan.baseline!r} is not compared; {nearest(plan.baseline, labels)}")

@@ -10,7 +10,7 @@ Paths in a file are relative to the file.
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -74,8 +74,9 @@ class ComparePlan:
 
         samplers = [dict(part) for part in self.samplers or _named(SAMPLERS)]
         backbones = [dict(part) for part in self.backbones or _named(BACKBONES)]
+        drawing = {part["name"] for part in samplers if class_named(Sampler, part["name"]).draws_negatives()}
         for text in assigned:
-            _assign(text, samplers, backbones)
+            _assign(text, samplers, backbones, drawing)
         rows = []
         for part in samplers:
             kind = class_named(Sampler, part["name"])
@@ -150,8 +151,26 @@ def _named(names: Sequence[str]) -> tuple[Part, ...]:
     return tuple({"name": name} for name in names)
 
 
-def _assign(text: str, samplers: list[dict[str, Any]], backbones: list[dict[str, Any]]) -> None:
-    """`sahc.alpha=0.3`, `backbone.dim=32`, `backbone.simgcl.dim=32`, or `pool=20` for every sampler."""
+def kept_pools(rows: "Sequence[Contestant]", assigned: Sequence[str]) -> list[str]:
+    """What to say of those that a pool for all has left alone."""
+    if not any(text.partition("=")[0].strip() == "pool" for text in assigned):
+        return []
+    drawing = [row for row in rows if row.kind.draws_negatives()]
+    return [
+        f"{row.label}: its pool stays {row.settings.get('pool', row.kind().pool)}; it draws negatives, not candidates "
+        f"(--set {row.label}.pool=… changes it)"
+        for row in drawing
+        if len(drawing) < len(rows)
+    ]
+
+
+def _assign(
+    text: str, samplers: list[dict[str, Any]], backbones: list[dict[str, Any]], drawing: Collection[str]
+) -> None:
+    """`sahc.alpha=0.3`, `backbone.dim=32`, `backbone.simgcl.dim=32`, or `pool=20` for every sampler.
+
+    One pool for all is for those that choose from it; the others, `drawing` negatives, have it if they are alone.
+    """
     name, equals, value = text.partition("=")
     *where, argument = name.strip().split(".")
     if not equals or not argument or len(where) > 2 or (len(where) == 2 and where[0] != "backbone"):
@@ -162,6 +181,8 @@ def _assign(text: str, samplers: list[dict[str, Any]], backbones: list[dict[str,
     else:
         meant = [part for part in samplers if not where or where[0] in (part["name"], part.get("label"), "sampler")]
         known = [part.get("label") or part["name"] for part in samplers] + ["backbone"]
+        if (where, argument) == ([], "pool"):
+            meant = [part for part in samplers if part["name"] not in drawing] or samplers
     if not meant:
         raise SettingError(f"--set {text!r}: {'.'.join(where)} is not compared; {nearest('.'.join(where), known)}")
     for part in meant:

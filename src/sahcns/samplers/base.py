@@ -10,7 +10,7 @@
 That is a whole sampler: it works in `fit` on any backbone, and on the command line once its file is imported.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -37,6 +37,11 @@ class Sampler(Configured):
     def choose(self, match: Matching, rng: Rng) -> Mixture:
         """The negatives of a batch; runs without gradient."""
         raise TrainingError(f"{type(self).__name__} does not define choose(self, match, rng), which returns a Mixture")
+
+    @classmethod
+    def draws_negatives(cls) -> bool:
+        """Whether `pool` is a number of negatives and not of candidates, so that one pool for all is not meant for it."""
+        return any(entry.name == "pool" and entry.metadata.get("search") == () for entry in fields(cls))
 
     # What follows is opt-in; most samplers never see it.
 

@@ -101,7 +101,7 @@ class Space:
         for name in (*fixed, *search, *others):
             if name not in known:
                 kind.from_dict({name: None})  # raises, and names the nearest
-        if pool and not _keeps_pool(kind):
+        if pool and not kind.draws_negatives():
             search.setdefault("pool", tuple(pool))
         dimensions, rest, unbounded = [], dict(fixed), []
         for name, entry in known.items():
@@ -129,7 +129,7 @@ class Space:
     @property
     def leaves_pool(self) -> bool:
         """Whether the sampler keeps its own pool, whatever is asked for."""
-        return _keeps_pool(self.kind)
+        return self.kind.draws_negatives()
 
     @property
     def start(self) -> Point | None:
@@ -206,10 +206,6 @@ class Space:
                 self.sampler(first)
             except SettingError as error:
                 raise SettingError(f"{self.name}: nothing of its search space is allowed: {error}") from None
-
-
-def _keeps_pool(kind: "type[Sampler]") -> bool:
-    return any(entry.name == "pool" and entry.metadata.get("search") == () for entry in fields(kind))
 
 
 def _all_of(allowed: Allowed | None, kind: str) -> Search | None:
