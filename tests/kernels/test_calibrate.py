@@ -174,6 +174,16 @@ def test_scores_that_are_no_numbers_still_choose_from_the_pool() -> None:
         assert all(int(item) in pool for item, pool in zip(items[:, 0, 1, 0], candidates.tolist(), strict=True))
 
 
+def test_a_place_beyond_the_pool_is_no_item() -> None:
+    a = torch.zeros(3, 5, 2, device=DEVICE)
+    candidates = torch.arange(15, device=DEVICE).view(3, 5)
+    places = torch.tensor([5, -1, 4], device=DEVICE)
+    items, _ = GpuVerbs().calibrated(
+        a[:, 0], a, True, candidates, candidates[:, 0].contiguous(), places, Half("layers", 0.5), 1e-8
+    )
+    assert items[:, 0, :, 0].tolist() == [[0, -1], [5, -1], [10, 14]]
+
+
 def test_every_half_has_its_part() -> None:
     parts: list[Selection | Calibration] = [
         StructureAware(0.3),

@@ -69,7 +69,10 @@ def _calibrated(
     else:
         best = tl.load(place + b)
     tl.store(items + b * 2, tl.load(positives + b))
-    tl.store(items + b * 2 + 1, tl.load(candidates + b * N + best))
+    there = (best >= 0) & (
+        best < N
+    )  # a place that was given may be none, and then there is no item, which is refused later
+    tl.store(items + b * 2 + 1, tl.load(candidates + b * N + best, mask=there, other=-1))
     if SHARE == "final":  # g = y⁺ - max_n s
         own = tl.load(p + b * T)
         for t in tl.static_range(1, T):
