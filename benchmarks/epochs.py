@@ -15,7 +15,23 @@ import torch
 from sahcns.backbones import NGCF, Backbone, LightGCN, SimGCL
 from sahcns.cli.machine import keep_memory
 from sahcns.data import load_split
-from sahcns.samplers import AHNS, BNS, DENS, DNS, DNSMN, RNS, SAHC, DivNS, MixGCF, Sampler
+from sahcns.samplers import (
+    AHNS,
+    BNS,
+    DENS,
+    DNS,
+    DNSMN,
+    RNS,
+    SAHC,
+    DivNS,
+    HCOnly,
+    MixGCF,
+    SAHCFixed,
+    SAHCGlobal,
+    Sampler,
+    SAOnly,
+    WithoutMean,
+)
 from sahcns.training import Protocol
 from sahcns.training.bench import timed_epochs
 from sahcns.training.device import pick_device
@@ -32,6 +48,9 @@ RUNS: dict[str, list[tuple[Backbone, Sampler, str]]] = {
             *(RNS(), DNS(), DNSMN(pool=10), MixGCF(), AHNS(), SAHC(), SAHC(pool=100), DNSMN()),
             *(DENS(), BNS(), DivNS(selector="greedy_map"), DivNS()),
         )
+    ],
+    "variants": [
+        (LIGHT, sampler, "auto") for sampler in (SAHC(), SAOnly(), HCOnly(), WithoutMean(), SAHCFixed(), SAHCGlobal())
     ],
     "backbones": [(backbone, SAHC(), "auto") for backbone in (LIGHT, NGCF(), SimGCL())],
 }
