@@ -108,6 +108,20 @@ class Fused(Protocol):
         """How many of all items [n_items, D] score no higher with users [B, D] than each candidate [B, N] does."""
         return None
 
+    def least_risk(
+        self,
+        p: Tensor,
+        a: Tensor,
+        mean: bool,
+        candidates: Tensor,
+        popularity: Tensor,
+        below: Tensor,
+        size: int,
+        lam: float,
+    ) -> Tensor | None:
+        """The item of BNS's choice, [B], from how many items each candidate outscores: F = below / size."""
+        return None
+
     def structure_aware(self, a: Tensor, alpha: float, epsilon: float) -> Tensor | None:
         """SA's position in the pool, [B]."""
         return None

@@ -41,7 +41,25 @@ class BNS(Sampler):
     )
 
     def choose(self, match: Matching, rng: Rng) -> Mixture:
+        below = self._outscored(match) if self._as_published(match) else None
+        if below is not None:
+            mean, size = match.aggregation.kind == "mean", match.graph.n_items + 1
+            pools = match.p, match.a, mean, match.candidates
+            found = match.graph.verbs.least_risk(*pools, match.popularity, below, size, self.lam)
+            if found is not None:
+                return Mixture.single(found)
         return match.pick(self.risks(match).argmin(1))
+
+    def _as_published(self, match: Matching) -> bool:
+        """Whether a kernel may reckon the risks: neither they nor the scores are a subclass's own."""
+        kind = type(self)
+        return not match.scored and (kind.risks, kind.standing) == (BNS.risks, BNS.standing)
+
+    def _outscored(self, match: Matching) -> Tensor | None:
+        """How many of S score no higher than each candidate [B, N], if a kernel can count them."""
+        if self.ranks_among != "all":
+            return None
+        return match.graph.verbs.outscored(match.user_vectors, match.item_vectors, match.candidates)
 
     def risks(self, match: Matching) -> Tensor:
         """[B, N]."""
@@ -51,11 +69,9 @@ class BNS(Sampler):
 
     def standing(self, match: Matching) -> Tensor:
         """F [B, N]: the empirical distribution of the user's scores, at each candidate."""
-        if self.ranks_among == "all":
-            users = match.user_vectors
-            below = match.graph.verbs.outscored(users, match.item_vectors, match.candidates)
-            if below is not None:
-                return below.to(users.dtype) / (match.graph.n_items + 1)
+        below = self._outscored(match)
+        if below is not None:
+            return below.to(match.user_vectors.dtype) / (match.graph.n_items + 1)
         size = max(1, CHUNK // match.graph.n_items)
         parts = [self._standing(match, slice(b, b + size)) for b in range(0, len(match.users), size)]
         return torch.cat(parts)

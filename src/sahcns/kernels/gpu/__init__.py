@@ -18,6 +18,7 @@ from sahcns.kernels.gpu.dens import PARTS, GateLoss, dens_choice
 from sahcns.kernels.gpu.divns import diversify, divns
 from sahcns.kernels.gpu.draw import draw
 from sahcns.kernels.gpu.hops import DENSE, Hops, Plan, Shape
+from sahcns.kernels.gpu.least_risk import least_risk
 from sahcns.kernels.gpu.match import match
 from sahcns.kernels.gpu.ngcf_layer import NgcfLayers, fits
 from sahcns.kernels.gpu.outscored import MOST, outscored
@@ -172,6 +173,19 @@ class GpuVerbs(ReferenceVerbs):
         if users.dtype != torch.float32 or candidates.shape[1] > MOST:
             return None
         return outscored(users, items, candidates)
+
+    def least_risk(
+        self,
+        p: Tensor,
+        a: Tensor,
+        mean: bool,
+        candidates: Tensor,
+        popularity: Tensor,
+        below: Tensor,
+        size: int,
+        lam: float,
+    ) -> Tensor:
+        return least_risk(p, a, mean, candidates, popularity, below, size, lam)
 
     def structure_aware(self, a: Tensor, alpha: float, epsilon: float) -> Tensor:
         return structure_aware(a, alpha, epsilon)
