@@ -13,6 +13,7 @@ import pytest
 
 from sahcns.reports.heat import contrast
 from sahcns.reports.page import to_html
+from sahcns.reports.parts import Cell, Report, Section, Table
 from tests.reports.sample import FIGURES, REPORT
 
 pytestmark = pytest.mark.browser
@@ -308,8 +309,15 @@ def test_keys_walk_through_the_points(desk: Any) -> None:
     assert desk.locator("#spoken").inner_text() == "seconds 100, SAHC-NS, 0.13000"
     desk.keyboard.press("Home")
     assert tip(desk).startswith("seconds 0.7")
+    desk.keyboard.press("Alt+ArrowRight")  # the browser's
+    assert tip(desk).startswith("seconds 0.7")
     desk.keyboard.press("Escape")
     assert tip(desk) == ""
+    desk.keyboard.press("ArrowRight")
+    assert tip(desk).startswith("seconds 0.5 DNS")
+    desk.keyboard.press("ArrowUp")  # from the first series to the last
+    assert desk.locator("#spoken").inner_text() == "seconds 0.7, SAHC-NS, last, 0.06000"
+    desk.keyboard.press("Escape")
 
 
 def test_a_hint_of_a_table_is_shown_on_hover_and_on_focus(desk: Any) -> None:
@@ -322,6 +330,107 @@ def test_a_hint_of_a_table_is_shown_on_hover_and_on_focus(desk: Any) -> None:
     assert tip(desk) == "p = 0.01, d = 1.2"
     cell.blur()
     assert tip(desk) == ""
+
+
+FOCUS = """() => {
+  const { tagName, cellIndex, parentElement } = document.activeElement;
+  return [document.activeElement.closest("[id]")?.id, tagName.toLowerCase(), parentElement.rowIndex ?? null, cellIndex ?? null];
+}"""
+
+
+def test_a_table_with_hints_is_one_stop_of_the_tab_key(desk: Any) -> None:
+    assert desk.locator("#overall td.hinted").count() == 9
+    desk.locator(".contents a").last.focus()
+    stops = []
+    for key in ("Tab", "Tab", "Shift+Tab", "ArrowRight", "ArrowRight", "Tab", "Shift+Tab", "Shift+Tab"):
+        desk.keyboard.press(key)
+        stops.append(desk.evaluate(FOCUS))
+    first, third, figure = ["overall", "td", 1, 1], ["overall", "td", 1, 3], "metrics"
+    assert stops[0] == stops[2] == first
+    assert stops[1][0] == stops[5][0] == figure
+    assert stops[4] == stops[6] == third  # where it was left
+    assert desk.evaluate("document.activeElement.matches('.contents a')")
+    # a table that has none is a stop itself, to be scrolled
+    assert desk.locator(".block .scroll[tabindex='0']").evaluate_all(
+        "all => all.map((one) => one.parentElement.id)"
+    ) == ["sets"]
+
+
+GRID = Table(
+    "grid",
+    "Grid",
+    ["backbone", "sampler", ">a", ">b", ">c"],
+    [
+        [backbone, name, *(Cell(f"{at}", hint=f"{backbone} {name} {at}" if at in hinted else "") for at in range(3))]
+        for backbone, name, hinted in (
+            ("one", "rns", (0, 2)),
+            ("one", "dns", ()),
+            ("one", "bns", (0,)),
+            ("two", "rns", (1, 2)),
+            ("two", "dns", (1,)),
+        )
+    ],
+)
+
+
+def walked(page: Any, *keys: str) -> list[str]:
+    told = []
+    for key in keys:
+        page.keyboard.press(key)
+        told.append(tip(page))
+    return told
+
+
+def test_keys_go_from_hint_to_hint(browser: Any, tmp_path: Path) -> None:
+    path = tmp_path / "grid.html"
+    path.write_text(to_html(Report("Grid", [], [Section("Grid", [GRID])])), "utf-8")
+    page = browser.new_page(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
+    page.goto(path.as_uri())
+    page.locator("#theme").focus()
+    assert walked(page, "Tab", "ArrowRight", "ArrowRight", "ArrowLeft") == [
+        *("one rns 0", "one rns 2", "one rns 2", "one rns 0"),
+    ]
+    # rows without a hint are passed over; in one with none in this column it is the nearest, and the column is kept
+    assert walked(page, "End", "ArrowDown", "ArrowDown", "ArrowDown", "ArrowDown", "ArrowUp") == [
+        *("one rns 2", "one bns 0", "two rns 2", "two dns 1", "two dns 1", "two rns 2"),
+    ]
+    assert walked(page, "Home", "Control+Home", "Control+End") == ["two rns 1", "one rns 0", "two dns 1"]
+    assert walked(page, "Escape", "ArrowUp") == ["", "two rns 1"]
+    assert page.evaluate("scrollY") == 0
+    page.evaluate("addEventListener('keydown', (event) => { window.taken = event.defaultPrevented; })")
+    assert walked(page, "Alt+ArrowRight", "Shift+End", "Control+ArrowRight") == ["two rns 1"] * 3
+    assert page.evaluate("window.taken") is False  # the browser's
+    assert walked(page, "Control+End", "ArrowRight") == ["two dns 1"] * 2
+    assert page.evaluate("window.taken") is False  # no further hint: the browser scrolls to what stands there
+    page.keyboard.press("End")
+    assert page.evaluate("window.taken") is True  # but not to the end of the page
+    page.locator("td.hinted").first.click()
+    assert walked(page, "Tab", "Shift+Tab")[1] == "one rns 0"
+    page.close()
+
+
+def test_a_cell_that_has_the_focus_is_seen_whole_beside_its_hint(visit: Open) -> None:
+    page = visit(420, 740)
+    page.locator("#overall td.hinted").first.focus()
+    places = """() => {
+      const cell = document.activeElement;
+      return [cell, cell.parentElement.cells[0], cell.closest(".scroll"), document.getElementById("tip")]
+        .map((one) => one.getBoundingClientRect().toJSON());
+    }"""
+    for key in ("End", *["ArrowLeft"] * 7, *["ArrowRight"] * 7):
+        page.keyboard.press(key)
+        page.wait_for_timeout(50)  # the hint goes along when the box has scrolled
+        cell, name, box, hint = page.evaluate(places)
+        assert cell["left"] >= name["right"] - 1, key  # not below the column that stays
+        assert cell["right"] <= box["right"] + 1, key
+        beside = hint["right"] <= cell["left"] + 1 or hint["left"] >= cell["right"] - 1
+        assert beside or hint["bottom"] <= cell["top"] or hint["top"] >= cell["bottom"], key
+
+
+def test_what_a_hint_says_is_told_to_those_who_listen(desk: Any) -> None:
+    listened = desk.context.new_cdp_session(desk).send("Accessibility.getFullAXTree")["nodes"]
+    told = [one["description"]["value"] for one in listened if one["role"]["value"] == "cell" and "description" in one]
+    assert [one for one in told if one] == [*(f"p = 0.0{at}, d = 1.2" for at in range(1, 10)), "all"]
 
 
 def test_a_finger_shows_values(phone: Any) -> None:
@@ -422,3 +531,4 @@ def test_without_scripts_everything_is_there(visit: Open) -> None:
     assert page.locator("button:visible").count() == 0
     assert page.locator("td.hinted").first.get_attribute("title") == "p = 0.01, d = 1.2"
     assert page.locator("#tip").is_hidden()
+    assert page.locator(".block .scroll[tabindex='0']").count() == 3  # as nothing else leads into them

@@ -25,12 +25,12 @@
 
   const placeTip = (where) => {
     anchor = where;
-    const { x, y, above, below } = where();
+    const { x, y, above, below, start = x } = where(); // what stands there begins at start
     const [wide, high] = [document.documentElement.clientWidth, window.innerHeight];
     tip.hidden = y < -40 || y > high + 40; // until its point is scrolled back
     if (tip.hidden) return;
     const { width, height } = tip.getBoundingClientRect();
-    let left = x + 14 + width <= wide - 8 ? x + 14 : x - 14 - width;
+    let left = x + 14 + width <= wide - 8 ? x + 14 : start - 14 - width;
     let top = y - height / 2;
     if (left < 8) {
       left = x - width / 2;
@@ -43,6 +43,26 @@
   const hideTip = () => {
     anchor = null;
     tip.hidden = true;
+  };
+
+  /* Keys are the same in figures and tables. Both are rows of places: a place is its x, or null where nothing is.
+     Up and down go to the next row that has any, to its place nearest to x. */
+  const STEPS = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -1, ArrowDown: 1, Home: -Infinity, End: Infinity };
+  const isStep = ({ key, altKey, metaKey, shiftKey, ctrlKey }) => // the others are the browser's, as Alt and left for back
+    key in STEPS && !altKey && !metaKey && !shiftKey && !(ctrlKey && key.startsWith("Arrow"));
+  const there = (row) => [...row.keys()].filter((at) => row[at] !== null);
+  const stepped = (list, from, step) => list[Math.max(0, Math.min(list.length - 1, list.indexOf(from) + step))];
+
+  const walk = (rows, [row, at], { key, ctrlKey }, { x = rows[row][at], round = false } = {}) => {
+    const full = there(rows.map((one) => there(one)[0] ?? null));
+    if (key === "ArrowUp" || key === "ArrowDown") {
+      const next = stepped(full, row, STEPS[key]);
+      const to = round && next === row ? stepped(full, row, -Infinity * STEPS[key]) : next;
+      const away = (one) => Math.abs(rows[to][one] - x);
+      return [to, there(rows[to]).reduce((best, one) => (away(one) < away(best) ? one : best))];
+    }
+    if (ctrlKey) row = stepped(full, row, STEPS[key]);
+    return [row, stepped(there(rows[row]), at, STEPS[key])];
   };
 
   class Chart {
@@ -248,48 +268,25 @@
 
     /* ---- keys ---- */
 
-    shown() {
-      return this.data.series.map((_, at) => at).filter((at) => !this.hidden.has(at));
+    rows(drawing) {
+      return drawing.places.map((spots, at) => (this.hidden.has(at) ? [] : spots.map((spot) => spot && spot[0])));
     }
 
     first(drawing) {
-      for (const series of this.shown()) {
-        const at = drawing.places[series].findIndex(Boolean);
-        if (at >= 0) return { series, at };
-      }
-      return null;
+      const rows = this.rows(drawing).map(there);
+      const series = rows.findIndex((row) => row.length);
+      return series < 0 ? null : { series, at: rows[series][0] };
     }
 
     press(drawing, event) {
       if (event.target !== drawing.svg) return;
-      const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -1, ArrowDown: 1 }[event.key];
       if (event.key === "Escape") return this.leave(drawing);
-      if (!step && event.key !== "Home" && event.key !== "End") return;
+      if (!isStep(event)) return;
       event.preventDefault();
-      const here = drawing.here || this.first(drawing);
-      if (!here) return;
-      const spots = drawing.places[here.series];
-      const there = spots.map((spot, at) => (spot ? at : -1)).filter((at) => at >= 0);
-      let next = { ...here };
-      if (event.key === "Home") next.at = there[0];
-      else if (event.key === "End") next.at = there[there.length - 1];
-      else if (event.key === "ArrowLeft" || event.key === "ArrowRight") {
-        if (drawing.here) next.at = there[Math.max(0, Math.min(there.length - 1, there.indexOf(here.at) + step))];
-      } else next = this.beside(drawing, here, step);
-      this.show(drawing, next, true);
-    }
-
-    /* The point of the next series that is nearest to this one's x. */
-    beside(drawing, here, step) {
-      const order = this.shown().filter((series) => drawing.places[series].some(Boolean));
-      const series = order[(order.indexOf(here.series) + step + order.length) % order.length];
-      const x = drawing.places[here.series][here.at][0];
-      const spots = drawing.places[series];
-      let at = -1;
-      spots.forEach((spot, one) => {
-        if (spot && (at < 0 || Math.abs(spot[0] - x) < Math.abs(spots[at][0] - x))) at = one;
-      });
-      return { series, at };
+      const { here } = drawing;
+      if (!here) return this.show(drawing, this.first(drawing), true);
+      const [series, at] = walk(this.rows(drawing), [here.series, here.at], event, { round: true });
+      this.show(drawing, { series, at }, true);
     }
 
     /* ---- saving: the drawing as it is shown, with its title, on white ---- */
@@ -325,22 +322,53 @@
 
   for (const figure of document.querySelectorAll("figure.figure")) new Chart(figure);
 
-  /* Hints of tables: a browser's own come late, and never for a finger or a keyboard. */
-  for (const cell of document.querySelectorAll(".hinted")) {
-    const hint = cell.title;
-    cell.removeAttribute("title");
-    cell.tabIndex = 0;
-    cell.setAttribute("aria-description", hint);
-    const show = () => {
-      tip.replaceChildren(html("div", "", hint));
-      placeTip(() => {
-        const box = cell.getBoundingClientRect();
-        return { x: box.right - 8, y: box.top + box.height / 2, above: box.top, below: box.bottom };
+  /* Hints of tables: a browser's own come late, and never for a finger or a keyboard.
+     A table is one stop of the Tab key, its last visited cell, and the other keys go from there. */
+  const enlivenTable = (table) => {
+    const cells = table.querySelectorAll(".hinted");
+    if (!cells.length) return;
+    const rows = [...table.rows].map((row) => [...row.cells].map((cell, at) => (cell.matches(".hinted") ? at : null)));
+    let stop = cells[0];
+    let column = 0; // where up and down come from, kept over rows that have no hint there
+    for (const cell of cells) {
+      const hint = cell.title;
+      cell.removeAttribute("title");
+      cell.tabIndex = cell === stop ? 0 : -1;
+      cell.setAttribute("aria-description", hint);
+      const where = () => {
+        const { left, right, top, bottom, height } = cell.getBoundingClientRect();
+        return { x: right - 8, y: top + height / 2, above: top, below: bottom, start: left + 8 };
+      };
+      const show = () => {
+        tip.replaceChildren(html("div", "", hint));
+        placeTip(where);
+      };
+      const hide = () => { if (anchor === where) hideTip(); }; // not the hint of another cell
+      cell.addEventListener("pointerenter", show);
+      for (const event of ["pointerleave", "blur"]) cell.addEventListener(event, hide);
+      cell.addEventListener("focus", () => {
+        stop.tabIndex = -1;
+        cell.tabIndex = 0;
+        [stop, column] = [cell, cell.cellIndex];
+        show();
       });
-    };
-    for (const event of ["pointerenter", "focus"]) cell.addEventListener(event, show);
-    for (const event of ["pointerleave", "blur"]) cell.addEventListener(event, hideTip);
-  }
+      cell.addEventListener("keydown", (event) => {
+        if (!isStep(event)) return;
+        const kept = column;
+        const [row, at] = walk(rows, [cell.parentElement.rowIndex, cell.cellIndex], event, { x: column });
+        const { cells } = table.rows[row];
+        if (cells[at] === cell && event.key.startsWith("Arrow")) return; // no further: the browser scrolls
+        event.preventDefault();
+        table.parentElement.style.scrollPaddingLeft = `${cells[0].offsetWidth}px`; // the first column stays, and covers
+        cells[at].focus({ preventScroll: true }); // its own scrolling is content with half a cell
+        cells[at].scrollIntoView({ block: "nearest", inline: "nearest" });
+        if (event.key === "ArrowUp" || event.key === "ArrowDown") column = kept;
+      });
+    }
+    table.parentElement.tabIndex = -1; // its cells are the way in
+  };
+
+  document.querySelectorAll("table").forEach(enlivenTable);
 
   addEventListener("scroll", () => { if (anchor) placeTip(anchor); }, { passive: true, capture: true });
   addEventListener("beforeprint", hideTip);
