@@ -427,6 +427,17 @@ def test_a_cell_that_has_the_focus_is_seen_whole_beside_its_hint(visit: Open) ->
         assert beside or hint["bottom"] <= cell["top"] or hint["top"] >= cell["bottom"], key
 
 
+@pytest.mark.parametrize("width", [1280, 800, 360])
+def test_a_sign_that_hangs_out_is_not_below_the_frame_of_the_focus(visit: Open, width: int) -> None:
+    page = visit(width)
+    room = """all => all.map((cell) => {
+      const sign = document.createRange();
+      sign.selectNodeContents(cell.querySelector(".note"));
+      return cell.getBoundingClientRect().right - 2 - sign.getBoundingClientRect().right;
+    })"""
+    assert min(page.locator("#overall td.hinted").evaluate_all(room)) >= 0
+
+
 def test_what_a_hint_says_is_told_to_those_who_listen(desk: Any) -> None:
     listened = desk.context.new_cdp_session(desk).send("Accessibility.getFullAXTree")["nodes"]
     told = [one["description"]["value"] for one in listened if one["role"]["value"] == "cell" and "description" in one]
