@@ -7,6 +7,7 @@ import pytest
 from sahcns.data import read_manifest
 from sahcns.studies.paper import design
 from sahcns.studies.paper.design import Design
+from sahcns.studies.paper.study import Study
 from tests.cli.conftest import Sahcns, refused
 from tests.studies.paper.tiny import TINY, fill, prepared
 
@@ -96,3 +97,36 @@ def test_mistakes(sahcns: Sahcns, tmp_path: Path) -> None:
     prepared(tmp_path / "sets", Design.from_dict({**TINY.to_dict(), "sets": design.PAPER.to_dict()["sets"]}))
     told = refused(sahcns("reproduce", tmp_path / "sets", "--out", tmp_path / "out", "--only", "tabel2"))
     assert told == "the study has no part 'tabel2'; did you mean 'table2'?"
+
+
+def test_without_sets_whoever_wants_runs_or_has_none_is_told(sahcns: Sahcns, tmp_path: Path) -> None:
+    out = tmp_path / "results"
+    told = refused(sahcns("reproduce", "--out", out))
+    assert (
+        told
+        == f"{out} holds no results to report on; to run the study, name the folder of prepared sets, or take --quick"
+    )
+    assert not out.exists()
+    fill(out, TINY)
+    for option, value in (("--only", "table2"), ("--seeds", "3"), ("--minutes", "20"), ("--workers", "2")):
+        told = refused(sahcns("reproduce", "--out", out, option, value))
+        assert told.startswith(f"{option} is about runs, and without prepared sets nothing is run; name the folder")
+
+
+@pytest.mark.usefixtures("tiny")
+@pytest.mark.parametrize("stage", ["tune", "look", "clock"])
+def test_whatever_is_stopped_says_that_it_goes_on(
+    stage: str, sahcns: Sahcns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    part = {"tune": "tuning", "look": "mechanisms", "clock": "efficiency"}[stage]
+    monkeypatch.setattr(Study, stage, stop)
+    home, out = prepared(tmp_path / "prepared"), tmp_path / "out"
+    done = sahcns("reproduce", home, "--out", out, "--only", part, "--device", "cpu")
+    assert done.code == 130
+    assert done.err.splitlines()[-2:] == [
+        f"what is finished is kept in {out}; the same command goes on from there",
+        "error: interrupted",
+    ]

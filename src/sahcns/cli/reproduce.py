@@ -10,7 +10,7 @@ import typer
 
 from sahcns.cli.console import Json, show, show_json, table, tell, warn
 from sahcns.cli.machine import keep_memory
-from sahcns.errors import SettingError
+from sahcns.errors import DataError, SettingError
 
 if TYPE_CHECKING:
     from sahcns.studies.grid.failure import Failure
@@ -75,6 +75,9 @@ def command(
         several = workers or (min(2, os.cpu_count() or 1) if quick else 1)
         study = Study.of(design, folder, home, parts, seeds=seeds, workers=several, device=device, until=until)
         failures = run_study(study, quiet=json)
+    else:
+        about_runs = {"--only": only, "--seeds": seeds, "--minutes": minutes, "--workers": workers}
+        _refuse_nothing(home, [name for name, value in about_runs.items() if value is not None])
     standings, written = _report(home, page)
     if json:
         parts_told = {name: {"there": one.found, "of": one.wanted, "what": one.what} for name, one in standings.items()}
@@ -87,8 +90,30 @@ def command(
         raise typer.Exit(1)
 
 
+def _refuse_nothing(home: Path, about_runs: Sequence[str]) -> None:
+    """Without sets nothing is run: whoever asked for runs, or has no results yet, has forgotten the folder."""
+    from sahcns.studies.grid.result import RUNS
+    from sahcns.studies.paper.design import STUDY
+
+    remedy = "name the folder of prepared sets, or take --quick"
+    if about_runs:
+        raise SettingError(f"{about_runs[0]} is about runs, and without prepared sets nothing is run; {remedy}")
+    if not (home / STUDY).exists() and not (home / RUNS).is_dir():
+        raise DataError(f"{home} holds no results to report on; to run the study, {remedy}")
+
+
 def run_study(study: "Study", quiet: bool = False) -> "Sequence[Failure]":
-    """Stage after stage, each with its progress; what failed is returned."""
+    """Every stage; whoever stops it is told that nothing is lost. What failed is returned."""
+    try:
+        return _stages(study, quiet)
+    except KeyboardInterrupt:
+        if not quiet:
+            tell(f"what is finished is kept in {study.out}; the same command goes on from there")
+        raise
+
+
+def _stages(study: "Study", quiet: bool) -> "Sequence[Failure]":
+    """Stage after stage, each with its progress."""
     from sahcns.cli.grid_progress import grid_progress
     from sahcns.cli.train_progress import clock
     from sahcns.studies.grid.result import result_path
@@ -114,14 +139,10 @@ def run_study(study: "Study", quiet: bool = False) -> "Sequence[Failure]":
     jobs = study.jobs
     there = sum(result_path(study.out, job.key).exists() for job in jobs)
     stage(f"2 of 4: {len(jobs)} runs for {', '.join(study.grids) or 'no table'}, {there} of them there")
-    try:
-        with grid_progress(jobs, study.workers, quiet=quiet) as told:
-            outcome = run_grid(
-                jobs, study.out, workers=study.workers, device=study.device, on_event=told, until=study.until
-            )
-    except KeyboardInterrupt:
-        say(f"what is finished is kept in {study.out}; the same command goes on from there")
-        raise
+    with grid_progress(jobs, study.workers, quiet=quiet) as told:
+        outcome = run_grid(
+            jobs, study.out, workers=study.workers, device=study.device, on_event=told, until=study.until
+        )
     with answering(pick_device(study.device)):
         if "mechanisms" in study.parts:
             stage("3 of 4: looking into models")
