@@ -28,5 +28,12 @@ def prepared_folder(where: str) -> Path:
         ready = False
     if not ready:
         tell(f"{where} ships with sahcns; it is prepared by its own recipe into {folder}")
-        save_split(prepare_named(where), folder)
+        split = prepare_named(where)
+        try:
+            save_split(split, folder)
+        except DataError as error:
+            raise DataError(
+                f"{error}; set XDG_CACHE_HOME to a folder that can be written, or prepare it where you like: "
+                f"sahcns data prepare {where} FOLDER"
+            ) from error
     return folder

@@ -149,18 +149,21 @@ def command(
         return
     if whole:
         show(
-            f"{run.record.epochs_run} epochs in {run.record.seconds['total']:.1f} s over {taught} "
-            "pairs; nothing was held out, so there is nothing to judge it by",
+            f"{_epochs(run.record)} over {taught} pairs; nothing was held out, so there is nothing to judge it by",
             f"saved in {saved}",
         )
         return
     show(
         results(run.record),
         "",
-        f"{run.record.epochs_run} epochs in {run.record.seconds['total']:.1f} s, {_ended(run.record)}; "
+        f"{_epochs(run.record)}, {_ended(run.record)}; "
         f"in percent, one seed, {terms.mask} items left out of the test ranking",
         f"saved in {saved}",
     )
+
+
+def _epochs(record: "Record") -> str:
+    return f"{record.epochs_run} epoch{'s' * (record.epochs_run != 1)} in {record.seconds['total']:.1f} s"
 
 
 def _ended(record: "Record") -> str:

@@ -43,7 +43,13 @@ def obtain(
     if wanted.embedded and to is None and source is None:
         return _verified(wanted, EMBEDDED / wanted.name)
     folder = (to or cache_folder()) / wanted.name
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(
+            f"cannot make the folder {folder} for the files of {wanted.name}: {error.strerror or error}; "
+            "name another place for them, or set XDG_CACHE_HOME to a folder that can be written"
+        ) from error
     if source is not None or wanted.embedded:
         _take(wanted, source or EMBEDDED / wanted.name, folder)
     elif _missing(wanted, folder):

@@ -8,7 +8,16 @@ import pytest
 
 from sahcns.studies.paper.evidence import Evidence
 from sahcns.studies.paper.experiments import Row
-from sahcns.studies.paper.other_settings import BETAS, ENOUGH, SCHEDULES, UNTESTED, gained, neighbours, searched
+from sahcns.studies.paper.other_settings import (
+    BETAS,
+    ENOUGH,
+    SCHEDULES,
+    TOO_FEW,
+    UNTESTED,
+    gained,
+    neighbours,
+    searched,
+)
 from sahcns.studies.tuning.trials import Search, Trial
 from tests.studies.paper.tiny import TINY, fill, made
 
@@ -51,6 +60,8 @@ def test_a_few_trials_and_those_cut_off_say_nothing(evidence: Evidence) -> None:
     few = search("ahns", POINTS[: ENOUGH - 1], VALUES[: ENOUGH - 1])
     cut = search("ahns", POINTS, VALUES, "pruned")
     assert searched("ahns", BETAS)(replace(evidence, searches={"one": few, "two": cut})) == UNTESTED
+    small = replace(few, budget={"ahns": ENOUGH - 1})  # a miniature, which is at its end
+    assert searched("ahns", BETAS)(replace(evidence, searches={"one": small})) == TOO_FEW
 
 
 def test_gains_are_those_over_the_printed_settings_from_the_most_on(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from sahcns.studies.paper.methods import RIVALS, Settings
 from sahcns.studies.paper.sections.figure_4 import sweep
 
 UNTESTED = "Not tested yet: `sahcns reproduce … --only tuning` does it."
+TOO_FEW = "Not tested: the search has too few trials for it."
 ENOUGH = 10  # trials of a set
 METRIC = "recall@20"
 
@@ -32,11 +33,13 @@ def searched(sampler: str, kinds: Kinds) -> Callable[[Evidence], str]:
     """`Tested in the search, Recall@20 on validation: Amazon-toys (49 trials) β up to 1: 7.84 to 11.59, …`."""
 
     def test(evidence: Evidence) -> str:
-        told = []
+        told, nothing = [], UNTESTED
         for one in evidence.design.sets:
             search = evidence.searches.get(one.folder)
             trials = [] if search is None else search.complete(sampler)
             if len(trials) < ENOUGH:
+                if search is not None and trials and search.finished(sampler):
+                    nothing = TOO_FEW
                 continue
             reached = {
                 words: sorted(100 * (trial.value or 0.0) for trial in trials if kind(trial.settings))
@@ -44,7 +47,7 @@ def searched(sampler: str, kinds: Kinds) -> Callable[[Evidence], str]:
             }
             ranges = ", ".join(f"{words}: {_range(values)}" for words, values in reached.items() if values)
             told.append(f"{one.name} ({len(trials)} trials) {ranges}")
-        return f"Tested in the search, Recall@20 on validation: {'; '.join(told)}." if told else UNTESTED
+        return f"Tested in the search, Recall@20 on validation: {'; '.join(told)}." if told else nothing
 
     return test
 

@@ -7,7 +7,7 @@ from sahcns.reports.as_markdown import to_markdown
 from sahcns.reports.parts import Table
 from sahcns.studies.paper.claims import BEYOND, Judged, judge
 from sahcns.studies.paper.evidence import Evidence
-from sahcns.studies.paper.report import counts_in_words, standing_in_words
+from sahcns.studies.paper.report import counts_in_words, miniature, standing_in_words
 from sahcns.studies.paper.sections.standing import standing_section
 from sahcns.studies.paper.sections.table_2 import readings_in_words, table_2_board
 from sahcns.studies.paper.sections.tuning import settings_in_words
@@ -36,6 +36,7 @@ def does_it_hold(folder: str | os.PathLike[str]) -> str:
 def _parts(evidence: Evidence) -> Iterator[str]:
     judged, beyond = judge(evidence), judge(evidence, BEYOND)
     yield "# Does it hold?"
+    yield from miniature(evidence)
     yield _flowing(INTRODUCTION)
     yield counts_in_words(judged)
     yield _made_with(evidence)

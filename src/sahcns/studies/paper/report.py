@@ -57,11 +57,17 @@ def paper_report(folder: str | os.PathLike[str]) -> Report:
     return Report(evidence.design.title, list(summary(evidence, judged, beyond)), sections, known)
 
 
+def miniature(evidence: Evidence) -> list[str]:
+    """What must be said of a study on no set of the paper's."""
+    if any(one.printed for one in evidence.design.sets):
+        return []
+    return ["A miniature: small models, few epochs, another set than the paper's. It shows that all parts run."]
+
+
 def summary(evidence: Evidence, judged: Sequence[Judged], beyond: Sequence[Judged]) -> list[str]:
     """What came out, in a few sentences made from the results; the claims themselves stand in the first table."""
     told = [counts_in_words(judged)]
-    if not any(one.printed for one in evidence.design.sets):
-        told.append("A miniature: small models, few epochs, another set than the paper's. It shows that all parts run.")
+    told += miniature(evidence)
     board = table_2_board(evidence)
     if board is not None:
         told += [settings_in_words(evidence), *readings_in_words(evidence, board)]

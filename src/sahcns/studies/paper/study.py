@@ -157,7 +157,7 @@ class Study:
                 continue
             key = model.key(read_manifest(folder)["fingerprint"])
             if once(self.out, READINGS, key, partial(read_otherwise, model, folder, name, self.device)):
-                say(f"{name}, a model of {model.age} epochs: Figs 1 and 5 read in several ways")
+                say(f"{name}, a model of {model.age} epoch{'s' * (model.age != 1)}: Figs 1 and 5 read in several ways")
 
     def clock(self, say: Say) -> None:
         """What SA and HC cost on each set."""
