@@ -112,7 +112,7 @@ def test_a_row_that_cannot_be_used(sahcns: Sahcns, run: Path, tmp_path: Path) ->
     line = ("recommend", run, "--for", given, "-k", "1", "--to", tmp_path / "a.csv")
     assert refused(sahcns(*line)).endswith("correct it, or add --read lenient=true to skip such rows")
     done = sahcns(*line, "--read", "lenient=true")
-    assert done.out.startswith("1 rows for 1 people")
+    assert done.out.startswith("1 row for 1 person written to ")
     assert done.err.startswith("skipped 1 row: wrong number of fields (first in line 3")
 
 

@@ -15,7 +15,7 @@ from tests.serving.test_recommender import made
 
 
 def read(path: Path) -> pl.DataFrame:
-    match path.suffix:
+    match path.suffix.lower():
         case ".csv":
             return pl.read_csv(path)
         case ".jsonl":
@@ -24,7 +24,7 @@ def read(path: Path) -> pl.DataFrame:
             return pl.read_parquet(path)
 
 
-@pytest.mark.parametrize("name", ["lists.csv", "lists.jsonl", "lists.parquet"])
+@pytest.mark.parametrize("name", ["lists.csv", "LISTS.CSV", "lists.jsonl", "lists.parquet"])
 def test_every_user_has_the_list_that_recommend_gives(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -154,9 +154,9 @@ def load(path: Path) -> dict[str, Any]:
 
     try:
         text = path.read_text(encoding="utf-8")
-        if path.suffix == ".toml":
+        if path.suffix.lower() == ".toml":
             return tomllib.loads(text)
-        if path.suffix not in (".yaml", ".yml"):
+        if path.suffix.lower() not in (".yaml", ".yml"):
             raise SettingError(f"{path} must be a .toml, .yaml or .yml file")
         values = yaml.safe_load(text) or {}
     except FileNotFoundError:

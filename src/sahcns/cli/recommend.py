@@ -155,7 +155,9 @@ def _write(
     if json:
         show_json({"file": file, "users": count, "rows": frame.height, **left})
     else:
-        show(f"{frame.height:,} rows for {count:,} {'people' if baskets else 'users'} written to {file}")
+        one, many = ("person", "people") if baskets else ("user", "users")
+        rows_for = f"{frame.height:,} row{'s' * (frame.height != 1)} for {count:,} {one if count == 1 else many}"
+        show(f"{rows_for} written to {file}")
 
 
 def _unknown(model: "Recommender", without: list[str]) -> None:

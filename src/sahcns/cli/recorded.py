@@ -18,7 +18,7 @@ def plan_in(path: Path, best: bool = False) -> Plan:
     `best` asks a record of a run that was judged for the epochs it found best, and not for the most it was allowed.
     """
     path = path / RECORD if path.is_dir() else path
-    return _recorded(path, best) if path.suffix == ".json" else read_plan(path)
+    return _recorded(path, best) if path.suffix.lower() == ".json" else read_plan(path)
 
 
 def _recorded(path: Path, best: bool) -> Plan:

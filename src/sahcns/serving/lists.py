@@ -43,7 +43,7 @@ def write_frame(frame: "pl.DataFrame", path: str | os.PathLike[str]) -> Path:
     """The lists into a file, whole or not at all."""
     check_target(path)
     content = io.BytesIO()
-    match Path(path).suffix:
+    match Path(path).suffix.lower():
         case ".csv":
             frame.write_csv(content)
         case ".jsonl":
@@ -97,7 +97,7 @@ def lists(
 def check_target(path: str | os.PathLike[str]) -> None:
     """An error now, before anything is computed, if no format has the ending of `path`, or it could not be written."""
     target = Path(path)
-    if target.suffix not in ENDINGS:
+    if target.suffix.lower() not in ENDINGS:
         raise SettingError(f"{os.fspath(path)!r} must end in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}")
     if target.is_dir():
         raise DataError(f"cannot write the recommendations {target}: it is a folder; name a file in it")
