@@ -38,15 +38,14 @@ def in_one_kernel(which: Half | Tensor, share: Half | Tensor | None, match: Matc
 
 
 def _half(part: Selection | Calibration) -> Half | None:
-    kind = type(part)
-    if isinstance(part, StructureAware) and kind is StructureAware:
+    if type(part) is StructureAware:
         return Half("aware", part.alpha) if part.alpha != 0 else Half("hardest")  # a negative α favours the even ones
-    if kind is Hardest:
+    if type(part) is Hardest:
         return Half("hardest")
-    if kind is DiscrepancyOnly:
+    if type(part) is DiscrepancyOnly:
         return Half("uneven")
-    if isinstance(part, LayerGap) and kind is LayerGap:
+    if type(part) is LayerGap:
         return Half("layers", part.lambda_max)
-    if isinstance(part, GlobalGap) and kind is GlobalGap:
+    if type(part) is GlobalGap:
         return Half("final", part.lambda_max)
     return None

@@ -64,6 +64,11 @@ class Chosen:
         return [name for place, name in enumerate(self.names) if place not in used]
 
 
+def one_line(text: str) -> str:
+    """With a blank for each line end and what stands round it: a name or a title is shown in a row, or in a sentence."""
+    return re.sub(r"\s*[\r\n]\s*", " ", text).strip() if "\n" in text or "\r" in text else text
+
+
 def key(name: str) -> str:
     """The letters and digits of a name, without RecBole's type: `user_id:token` → `userid`."""
     typed = TYPED.match(name.strip())

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sahcns.data.readers.clock import iso_seconds
-from sahcns.data.readers.naming import TYPED, Chosen, Column, choose, choose_by_place, key, usual
+from sahcns.data.readers.naming import TYPED, Chosen, Column, choose, choose_by_place, key, one_line, usual
 from sahcns.errors import DataError, SettingError
 
 SAMPLE_LINES = 300
@@ -118,7 +118,7 @@ def layout_of(
     rows = [fields_of(line, mark, spaced) for line in lines]
     if header is None:
         header = _has_header(rows, told)
-    names = tuple(re.sub(r"\s*[\r\n]\s*", " ", name.strip()) for name in rows[0]) if header else None
+    names = tuple(one_line(name.strip()) for name in rows[0]) if header else None
     if names is not None:
         chosen = choose(names, wanted, where, ", or pass header=False if the first line is a row")
     else:

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import re
 from collections.abc import Iterator
 from functools import partial
 from itertools import chain
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sahcns.data.ids import IdMap, Texts
-from sahcns.data.readers.naming import key, place_of, usual
+from sahcns.data.readers.naming import key, one_line, place_of, usual
 from sahcns.data.readers.opening import TextFile
 from sahcns.data.readers.sniffing import TOLD_TO_EXCEL
 from sahcns.errors import DataError, nearest
@@ -67,14 +66,9 @@ def titles_from(items: "pl.Series", titles: "pl.Series") -> dict[str, str]:
 def placed(titles: dict[str, str], item_ids: IdMap, offset: int, record: dict[str, Any]) -> Texts | None:
     """One title per item, empty where there is none; None when no item has one."""
     names = item_ids.decode(range(len(item_ids)))
-    found = [_one_line(titles.get(str(name + offset if isinstance(name, int) else name), "")) for name in names]
+    found = [one_line(titles.get(str(name + offset if isinstance(name, int) else name), "")) for name in names]
     record["items_with_title"] = sum(map(bool, found))
     return Texts.of(text.encode("utf-8", "replace").decode() for text in found) if any(found) else None
-
-
-def _one_line(title: str) -> str:
-    """A title with a blank for each line end, since it is shown in a row of a table and written as a field."""
-    return re.sub(r"\s*[\r\n]\s*", " ", title).strip() if "\n" in title or "\r" in title else title
 
 
 def _lines(file: TextFile, record: dict[str, Any]) -> Iterator[str]:

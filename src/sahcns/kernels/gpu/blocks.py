@@ -227,14 +227,10 @@ def _stages(tile: Tile, width: int, device: torch.device) -> int:
     return min(tile.stages, int(room) // (2 * tile.columns * (tile.rows + PARTS * width)))
 
 
-def parts_like(blocks: Blocks, x: Tensor) -> Tensor:
-    return x.new_empty(blocks.height, PARTS, triton.next_power_of_2(x.shape[1]), dtype=torch.bfloat16)
-
-
 def cut(blocks: Blocks, x: Tensor) -> Tensor:
     """D^-½ x in three parts, in the order of places."""
     n, dim = x.shape
-    parts = parts_like(blocks, x)
+    parts = x.new_empty(blocks.height, PARTS, triton.next_power_of_2(dim), dtype=torch.bfloat16)
     _cut[(triton.cdiv(n, 8),)](x, blocks.places, blocks.scales, parts, n, DIM=dim, D=parts.shape[2], R=8, num_warps=2)
     return parts
 
