@@ -5,10 +5,9 @@ of the cells). There a row of X is read once for all rows of a tile, where gathe
 
     Ã X = D^-½ A (D^-½ X),   D^-½ X = X₁ + X₂ + X₃, each in bfloat16        (8 bits each: together the 24 bits of float32)
 
-A is 0 or 1, so the products are exact and only sums are rounded, in float32; it is kept as single bits, so that next to
-nothing of it is read. `_multiply` sums a stretch of tiles; `_complete` gathers the other edges of each row, adds the sums of
-its stretches in order, and cuts what comes out for the next product. No atomics: the product is deterministic. Where the GPU
-can, `_complete` gathers while `_multiply` is still at work.
+A is 0 or 1, so the products are exact and only sums are rounded, in float32. `_multiply` sums a stretch of tiles; `_complete`
+gathers the other edges of each row, adds the sums of its stretches in order, and cuts what comes out for the next product.
+No atomics: the product is deterministic. Where the GPU can, `_complete` gathers while `_multiply` is still at work.
 """
 
 import itertools
@@ -58,23 +57,21 @@ def _cut(x, places, scales, parts, n_rows, DIM: tl.constexpr, D: tl.constexpr, R
 
 @triton.jit
 def _multiply(
-    words, stretches, parts, sums, M: tl.constexpr, K: tl.constexpr, D: tl.constexpr, KIND: tl.constexpr,
+    cells, stretches, parts, sums, M: tl.constexpr, K: tl.constexpr, D: tl.constexpr, KIND: tl.constexpr,
     OVERLAP: tl.constexpr,
 ):  # fmt: skip
     """sums[stretch] = tiles of A times their rows of D^-½ X, [M, D]."""
     stretch = tl.program_id(0)
-    column, count = tl.load(stretches + 3 * stretch), tl.load(stretches + 3 * stretch + 1)
-    end = tl.load(stretches + 3 * stretch + 2)
+    tile, column = tl.load(stretches + 4 * stretch), tl.load(stretches + 4 * stretch + 1)
+    count, end = tl.load(stretches + 4 * stretch + 2), tl.load(stretches + 4 * stretch + 3)
     m, k, d = tl.arange(0, M), tl.arange(0, K), tl.arange(0, D)
-    word = tl.load(words + stretch.to(tl.int64) * (M * K) + m[:, None] * K + k[None, :])
-    # A product's layout is that in which tensor cores take A from registers: with 0 of such a one added, the bits have it too.
-    word += tl.dot(tl.zeros([M, 16], dtype=KIND), tl.zeros([16, K], dtype=KIND)).to(tl.int16)
+    cell = cells + tile.to(tl.int64) * (M * K) + m[:, None] * K + k[None, :]
     total = tl.zeros([M, D], dtype=tl.float32)
     if OVERLAP:  # wait for the kernel before, and only then let the next one begin: it reads what that one wrote
         tl.extra.cuda.gdc_wait()
         tl.extra.cuda.gdc_launch_dependents()
     for step in range(count):
-        a = tl.where((word >> step) & 1 != 0, 1.0, 0.0).to(KIND)
+        a = tl.load(cell + step * (M * K)).to(KIND)
         place = column + step * K + k
         real = (place < end)[:, None]
         x = parts + place.to(tl.int64)[:, None] * (3 * D) + d[None, :]
@@ -149,8 +146,8 @@ def _complete(
 class Blocks:
     """An adjacency laid out for these kernels. A place is a row's position when users, then items, are ordered by degree."""
 
-    words: Tensor  # [stretches, M, K] int16: bit s is the cell of A in tile s of the stretch
-    stretches: Tensor  # [stretches, 3] int32: place of its first column, how many tiles, end of that side
+    cells: Tensor  # [tiles, M, K] of A, 0 or 1, those of one row of tiles behind each other
+    stretches: Tensor  # [stretches, 4] int32: first tile, place of its first column, how many tiles, end of that side
     firsts: Tensor  # [rows of tiles + 1] int32: first stretch of each
     places: Tensor  # [n] int32
     scales: Tensor  # [n] D^-½
@@ -179,8 +176,8 @@ class Blocks:
         before = [0, *itertools.accumulate(belt.tiles for belt in belts)]  # tiles in front of each belt
         pieces = [belt.pieces(tile.stretch) for belt in belts]
         stretches = [
-            (belt.side.start + lo * tile.columns, hi - lo, belt.side.end)
-            for belt, cuts in zip(belts, pieces, strict=True)
+            (first + lo, belt.side.start + lo * tile.columns, hi - lo, belt.side.end)
+            for first, belt, cuts in zip(before, belts, pieces, strict=False)
             for lo, hi in itertools.pairwise(cuts)
         ]
         firsts = [0, *itertools.accumulate(len(cuts) - 1 for cuts in pieces)]
@@ -191,16 +188,11 @@ class Blocks:
         belt_of = row // tile.rows
         across = (column - start[belt_of]) // tile.columns
         inside = across < many[belt_of]
-        lengths = torch.tensor([count for _, count, _ in stretches], device=device)
-        stretch_of = torch.arange(len(lengths), device=device).repeat_interleave(lengths)  # of each tile
-        step_of = torch.arange(len(stretch_of), device=device) - (lengths.cumsum(0) - lengths)[stretch_of]
-        tiles = (first[belt_of] + across)[inside]
-        words = torch.zeros(len(lengths), tile.rows, tile.columns, dtype=torch.int32, device=device)
-        cell = (stretch_of[tiles], (row % tile.rows)[inside], (column % tile.columns)[inside])
-        words.index_put_(cell, (1 << step_of[tiles]).int(), accumulate=True)
+        cells = torch.zeros(before[-1], tile.rows, tile.columns, dtype=torch.bfloat16, device=device)
+        cells[(first[belt_of] + across)[inside], (row % tile.rows)[inside], (column % tile.columns)[inside]] = 1
         rest = without(adjacency, inside)
         return cls(
-            words.to(torch.int16),
+            cells,
             torch.tensor(stretches, dtype=torch.int32, device=device),
             torch.tensor(firsts, dtype=torch.int32, device=device),
             places.to(torch.int32),
@@ -223,16 +215,16 @@ def _can_overlap() -> bool:
 def fits(x: Tensor, tile: Tile | None = None) -> bool:
     """Whether rows are of a width that tensor cores take, and tiles of a size that this GPU holds."""
     width = triton.next_power_of_2(x.shape[1])
-    return x.dtype == torch.float32 and 16 <= width <= 128 and _stages(tile or Tile(), width, x.device) > 2
+    return x.dtype == torch.float32 and 16 <= width <= 128 and _stages(tile or Tile(), width, x.device) > 1
 
 
 def _stages(tile: Tile, width: int, device: torch.device) -> int:
-    """How many tiles' rows of X are under way at a time, as far as shared memory goes beside a tile of A."""
+    """How many tiles are under way at a time, as far as shared memory goes."""
     if device.type != "cuda":  # interpreted, or compiled for a GPU that is not there
         room = ROOM
     else:
         room = getattr(torch.cuda.get_device_properties(device), "shared_memory_per_block_optin", 0)
-    return max(0, min(tile.stages, (int(room) - 2 * tile.rows * tile.columns) // (2 * tile.columns * PARTS * width)))
+    return min(tile.stages, int(room) // (2 * tile.columns * (tile.rows + PARTS * width)))
 
 
 def cut(blocks: Blocks, x: Tensor) -> Tensor:
@@ -248,7 +240,7 @@ def multiply(blocks: Blocks, parts: Tensor) -> Tensor:
     tile, width = blocks.tile, parts.shape[2]
     sums = torch.empty(len(blocks.stretches), tile.rows, width, device=parts.device)
     _multiply[(len(sums),)](
-        blocks.words, blocks.stretches, parts, sums, M=tile.rows, K=tile.columns, D=width, KIND=KIND, OVERLAP=blocks.overlap,
+        blocks.cells, blocks.stretches, parts, sums, M=tile.rows, K=tile.columns, D=width, KIND=KIND, OVERLAP=blocks.overlap,
         num_warps=tile.warps, num_stages=_stages(tile, width, parts.device), **blocks.launch,
     )  # fmt: skip
     return sums

@@ -17,7 +17,7 @@ class Tile:
     rows: int = 128
     columns: int = 64
     share: float = 0.03  # of its cells that a tile must fill to be worth multiplying
-    stretch: int = 12  # tiles that one program sums up, at most 16: a bit of a word each
+    stretch: int = 12  # tiles that one program sums up
     warps: int = 8
     stages: int = 3
 
