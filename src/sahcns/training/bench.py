@@ -140,18 +140,18 @@ def _parts(step: TrainingStep, batch: Tensor, whole: float, capture: bool) -> li
     def match() -> Tensor:
         return matching().a
 
-    scored = matching()
-    with torch.no_grad():
-        _ = scored.a, scored.scores
-
-    @torch.no_grad()
-    def choose() -> object:
-        step.streams.choice.call = 0
-        return sampler.choose(scored, step.streams.choice)
-
     fresh = matching()
     with torch.no_grad():
         mixture = sampler.choose(fresh, step.streams.choice).checked(size, depth, sampler.name)
+    asked = fresh.asked
+
+    @torch.no_grad()
+    def choose() -> object:
+        """As in a step: the layers' scores are there, which are a part of their own, and nothing that is made of them."""
+        again = matching()
+        if asked:
+            again._scores = fresh._scores
+        return sampler.choose(again, step.streams.choice)
 
     def loss() -> Tensor:
         step.streams.noise.call = 0
@@ -171,7 +171,7 @@ def _parts(step: TrainingStep, batch: Tensor, whole: float, capture: bool) -> li
         timed("choose", choose, size * pool * depth * word),
         timed("mix and loss", loss, read),
     ]
-    if fresh.asked:
+    if asked:
         moved = size * (pool + 2) * depth * dim * word + size * pool * depth * word
         found.insert(2, timed("match", match, moved))
     step.loss(pairs, users, positives).backward()  # type: ignore[no-untyped-call]

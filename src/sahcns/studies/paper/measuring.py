@@ -92,7 +92,7 @@ def time_samplers(
     began, split = time.perf_counter(), load_split(folder)
     model, protocol = backbone(design.backbone()), Protocol.from_dict(design.protocol)
     samplers = [sampler(one) for one in timed(chosen, data)]
-    costs = sampler_cost(split, samplers, model, protocol=protocol, device=device)
+    costs = sampler_cost(split, samplers, model, protocol=protocol, device=device, epochs=9)
     record = Record.of(split, model, samplers[-1], protocol, 0, pick_device(device), costs[0].kernels)
     return {
         **_head("efficiency", key, began),
