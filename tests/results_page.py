@@ -21,7 +21,7 @@ from sahcns.studies.paper.methods import METHOD, Settings, equal, nine, sampler,
 ROOT = Path(__file__).parents[1]
 SETS = {one.name: one for one in PAPER.sets}
 TOYS, YELP, ML1M = SETS
-WORDS = {"Three": 3, "Five": 5, "Fourteen": 14, "Thirty": 30}
+WORDS = {"Three": 3, "Five": 5, "Thirty": 30}
 RECALL, NDCG = "recall@20", "ndcg@20"
 EQUAL = "Equal tuning, equal pools"  # a section
 Table = list[list[str]]
@@ -106,6 +106,11 @@ def as_published(data: str, label: str) -> Settings:
 def as_tuned(data: str, label: str) -> Settings | None:
     """What validation chose for each, with one pool."""
     return equal(evidence().chosen[SETS[data].folder], PAPER.pool)[label]
+
+
+def is_run(data: str, described: Settings | None) -> bool:
+    """Whether any seed of it is there; where tuning has not ended, nothing may be."""
+    return any((one.data["name"], one.sampler) == (data, described) for one in evidence().results.values())
 
 
 def untuned(data: str, label: str) -> Settings:

@@ -146,7 +146,7 @@ def test_parts() -> None:
         assert paper == "{:.2f} / {:.2f}".format(*TABLE_3["amazon-toys"][label])
 
 
-@pytest.mark.parametrize("section", ["Thirty seeds on Amazon-toys", "Fourteen seeds on ML-1m"])
+@pytest.mark.parametrize("section", ["Thirty seeds on Amazon-toys", "Thirty seeds on ML-1m"])
 def test_intervals(section: str) -> None:
     data = section.split()[-1]
     assert section.split()[0] == sections()[section].split()[0]

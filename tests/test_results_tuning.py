@@ -24,6 +24,7 @@ from tests.results_page import (
     as_tuned,
     between,
     evidence,
+    is_run,
     own_of,
     points,
     readme,
@@ -115,7 +116,7 @@ def against(reading: str) -> dict[tuple[str, str, str], tuple[Paired, float]]:
         (data, label, metric): between(metric, data, setting, own_of(data), SEEDS, reading=reading)
         for data in SETS
         for label in NINE
-        if label != METHOD and (setting := as_tuned(data, label)) is not None
+        if label != METHOD and is_run(data, setting := as_tuned(data, label))
         for metric in METRICS
     }
     return dict(zip(gaps, zip(gaps.values(), holm([gap.p for gap in gaps.values()]), strict=True), strict=True))
@@ -203,9 +204,9 @@ class CutOff:
 
 def cut_off(data: str) -> CutOff:
     search = evidence().searches[SETS[data].folder]
-    assert all(trial.state == "complete" for trial in search.trials if trial.counts)
+    finished = [name for name in search.samplers if len(search.complete(name)) == search.wanted(name)]
     better, count, gains, kept = 0, 0, {}, {}
-    for name in search.samplers:
+    for name in finished:
         cut = [trial.settings for trial in search.trials if (trial.sampler, trial.state) == (name, "replaced")]
         ranked = search.complete(name)
         again = [trial.settings in cut for trial in ranked]
@@ -216,7 +217,7 @@ def cut_off(data: str) -> CutOff:
             gains[name], kept[name] = 100 * ((ranked[0].value or 0.0) - (rest.value or 0.0)), rest.settings
     then = {trial.commit for trial in search.trials if trial.state == "replaced"}
     old = [one.sampler for one in search.trials if one.commit in then and one.state in ("complete", "replaced")]
-    choices = sum(old.count(name) == search.wanted(name) for name in search.samplers)
+    choices = sum(old.count(name) == search.wanted(name) for name in finished)
     return CutOff(count, len(old), better, gains, kept, choices)
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from sahcns.studies.inspection.cost import Cost
+from sahcns.studies.paper.checks_inside import overhead
 from sahcns.studies.paper.claims import BEYOND, CLAIMS, Judged, judge
 from sahcns.studies.paper.design import Design
 from sahcns.studies.paper.evidence import Evidence
@@ -217,4 +219,30 @@ def test_an_ablation_is_read_where_training_stopped_too(judged: Judging) -> None
     assert found.verdict == "not resolved"
     assert re.search(
         r"so read, the difference in Recall@20 is \+[45]\.\d\d on Tiny toys \(p .*; the paper \+0\.34\)", found.reason
+    )
+
+
+@pytest.mark.parametrize(
+    ("extra", "dns", "verdict"),
+    [
+        (0.01, 0.99, "holds"),
+        (-0.01, 1.01, "holds"),
+        (0.03, 0.96, "does not hold"),
+        (-0.01, 0.96, "not resolved"),
+        (0.03, 0.99, "not resolved"),
+    ],
+)
+def test_a_cost_is_judged_by_the_parts_and_by_whole_epochs(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, extra: float, dns: float, verdict: str
+) -> None:
+    fill(tmp_path, FIVE, noisy, ["table2"])
+    evidence, name = Evidence.of(tmp_path), next(one for one in FIVE.sets if one.like == "amazon-toys").folder
+    costs = [Cost({"name": "dns"}, 0, 0, 0, dns, 0, "gpu", "triton", "captured")]
+    costs.append(replace(costs[0], sampler={"name": "sahc"}, epoch=1.0, extra=extra))
+    monkeypatch.setattr(Evidence, "costs", {name: costs})
+    first, *_ = overhead(evidence)
+    assert first.verdict == verdict
+    assert (
+        first.ours
+        == f"{100 * extra:.2f} %: {1000 * extra:.1f} ms of 1000.0 ms; a whole epoch of DNS {1000 * dns:.1f} ms"
     )

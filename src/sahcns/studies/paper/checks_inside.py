@@ -124,7 +124,7 @@ def easy_moved_more(evidence: Evidence) -> list[Instance]:
 
 
 def overhead(evidence: Evidence) -> list[Instance]:
-    """The efficiency paragraph: no larger a share of an epoch than the paper's."""
+    """The efficiency paragraph: no larger a share of an epoch than the paper's, by the parts and by whole epochs alike."""
     found = []
     for one in evidence.design.sets:
         paper = f"{EFFICIENCY[one.like].share:.2f} %" if one.printed else "–"
@@ -133,9 +133,12 @@ def overhead(evidence: Evidence) -> list[Instance]:
             found += [missing(one.name, paper)] if one.printed else []
             continue
         share, times = 100 * costs[-1].extra_share, EFFICIENCY[one.like]
-        ours = f"{share:.2f} %: {1000 * costs[-1].extra:.1f} ms of {1000 * costs[-1].epoch:.0f} ms"
+        first, last = costs[0].epoch, costs[-1].epoch
+        ours = f"{share:.2f} %: {1000 * costs[-1].extra:.1f} ms of {1000 * last:.1f} ms"
+        ours += f"; a whole epoch of DNS {1000 * first:.1f} ms"
         paper += f": {1000 * times.extra:.0f} ms of {1000 * times.epoch:,.0f} ms"
-        verdict: Verdict = "holds" if round(share, 2) <= times.share else "does not hold"
+        within = {round(measured, 2) <= times.share for measured in (share, 100 * (last - first) / last)}
+        verdict: Verdict = "not resolved" if len(within) == 2 else "holds" if True in within else "does not hold"
         found.append(Instance(one.name, paper, ours, verdict))
     return found
 

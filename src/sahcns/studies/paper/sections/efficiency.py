@@ -36,8 +36,9 @@ def _table(evidence: Evidence) -> Table:
         rows,
         f"Ours on {' and '.join(devices)}. Forward is scoring the pool, choosing, putting the negative together and its loss, "
         "each timed alone; an epoch as training runs it. The paper's epochs hold a candidate loop in Python, so its shares "
-        "are of much longer epochs. On a GPU SAHC-NS chooses and calibrates in one kernel made for it, and DNS has had one "
-        "since 113d091; measured before, it used several general ones, so that what is added could be less than nothing.",
+        "are of much longer epochs. On a GPU SAHC-NS chooses and calibrates in one kernel made for it, and so does DNS; but "
+        "timed before 0a85c7b, it was given scores for which it takes several general ones, so that what is added came out "
+        "below nothing. Whole epochs were never timed so.",
     )
 
 
