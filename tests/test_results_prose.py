@@ -4,6 +4,9 @@ import re
 from collections import Counter
 from statistics import median
 
+from scipy.stats import ttest_ind
+
+from sahcns.ranking.significance import holm
 from sahcns.studies.comparison.naming import number
 from sahcns.studies.paper.claims import BEYOND, CLAIMS, judge
 from sahcns.studies.paper.design import PAPER
@@ -187,6 +190,22 @@ def test_parts_on_ml_1m() -> None:
     assert f"where validation chose α = {own_of(ML1M)['alpha']:g}" in said
     best, other = (trial.value or 0.0 for trial in evidence().searches[SETS[ML1M].folder].complete("sahc")[:2])
     assert f"its best trial is {100 * (best - other):.2f} points ahead" in sections()["Thirty seeds on ML-1m"]
+
+
+def test_new_kernels_gave_the_same_results() -> None:
+    """What docs/performance.md says of ML-1m's runs before and after tensor cores multiplied its graph."""
+    ps = []
+    for label in ("DNS", "DNS(M,N)", "MixGCF", METHOD):
+        found = runs(ML1M, variant(ML1M, label), MANY)
+        since = {"d2d968d1aa", "0bf167fce1"}
+        for metric in (RECALL, NDCG):
+            old, new = (
+                [one.metric(metric) for one in found if (one.commit in since) is after] for after in (False, True)
+            )
+            assert (len(old), len(new)) == (5, 25)
+            ps.append(float(ttest_ind(old, new).pvalue))
+    said = " ".join((ROOT / "docs" / "performance.md").read_text("utf-8").split())
+    assert f"(five before, 25 after; the smallest of eight p is {min(holm(ps)):.2f} after Holm)" in said
 
 
 def test_other_backbones() -> None:
