@@ -31,14 +31,14 @@ def _table(evidence: Evidence) -> Table:
         "The sampler's forward pass, milliseconds an epoch",
         [
             *("Data", "", ">DNS", ">with SA", ">with SA and HC", ">added by both"),
-            *(">whole epoch, DNS", ">whole epoch, SAHC-NS", ">added, of an epoch"),
+            *(">epoch, DNS", ">epoch, SAHC-NS", ">added, of an epoch"),
         ],
         rows,
         f"Ours on {' and '.join(devices)}. Forward is scoring the pool, choosing, putting the negative together and its loss, "
-        "each timed alone; an epoch as training runs it. The paper's epochs hold a candidate loop in Python, so its shares "
-        "are of much longer epochs. On a GPU SAHC-NS chooses and calibrates in one kernel made for it, and so does DNS; but "
-        "timed before 0a85c7b, it was given scores for which it takes several general ones, so that what is added came out "
-        "below nothing. Whole epochs were never timed so.",
+        "each timed alone; an epoch is whole, as training runs it. The paper's epochs hold a candidate loop in Python, so its "
+        "shares are of much longer epochs. On a GPU SAHC-NS chooses and calibrates in one kernel made for it, and so does "
+        "DNS; but timed before 0a85c7b, it was given scores for which it takes several general ones, so that what is added "
+        "came out below nothing. Whole epochs were never timed so.",
     )
 
 
