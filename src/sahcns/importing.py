@@ -1,6 +1,7 @@
 """A user's own files: run once, so that the samplers and backbones in them are named like the built-in ones."""
 
 import dataclasses
+import hashlib
 import importlib.util
 import sys
 import traceback
@@ -22,15 +23,14 @@ def import_files(paths: Iterable[Path]) -> None:
 def import_once(paths: Iterable[str | Path]) -> None:
     """Run those files that this process has not run yet."""
     for path in map(Path, paths):
-        there = sys.modules.get(PREFIX + path.stem)
-        if getattr(there, "__file__", None) != str(path.resolve()):
+        if _module_name(path) not in sys.modules:
             _import(path)
 
 
 def _import(path: Path) -> None:
     if not path.is_file():
         raise DataError(f"--import {path}: there is no such file")
-    name = PREFIX + path.stem
+    name = _module_name(path)
     spec = importlib.util.spec_from_file_location(name, path.resolve())
     if spec is None or spec.loader is None or path.suffix != ".py":
         raise DataError(f"--import {path}: it must be a Python file, with .py at its end")
@@ -45,6 +45,11 @@ def _import(path: Path) -> None:
         raise DataError(f"{path}, line {_line(error, path)}: {type(error).__name__}: {_words(error)}") from error
     for kind in vars(module).values():
         _refuse_bare(kind, name, path)
+
+
+def _module_name(path: Path) -> str:
+    """By the whole path: of two files with one name, the second would take the place of the first."""
+    return f"{PREFIX}{path.stem}_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:8]}"
 
 
 def _refuse_bare(kind: Any, module: str, path: Path) -> None:
