@@ -115,7 +115,9 @@ def test_a_sampler_of_one_s_own_by_its_file_alone(sahcns: Sahcns, run: Path, tmp
     view = found.pairs[0]
     assert view.chosen[0].score == min(one.score for one in view.pool)
     assert (view.user, view.item, view.chosen) != (found.pairs[1].user, found.pairs[1].item, found.pairs[1].chosen)
-    done = sahcns("inspect", run, *asked)
+    done = sahcns("inspect", run, *asked, "--html", tmp_path / "page.html")
+    words = " ".join(re.sub("<[^>]+>", "", (tmp_path / "page.html").read_text("utf-8")).split())
+    assert f"--import {mine}" in words  # without it the command on the page would be refused
     assert "the pool under softest-to-inspect" in done.out
 
 

@@ -52,6 +52,25 @@ def test_a_record_is_a_plan(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> N
     assert decided(again) == {**decided(again), "sampler": decided(theirs)["sampler"], "seed": 8}
 
 
+def test_code_of_one_s_own_that_is_not_the_record_s(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
+    """Two runs with other rules under one name differed in nothing that was put in, by what `diff` said."""
+    theirs, again, own = tmp_path / "theirs", tmp_path / "again", tmp_path / "own.py"
+    own.write_text(OWN)
+    named = ("--sampler", "easy-of-a-record")
+    assert sahcns("train", prepared, *QUICK, "--import", own, *named, "--out", theirs).code == 0
+    same = sahcns("train", "--config", theirs, "--import", own, "--out", again)
+    assert (same.code, same.err) == (0, "")
+    assert record_of(again)["imports"] == [str(own)]  # named twice, and one file
+    own.write_text(OWN.replace("argmin", "argmax"))
+    other = sahcns("train", "--config", theirs, "--out", again)
+    assert other.code == 0
+    assert f"{own} is not the code that the record was made with" in " ".join(other.err.split())
+    [found] = [line for line in sahcns("diff", theirs, again).out.splitlines() if " code " in line]
+    assert [record_of(folder)["code"] in found for folder in (theirs, again)] == [True, True]
+    assert sahcns("train", "--config", theirs, "--sampler", "dns", "--out", again).code == 0
+    assert "code" not in record_of(again)
+
+
 def test_a_run_of_a_comparison_made_elsewhere(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
     study = tmp_path / "study"
     small = ("--epochs", "1", "--batch", "64", "--set", "backbone.dim=4", "--device", "cpu")

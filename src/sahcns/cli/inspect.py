@@ -100,6 +100,7 @@ def command(
         *(("--set", text) for text in settings or ()),
         *(("--pairs", pairs), ("--user", user), ("--item", item), ("--seed", seed or None)),
         *(("--epoch", epoch), ("--cost", cost)),
+        *(("--import", path) for path in imports or ()),
         run=run,
     )
     written = _written(seen, html, figures, line)

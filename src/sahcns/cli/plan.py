@@ -51,6 +51,7 @@ class Plan:
     sampler_settings: Mapping[str, Any] = field(default_factory=dict)
     protocol: Mapping[str, Any] = field(default_factory=dict)
     fingerprint: str | None = None  # of the data, where a record says it
+    code: str | None = None  # digest of the user's own code, where a record says it
 
     def over(self, file: "Plan") -> "Plan":
         """This plan, and `file` where this one says nothing. Settings of a part that is replaced go with it."""
@@ -60,12 +61,14 @@ class Plan:
             if isinstance(mine, Mapping):
                 merged[entry.name] = {**other, **mine}
             elif isinstance(mine, tuple):
-                merged[entry.name] = other + mine
+                merged[entry.name] = tuple({path.resolve(): path for path in other + mine}.values())
             else:
                 merged[entry.name] = other if mine is None else mine
         for part in PARTS:
             mine, other = getattr(self, part), getattr(file, part)
             left = getattr(file, f"{part}_settings")
+            if mine and mine != other:
+                merged["code"] = None
             if mine and mine != other and left:
                 tell(f"{', '.join(left)} in the file belong to another {part} than {mine} and are left out")
                 merged[f"{part}_settings"] = getattr(self, f"{part}_settings")

@@ -54,6 +54,7 @@ def _recorded(path: Path, best: bool) -> Plan:
         sampler_settings=sampler,
         protocol=protocol,
         fingerprint=data.get("whole_of") or data.get("fingerprint"),
+        code=values.get("code"),
     )
 
 
@@ -65,4 +66,14 @@ def differs(plan: Plan, folder: Path, found: str) -> str:
     return (
         f"{folder} holds other data (fingerprint {found[:12]}…) than the record was made on ({told[:12]}…), so its numbers "
         "cannot come out again"
+    )
+
+
+def differs_in_code(plan: Plan, found: str | None) -> str:
+    """A sentence where the user's own code is not the record's, else nothing."""
+    if plan.code is None or found is None or plan.code == found:
+        return ""
+    return (
+        f"{' and '.join(map(str, plan.imports))} is not the code that the record was made with (digest {found[:8]}, and there "
+        f"{plan.code[:8]}), so its numbers may not come out again"
     )

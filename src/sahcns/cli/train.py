@@ -81,7 +81,7 @@ def command(
     """
     from sahcns.cli.dataset import prepared_folder
     from sahcns.cli.plan import Plan, assigned
-    from sahcns.cli.recorded import differs, plan_in
+    from sahcns.cli.recorded import differs, differs_in_code, plan_in
     from sahcns.cli.train_progress import train_progress
 
     keep_memory()
@@ -112,6 +112,7 @@ def command(
             raise SettingError(f"--whole holds nothing out, so --{name.replace('_', '-')} does not apply to it")
     from sahcns.data import load_split
     from sahcns.serving.folder import check_place
+    from sahcns.studies.grid.own_code import own_code
     from sahcns.training import fit
 
     import_files(plan.imports)
@@ -120,6 +121,9 @@ def command(
     folder = prepared_folder(plan.data)
     split = load_split(folder)
     if not whole and (other := differs(plan, folder, split.fingerprint)):  # with --whole there are no numbers
+        warn(other)
+    code = own_code(type(model), type(chooser))
+    if other := differs_in_code(plan, code):
         warn(other)
     if err().is_terminal and not json:
         pairs = sum(len(part) for part in split.parts().values()) if whole else len(split.train)
@@ -142,6 +146,8 @@ def command(
         record["data"]["folder"] = str(folder.resolve())
     if plan.imports:
         record["imports"] = [str(path.resolve()) for path in plan.imports]
+    if code is not None:
+        record["code"] = code
     saved = _saved(run.recommender, plan.out)
     taught = _taught(record["data"])
     if json:
