@@ -33,6 +33,18 @@ def test_embeddings_are_those_of_the_ids(kind: Kind, depth: int, seed: int) -> N
             assert items[j] == pytest.approx(pair.final_item(j), abs=1e-12)
 
 
+@every_case
+def test_seen_is_what_the_user_has_in_training(kind: Kind, depth: int, seed: int) -> None:
+    match = World.random(kind, depth, seed).match(DNS(pool=3), seed)
+    graph = match.graph
+    everything = torch.arange(graph.n_items).expand(len(match.users), -1)  # [B, X]
+    bounds = graph.seen_offsets.tolist()
+    for user, found in zip(match.users.tolist(), match.seen(everything), strict=True):
+        assert torch.nonzero(found)[:, 0].tolist() == graph.seen_items[bounds[user] : bounds[user + 1]].tolist()
+    assert match.seen(match.positives).all()
+    assert not match.seen(match.candidates).any()
+
+
 def test_concat_reads_the_block_of_its_layer_and_mean_the_whole_anchor() -> None:
     user_layers = torch.tensor([[[1.0, 2.0], [3.0, 4.0]]])
     assert Aggregation("concat").anchor(user_layers).tolist() == [[[1, 2], [3, 4]]]

@@ -1,14 +1,23 @@
 """One seed, one result: bit for bit on a CPU; and the same order, pools and start for every sampler."""
 
 import json
-from typing import Any
+import random
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 from sahcns.backbones import MF, NGCF, Backbone, LightGCN, SimGCL
+from sahcns.backbones.base import Parameters
+from sahcns.errors import TrainingError
+from sahcns.graph import Graph
+from sahcns.rng import Rng
 from sahcns.samplers import DENS, DNS, RNS, SAHC, DivNS, MixGCF, Sampler
+from sahcns.samplers.matching import Matching
+from sahcns.samplers.mixture import Mixture
 from sahcns.settings import named
 from sahcns.training import Protocol, Run, fit
 from tests.splits import random_split
@@ -57,6 +66,56 @@ def test_the_same_seed_gives_the_same_bits_with_every_sampler(sampler: str) -> N
 @pytest.mark.parametrize("backbone", BACKBONES, ids=lambda backbone: backbone.name)
 def test_and_on_every_backbone(backbone: Backbone) -> None:
     check(backbone, SAHC())
+
+
+@dataclass(frozen=True)
+class Drawn(Sampler):
+    """Draws as people do who do not know `rng`."""
+
+    name: ClassVar[str] = "drawn-from-global-generators"
+    source: str = "torch"
+
+    def choose(self, match: Matching, rng: Rng) -> Mixture:
+        count = len(match.users)
+        if self.source == "torch":
+            return match.pick(torch.multinomial(torch.ones(count, self.pool), 1)[:, 0])
+        if self.source == "numpy":
+            return match.pick(torch.from_numpy(np.random.randint(0, self.pool, count)))  # noqa: NPY002
+        drawn = torch.tensor(random.choices(range(self.pool), k=count))
+        if self.source == "nowhere":
+            raise TrainingError("drawn enough")
+        return match.pick(drawn)
+
+
+@dataclass(frozen=True)
+class Dropped(LightGCN):
+    name: ClassVar[str] = "dropout-of-torch"
+
+    def training_layers(self, parameters: Parameters, graph: Graph, rng: Rng) -> tuple[Tensor, ...]:
+        return graph.hops(torch.nn.functional.dropout(parameters["ego"], 0.3), self.depth)
+
+
+@pytest.mark.parametrize("source", ["torch", "numpy", "python"])
+def test_what_a_user_s_own_code_draws_elsewhere_follows_from_the_seed_too(source: str) -> None:
+    check(LightGCN(dim=4, depth=2), Drawn(source=source))
+
+
+def test_dropout_of_torch_follows_from_the_seed_too() -> None:
+    check(Dropped(dim=4, depth=2), DNS())
+
+
+@pytest.mark.parametrize("seed", [7, -3, 2**70])
+def test_generators_stand_after_a_run_where_they_stood_before(seed: int) -> None:
+    def state() -> tuple[object, ...]:
+        legacy = np.random.get_state(legacy=False)  # noqa: NPY002
+        return torch.get_rng_state().tolist(), repr(legacy), random.getstate()
+
+    before = state()
+    train(MF(dim=4), Drawn(), seed)
+    assert state() == before
+    with pytest.raises(TrainingError, match="drawn enough"):
+        train(MF(dim=4), Drawn(source="nowhere"), seed)
+    assert state() == before
 
 
 @pytest.mark.parametrize("seed", [0, -3, 2**40])

@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from sahcns.aggregation import Aggregation
 from sahcns.backbones import MF
 from sahcns.backbones.base import Parameters
 from sahcns.errors import TrainingError
@@ -86,3 +87,25 @@ class Forgetful(DNS):
 def test_a_sampler_s_parameters_likewise() -> None:
     with pytest.raises(TrainingError, match=r"Forgetful.trainable\(\) must return a dict .* it returned NoneType"):
         train(sampler=Forgetful(pool=4))
+
+
+@dataclass(frozen=True)
+class Untaught(DNS):
+    """Has parameters and no loss: one who takes BPR for what trains them would never see that it does not."""
+
+    def trainable(self, dim: int, rng: Rng, dtype: torch.dtype) -> dict[str, Tensor]:
+        return {"gate": torch.zeros(dim, dtype=dtype)}
+
+
+@dataclass(frozen=True)
+class Taught(Untaught):
+    def extra_loss(
+        self, parameters: dict[str, Tensor], users: Tensor, positives: Tensor, negatives: Tensor, agg: Aggregation
+    ) -> Tensor | None:
+        return (parameters["gate"] - 1).square().mean()
+
+
+def test_parameters_that_nothing_trains_are_refused() -> None:
+    with pytest.raises(TrainingError, match=r"nothing would train what Untaught.trainable\(\) returned"):
+        train(sampler=Untaught(pool=4))
+    assert (train(sampler=Taught(pool=4)).recommender.weights["sampler.gate"] > 0).all()

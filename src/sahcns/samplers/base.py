@@ -43,6 +43,11 @@ class Sampler(Configured):
         """Whether `pool` is a number of negatives and not of candidates, so that one pool for all is not meant for it."""
         return any(entry.name == "pool" and entry.metadata.get("search") == () for entry in fields(cls))
 
+    @classmethod
+    def has_loss(cls) -> bool:
+        """Whether it has a loss of its own, so that a step is more than BPR and L2."""
+        return (cls.extra_loss, cls.extra_loss_through) != (Sampler.extra_loss, Sampler.extra_loss_through)
+
     # What follows is opt-in; most samplers never see it.
 
     def weights(self, popularity: Tensor) -> Tensor | None:

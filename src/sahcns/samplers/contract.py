@@ -7,7 +7,7 @@ from sahcns.errors import TrainingError
 from sahcns.graph import Graph
 from sahcns.rng import Rng
 from sahcns.samplers.base import Sampler
-from sahcns.samplers.matching import Matching
+from sahcns.samplers.matching import Matching, seen_in
 from sahcns.samplers.mixture import Mixture
 
 
@@ -40,14 +40,12 @@ def check(mixture: Mixture, users: Tensor, positives: Tensor, graph: Graph, samp
             raise TrainingError(
                 f"{sampler} returned weights that sum to {worst:.4g} over the mixed items; they must sum to 1"
             )
-    user = users[:, None, None, None].expand_as(items)
-    keys = (user * graph.n_items + items).contiguous()
-    at = torch.searchsorted(graph.seen_keys, keys).clamp(max=len(graph.seen_keys) - 1)
-    seen = graph.seen_keys[at] == keys
+    seen = seen_in(graph, users, items)
     if items.shape[2] > 1:
         seen = seen & (items != positives[:, None, None, None])
     if seen.any():
+        user = int(users[torch.nonzero(seen)[0, 0]])
         raise TrainingError(
-            f"{sampler} returned item {int(items[seen][0])} as a negative of user {int(user[seen][0])}, who has it in "
-            "training; choose among match.candidates, or mix in the pair's own positive"
+            f"{sampler} returned item {int(items[seen][0])} as a negative of user {user}, who has it in training; choose "
+            "among match.candidates, or ask match.seen(items), or mix in the pair's own positive"
         )

@@ -104,6 +104,10 @@ class Matching:
         """[n_items]: training pairs of each item."""
         return self.graph.popularity
 
+    def seen(self, items: Tensor) -> Tensor:
+        """Whether each pair's user has these items [B] or [B, X] in training, so that they may not be negatives; like items."""
+        return seen_in(self.graph, self.users, items)
+
     def hardest(self, count: int) -> Tensor:
         """[B, count]: positions of the highest scores, hardest first.
 
@@ -141,3 +145,10 @@ class Matching:
         """The candidate at position n [B] as it is, for all layers; with n [B, T], the one at each layer."""
         ids = self.chosen(n)
         return Mixture.per_layer(ids) if ids.dim() == 2 else Mixture.single(ids)
+
+
+def seen_in(graph: Graph, users: Tensor, items: Tensor) -> Tensor:
+    """For users [B] and items [B, …]: is this pair in training?"""
+    keys = (users.view(-1, *[1] * (items.dim() - 1)) * graph.n_items + items).contiguous()
+    at = torch.searchsorted(graph.seen_keys, keys).clamp(max=len(graph.seen_keys) - 1)
+    return graph.seen_keys[at] == keys

@@ -20,6 +20,7 @@ from sahcns.serving.recommender import Recommender
 from sahcns.training.clock import Clock
 from sahcns.training.device import answering, pick_device
 from sahcns.training.epochs import Epochs
+from sahcns.training.global_generators import seeded_generators
 from sahcns.training.protocol import Protocol
 from sahcns.training.record import Record
 from sahcns.training.start import start
@@ -79,7 +80,7 @@ def fit(
     seed = _checked_seed(seed)
     where = pick_device(device)
     _check_monitor(protocol.monitor)
-    with answering(where):
+    with answering(where), seeded_generators(seed, where):
         return _trained(split, backbone, sampler, protocol, seed, where, kernels, whole, on_epoch)
 
 

@@ -17,6 +17,11 @@ def start(backbone: Backbone, sampler: Sampler, graph: Graph, streams: Streams) 
     tables = _owned(backbone.initial(graph, streams.start), f"{type(backbone).__name__}.initial()", graph.device)
     trainable = sampler.trainable(backbone.dim, streams.choice, torch.float32)
     own = _owned(trainable, f"{type(sampler).__name__}.trainable()", graph.device)
+    if own and not sampler.has_loss():
+        raise TrainingError(
+            f"nothing would train what {type(sampler).__name__}.trainable() returned, since choose() runs without gradient: "
+            "write extra_loss() too, or keep what is not to be trained in begin()"
+        )
     return tables | {SAMPLER + name: value for name, value in own.items()}
 
 

@@ -78,8 +78,7 @@ class TrainingStep:
                 f"{type(backbone).__name__}: L2 looks for the trainable table under the name 'ego', and initial() gave "
                 f"{', '.join(parameters)}; call it so, or set l2 to 0"
             )
-        losses = Sampler.extra_loss, Sampler.extra_loss_through
-        self.plain_sampler = (type(sampler).extra_loss, type(sampler).extra_loss_through) == losses  # none of its own
+        self.plain_sampler = not sampler.has_loss()
         self.optimiser = graph.verbs.adam(parameters.values(), protocol.learning_rate, streams.pools.step)
 
     def __call__(self, pairs: Tensor, users: Tensor, positives: Tensor) -> Tensor:
