@@ -1,6 +1,7 @@
 """The training graph on a device: normalised adjacency, who has seen what, and the four hot verbs over them."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -157,6 +158,11 @@ class Graph:
     @property
     def n(self) -> int:
         return self.n_users + self.n_items
+
+    @cached_property
+    def taken(self) -> int:
+        """Training pairs in all, with those of users who have every item."""
+        return int(self.popularity.sum())
 
     @property
     def full_users(self) -> int:

@@ -120,7 +120,9 @@ def parts() -> None:
     """Branches that no step above went through."""
     graph, ids = graph_of(), torch.arange(192)
     tables = tuple(torch.zeros(3, graph.n, 64))
-    graph.verbs.match(tables, Aggregation("concat"), graph.n_users, ids, ids, ids[:, None].expand(-1, 10).contiguous())
+    pools, joined = ids[:, None].expand(-1, 10).contiguous(), Aggregation("concat")
+    graph.verbs.match(tables, joined, graph.n_users, ids, ids, pools)
+    graph.verbs.outscored(tables, joined, graph.n_users, ids % graph.n_users, pools)
     one_hop = SimGCL(depth=1, include_layer0=True)
     one_hop.extra_loss({"ego": tables[0]}, graph, ids % graph.n_users, ids, Rng(0, "noise"), tables[:2])
     layers = graph_of(half=True).hops(torch.zeros(graph.n, 16, requires_grad=True), 2)

@@ -83,5 +83,5 @@ def test_scores_that_are_no_numbers_still_choose_from_the_pool() -> None:
     a = torch.full((2, 5, 3), float("nan"), device=DEVICE)
     candidates = torch.tensor([[10, 11, 12, 13, 14], [20, 21, 22, 23, 24]], device=DEVICE)
     below, popularity = torch.ones_like(candidates, dtype=torch.int32), torch.ones(30, dtype=torch.int64, device=DEVICE)
-    found = GpuVerbs().least_risk(a[:, 0], a, True, candidates, popularity, below, 31, 5.0)
+    found = GpuVerbs().least_risk(a[:, 0], a, True, candidates, popularity, 30, below, 31, 5.0)
     assert all(int(item) in pool for item, pool in zip(found, candidates.tolist(), strict=True))

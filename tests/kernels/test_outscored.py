@@ -20,6 +20,14 @@ def scored(batch: int, items: int, pool: int, dim: int) -> tuple[Tensor, Tensor,
     return users, table, torch.randint(0, items, (batch, pool), generator=make), users @ table.T
 
 
+def outscored(path: Path, users: Tensor, items: Tensor, candidates: Tensor) -> Tensor | None:
+    """In two layers, whose sum they are; the users of the batch are not in the order of the table."""
+    whole = torch.cat([users.flip(0), items]).to(path.device)
+    half = (whole / 2).round()
+    rows = torch.arange(len(users), device=path.device).flip(0)
+    return path.verbs.outscored((half, whole - half), Aggregation("sum"), len(users), rows, candidates.to(path.device))
+
+
 def counted(scores: Tensor, candidates: Tensor) -> Tensor:
     own = torch.gather(scores, 1, candidates)
     return torch.stack([(scores <= mine[:, None]).sum(1) for mine in own.unbind(1)], dim=1)
@@ -30,7 +38,7 @@ def counted(scores: Tensor, candidates: Tensor) -> Tensor:
 )
 def test_counted_one_by_one(path: Path, batch: int, items: int, pool: int, dim: int) -> None:
     users, table, candidates, scores = scored(batch, items, pool, dim)
-    found = path.verbs.outscored(*(one.to(path.device) for one in (users, table, candidates)))
+    found = outscored(path, users, table, candidates)
     if not path.name.startswith("triton"):
         assert found is None
     else:
@@ -41,8 +49,7 @@ def test_counted_one_by_one(path: Path, batch: int, items: int, pool: int, dim: 
 @pytest.mark.parametrize(("dtype", "pool"), [(torch.float64, 3), (torch.float32, MOST + 1)])
 def test_what_it_is_not_made_for_is_left_to_the_plain_form(path: Path, dtype: torch.dtype, pool: int) -> None:
     users, table, candidates, _ = scored(2, 40, pool, 4)
-    given = (users.to(dtype), table.to(dtype), candidates)
-    assert path.verbs.outscored(*(one.to(path.device) for one in given)) is None
+    assert outscored(path, users.to(dtype), table.to(dtype), candidates) is None
 
 
 def test_items_that_share_a_vector_stand_alike(path: Path) -> None:

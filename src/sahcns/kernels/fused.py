@@ -104,8 +104,10 @@ class Fused(Protocol):
         """MixGCF's mixture; beta [B, T]."""
         return None
 
-    def outscored(self, users: Tensor, items: Tensor, candidates: Tensor) -> Tensor | None:
-        """How many of all items [n_items, D] score no higher with users [B, D] than each candidate [B, N] does."""
+    def outscored(
+        self, layers: tuple[Tensor, ...], agg: Aggregation, n_users: int, users: Tensor, candidates: Tensor
+    ) -> Tensor | None:
+        """How many of all items score no higher with users [B] than each of their candidates [B, N] does."""
         return None
 
     def least_risk(
@@ -115,11 +117,12 @@ class Fused(Protocol):
         mean: bool,
         candidates: Tensor,
         popularity: Tensor,
+        pairs: int,
         below: Tensor,
         size: int,
         lam: float,
     ) -> Tensor | None:
-        """The item of BNS's choice, [B], from how many items each candidate outscores: F = below / size."""
+        """The item of BNS's choice, [B]: P_fn = popularity / pairs, and F = below / size by how many each outscores."""
         return None
 
     def structure_aware(self, a: Tensor, alpha: float, epsilon: float) -> Tensor | None:

@@ -43,9 +43,9 @@ class BNS(Sampler):
     def choose(self, match: Matching, rng: Rng) -> Mixture:
         below = self._outscored(match) if self._as_published(match) else None
         if below is not None:
-            mean, size = match.aggregation.kind == "mean", match.graph.n_items + 1
+            graph, mean = match.graph, match.aggregation.kind == "mean"
             pools = match.p, match.a, mean, match.candidates
-            found = match.graph.verbs.least_risk(*pools, match.popularity, below, size, self.lam)
+            found = graph.verbs.least_risk(*pools, graph.popularity, graph.taken, below, graph.n_items + 1, self.lam)
             if found is not None:
                 return Mixture.single(found)
         return match.pick(self.risks(match).argmin(1))
@@ -59,19 +59,20 @@ class BNS(Sampler):
         """How many of S score no higher than each candidate [B, N], if a kernel can count them."""
         if self.ranks_among != "all":
             return None
-        return match.graph.verbs.outscored(match.user_vectors, match.item_vectors, match.candidates)
+        graph = match.graph
+        return graph.verbs.outscored(match.layers, match.aggregation, graph.n_users, match.users, match.candidates)
 
     def risks(self, match: Matching) -> Tensor:
         """[B, N]."""
         info = torch.sigmoid(match.scores - match.positive_score[:, None])  # = 1 - σ(y⁺ - s)
-        prior = match.popularity[match.candidates].to(info.dtype) / match.popularity.sum()
+        prior = match.popularity[match.candidates].to(info.dtype) / match.graph.taken
         return risk(info, prior, self.standing(match), self.lam)
 
     def standing(self, match: Matching) -> Tensor:
         """F [B, N]: the empirical distribution of the user's scores, at each candidate."""
         below = self._outscored(match)
         if below is not None:
-            return below.to(match.user_vectors.dtype) / (match.graph.n_items + 1)
+            return below.to(match.layers[0].dtype) / (match.graph.n_items + 1)
         size = max(1, CHUNK // match.graph.n_items)
         parts = [self._standing(match, slice(b, b + size)) for b in range(0, len(match.users), size)]
         return torch.cat(parts)

@@ -169,10 +169,12 @@ class GpuVerbs(ReferenceVerbs):
     def mixgcf(self, a: Tensor, candidates: Tensor, positives: Tensor, beta: Tensor) -> tuple[Tensor, Tensor]:
         return mixgcf(a, candidates, positives, beta)
 
-    def outscored(self, users: Tensor, items: Tensor, candidates: Tensor) -> Tensor | None:
-        if users.dtype != torch.float32 or candidates.shape[1] > MOST:
+    def outscored(
+        self, layers: tuple[Tensor, ...], agg: Aggregation, n_users: int, users: Tensor, candidates: Tensor
+    ) -> Tensor | None:
+        if layers[0].dtype != torch.float32 or candidates.shape[1] > MOST:
             return None
-        return outscored(users, items, candidates)
+        return outscored(table(layers), agg.kind, n_users, users, candidates)
 
     def least_risk(
         self,
@@ -181,11 +183,12 @@ class GpuVerbs(ReferenceVerbs):
         mean: bool,
         candidates: Tensor,
         popularity: Tensor,
+        pairs: int,
         below: Tensor,
         size: int,
         lam: float,
     ) -> Tensor:
-        return least_risk(p, a, mean, candidates, popularity, below, size, lam)
+        return least_risk(p, a, mean, candidates, popularity, pairs, below, size, lam)
 
     def structure_aware(self, a: Tensor, alpha: float, epsilon: float) -> Tensor:
         return structure_aware(a, alpha, epsilon)

@@ -2,13 +2,18 @@
 
 A program multiplies a block of users by a span of the items and compares each product at once; counts are whole numbers, so
 they may be added in any order. What a product is compared with, the candidate's own score, comes from the same arithmetic, so
-that items which share a vector are equals to the last bit (without layer 0, all items of the same users do).
+that a candidate is among those counted, and items which share a vector are equals to the last bit (without layer 0, all items
+of the same users do).
 """
 
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
+
+from sahcns.aggregation import Kind
+from sahcns.kernels.gpu.pooled import pooled
+from sahcns.kernels.gpu.tables import Table
 
 USERS, ITEMS, DEPTH = 64, 128, 64  # of one product; dimensions beyond DEPTH are added up
 SPAN = 5  # products of one program
@@ -50,7 +55,7 @@ def _own(
 
 @triton.jit
 def _outscored(
-    users, items, own, candidates, below, batch, n_items, N, DIM: tl.constexpr, D: tl.constexpr, M: tl.constexpr,
+    users, items, own, below, batch, n_items, N, DIM: tl.constexpr, D: tl.constexpr, M: tl.constexpr,
     K: tl.constexpr, SPAN: tl.constexpr, BLOCK: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     b, n = tl.program_id(0) * M + tl.arange(0, M).to(tl.int64), tl.arange(0, BLOCK)
@@ -62,26 +67,25 @@ def _outscored(
         score = tl.where((j < n_items)[None, :], score, float("nan"))  # at most nothing
         for place in range(N):
             mine = tl.load(own + b * N + place, mask=real, other=0.0)
-            self = tl.load(candidates + b * N + place, mask=real, other=0)
-            lower = (score <= mine[:, None]) & (j[None, :] != self[:, None])  # itself is in `below` from the start
-            count += tl.where(n[None, :] == place, tl.sum(lower.to(tl.int32), axis=1)[:, None], 0)
+            lower = tl.sum((score <= mine[:, None]).to(tl.int32), axis=1)
+            count += tl.where(n[None, :] == place, lower[:, None], 0)
     tl.atomic_add(below + b[:, None] * N + n[None, :], count, mask=real[:, None] & (n < N)[None, :], sem="relaxed")
 
 
-def outscored(users: Tensor, items: Tensor, candidates: Tensor) -> Tensor:
-    """users [B, D], items [n_items, D], candidates [B, N] → how many items score no higher than each, [B, N] int32."""
-    (batch, dim), n_items, count = users.shape, len(items), candidates.shape[1]
-    users, items, candidates = users.contiguous(), items.contiguous(), candidates.contiguous()
+def outscored(layers: Table, kind: Kind, n_users: int, users: Tensor, candidates: Tensor) -> Tensor:
+    """users [B], candidates [B, N] → how many items score no higher than each, [B, N] int32."""
+    items = pooled(layers, kind, range(n_users, layers.rows))
+    anchors = pooled(layers, kind, users.contiguous())
+    (batch, count), (n_items, dim), candidates = candidates.shape, items.shape, candidates.contiguous()
     own = torch.empty(batch, count, dtype=torch.float32, device=users.device)
-    below = torch.ones(batch, count, dtype=torch.int32, device=users.device)  # itself
+    below = torch.zeros(batch, count, dtype=torch.int32, device=users.device)
     blocks = triton.cdiv(batch, USERS)
     sizes = {
         "DIM": dim, "D": min(DEPTH, max(16, triton.next_power_of_2(dim))), "M": USERS, "K": ITEMS,
         "PRECISION": PRECISION, "num_warps": 4,
     }  # fmt: skip
-    _own[(blocks, triton.cdiv(USERS * count, ITEMS))](users, items, candidates, own, batch, count, **sizes)
+    _own[(blocks, triton.cdiv(USERS * count, ITEMS))](anchors, items, candidates, own, batch, count, **sizes)
     _outscored[(blocks, triton.cdiv(n_items, ITEMS * SPAN))](
-        users, items, own, candidates, below, batch, n_items, count,
-        SPAN=SPAN, BLOCK=triton.next_power_of_2(count), **sizes,
-    )  # fmt: skip
+        anchors, items, own, below, batch, n_items, count, SPAN=SPAN, BLOCK=triton.next_power_of_2(count), **sizes
+    )
     return below
