@@ -173,6 +173,13 @@ def test_recommend_leaves_out_what_was_seen(device: str) -> None:
     assert recommend(users[:0], items, None, 2)[0].shape == (0, 2)
 
 
+def test_recommend_hides_items_from_everybody(device: str) -> None:
+    users, items = torch.ones(2, 1, device=device), torch.tensor([1.0, 2.0, 2.0, 2.0, 3.0], device=device)[:, None]
+    ids, scores = recommend(users, items, seen_lists(), 4, hidden=torch.tensor([4, 1, 4]))
+    assert ids.tolist() == [[2, 0, -1, -1], [2, 3, 0, -1]]
+    assert scores.tolist() == [[2.0, 1.0, -math.inf, -math.inf], [2.0, 2.0, 1.0, -math.inf]]
+
+
 def test_recommend_refuses_lists_that_do_not_fit() -> None:
     with pytest.raises(SettingError, match="seen has 2 lists for 1 users"):
         recommend(torch.ones(1, 2), torch.ones(4, 2), seen_lists(), 1)

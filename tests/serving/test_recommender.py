@@ -11,6 +11,7 @@ from sahcns.data import Recipe, Split, prepare
 from sahcns.data.ids import Id
 from sahcns.data.split import Pairs
 from sahcns.errors import DataError, SettingError
+from sahcns.ranking import Csr
 from sahcns.serving import Recommendation, Recommender
 from sahcns.serving.lists import lists
 from tests.data.hand_made import interactions
@@ -61,6 +62,20 @@ def test_what_was_set_aside_is_not_recommended_in_whatever_order_it_comes() -> N
     for user in (2, 5, 9):
         (found,) = model.recommend([whole.user_ids[user]], 1000)
         assert not {one.item for one in found} & {100 + int(item) for item in items[users == user]}
+
+
+def test_items_that_nobody_is_shown_cost_nothing_for_each_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten thousand users without ten thousand items were a hundred million entries."""
+    model, entries = made(films()), []
+    of = Csr.of
+    monkeypatch.setattr(Csr, "of", lambda rows, *rest: entries.append(len(rows)) or of(rows, *rest))  # type: ignore[func-returns-value]
+    users = model.user_ids.decode(range(24))
+    left = model.recommend(users, 20, without=list(range(100, 115)) * 3)
+    assert {one.item for found in left for one in found} == set(range(115, 120))
+    assert entries == [sum(len(model.known(user)) for user in range(24))]
+    assert model.recommend_new([116], 20, without=range(100, 115)) == [
+        one for one in model.recommend_new([116], 20) if int(one.item) >= 115
+    ]
 
 
 def test_the_list_is_shorter_when_there_is_no_more() -> None:

@@ -42,10 +42,12 @@ def recommend(
     seen: Csr | Sequence[Tensor] | None,
     k: int,
     block: int | None = None,
+    hidden: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Items and scores for any users, best first: [B, k] int64 and [B, k]; missing places hold -1 and -inf.
 
-    user_vectors [B, D]; `seen` is what each of the B users must not be shown: a Csr, or a tensor of item ids a user.
+    user_vectors [B, D]; `seen` is what each of the B users must not be shown: a Csr, or a tensor of item ids a user;
+    `hidden` are item ids that none of them is shown.
     """
     tables = {"user_vectors": user_vectors, "item_vectors": item_vectors}
     for name, table in tables.items():
@@ -55,7 +57,8 @@ def recommend(
     if len(lists) != len(user_vectors):
         raise SettingError(f"seen has {len(lists)} lists for {len(user_vectors)} users; give one list a user")
     masked = lists if isinstance(lists, Csr) else Csr.of_lists(lists, len(item_vectors), item_vectors.device)
-    return _best(user_vectors, item_vectors, masked, k, block, tables)
+    hidden = None if hidden is None else hidden.to(item_vectors.device)
+    return _best(user_vectors, item_vectors, masked, k, block, tables, hidden)
 
 
 def block_rows(n_items: int, device: torch.device, itemsize: int = 4) -> int:
@@ -65,7 +68,13 @@ def block_rows(n_items: int, device: torch.device, itemsize: int = 4) -> int:
 
 @torch.no_grad()
 def _best(
-    users: Tensor, items: Tensor, masked: Csr, k: int, block: int | None, tables: Mapping[str, Tensor]
+    users: Tensor,
+    items: Tensor,
+    masked: Csr,
+    k: int,
+    block: int | None,
+    tables: Mapping[str, Tensor],
+    hidden: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Vectors [B, D] and [I, D] → items [B, k] and scores [B, k]; `tables` are what must be finite."""
     if users.shape[1] != items.shape[1]:
@@ -77,7 +86,7 @@ def _best(
     users, items = users.to(dtype), items.to(dtype)
     wanted = min(k, len(items))
     block = block or block_rows(len(items), items.device, dtype.itemsize)
-    values, ids = _select(users, items, masked, wanted + 1, block)
+    values, ids = _select(users, items, masked, wanted + 1, block, hidden)
     tied = ((values[:, 1:] == values[:, :-1]) & values[:, 1:].isfinite()).any(1)
     finite = [table.isfinite().all() for table in tables.values()]
     # All that the host must know, in one copy.
@@ -96,14 +105,14 @@ def _best(
     values, ids = values[:, :wanted], ids[:, :wanted]
     if any_tied:
         rows = tied.nonzero().squeeze(1)
-        again = _select(users[rows], items, masked.take(rows), wanted, block, settle=True)
+        again = _select(users[rows], items, masked.take(rows), wanted, block, hidden, settle=True)
         values, ids = values.index_copy(0, rows, again[0]), ids.index_copy(0, rows, again[1])
     short = (0, k - wanted)
     return pad(ids.masked_fill(values == -math.inf, -1), short, value=-1), pad(values, short, value=-math.inf)
 
 
 def _select(
-    users: Tensor, items: Tensor, masked: Csr, k: int, block: int, settle: bool = False
+    users: Tensor, items: Tensor, masked: Csr, k: int, block: int, hidden: Tensor | None = None, settle: bool = False
 ) -> tuple[Tensor, Tensor]:
     """Top k of every row in blocks, masked items at -inf: values and ids [B, k]; k may be one more than the items."""
     n_users, n_items = len(users), len(items)
@@ -120,8 +129,10 @@ def _select(
         part, rows = scores[: stop - start], max(stop - start, 2)
         # Written in place, which autocast leaves alone: a ranking in half precision would be full of ties.
         torch.mm(users[start:stop].expand(rows, -1), items.T, out=scores[:rows, :n_items])
-        hidden = flat[masked.bounds[start] : masked.bounds[stop]]
-        part.view(-1).index_fill_(0, hidden - start * width, -math.inf)
+        own = flat[masked.bounds[start] : masked.bounds[stop]]
+        part.view(-1).index_fill_(0, own - start * width, -math.inf)
+        if hidden is not None:
+            part.index_fill_(1, hidden, -math.inf)
         values[start:stop], ids[start:stop] = _settled(part, k) if settle else _grouped(part, k, group)
     return values, ids
 

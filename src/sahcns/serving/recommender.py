@@ -16,7 +16,7 @@ from torch.nn.functional import normalize
 from sahcns.data.ids import Id, IdMap, Texts
 from sahcns.data.split import Pairs, Split
 from sahcns.errors import SettingError
-from sahcns.ranking import recommend
+from sahcns.ranking import Csr, recommend
 from sahcns.serving.fold_in import folded, gram
 
 EXCLUDE = ("known", "train", "nothing")
@@ -125,15 +125,15 @@ class Recommender:
     def similar_items(self, item: Id, k: int = 20, *, without: Sequence[Id] = ()) -> list[Recommendation]:
         """The k items whose vectors point most nearly the same way (cosine)."""
         row = int(self.item_ids.encode([item], what="item")[0])
-        unit = normalize(self.item_vectors, dim=1)
-        hidden = torch.cat([torch.tensor([row]), self._hidden(without)])
-        items, scores = recommend(unit[row][None], unit, [hidden], self._most(k))
+        own = [torch.tensor([row])]
+        items, scores = recommend(self._unit[row][None], self._unit, own, self._most(k), hidden=self._hidden(without))
         return self._named(items[0].tolist(), scores[0].tolist())
 
     def popular(self, k: int = 20, *, without: Sequence[Id] = ()) -> list[Recommendation]:
         """The k items that most people of the data have, for somebody of whom nothing is known; the score counts them."""
-        have = torch.bincount(self.known_items, minlength=len(self.item_ids)).float()  # [n_items]
-        items, scores = recommend(torch.ones(1, 1), have[:, None], [self._hidden(without)], self._most(k))
+        items, scores = recommend(
+            torch.ones(1, 1), self._holders[:, None], None, self._most(k), hidden=self._hidden(without)
+        )
         return self._named(items[0].tolist(), scores[0].tolist())
 
     def rows(self, users: Iterable[Id]) -> Tensor:
@@ -147,31 +147,49 @@ class Recommender:
         """`recommend` in positions: users [B] → items and scores [B, ≤ k], best first; -1 and -inf where none is left."""
         if exclude not in EXCLUDE:
             raise SettingError(f"exclude={exclude!r} must be one of {', '.join(EXCLUDE)}")
-        hidden = self._hidden(without)
-        seen = [torch.cat([self.known(int(row), exclude), self._aside(int(row), exclude), hidden]) for row in rows]
-        return recommend(self.user_vectors[rows], self.item_vectors, seen, self._most(k))
+        seen = self._seen(rows, exclude)
+        return recommend(self.user_vectors[rows], self.item_vectors, seen, self._most(k), hidden=self._hidden(without))
 
     def ranked_new(self, having: Sequence[Tensor], k: int, *, without: Sequence[Id] = ()) -> tuple[Tensor, Tensor]:
         """`recommend_new` in positions: what each of B people has, without repeats → items and scores [B, ≤ k]."""
-        hidden = self._hidden(without)
         users = torch.stack([folded(self.item_vectors[have], self._everything) for have in having])
-        seen = [torch.cat([have, hidden]) for have in having]
-        return recommend(users, self.item_vectors, seen, self._most(k))
+        return recommend(users, self.item_vectors, having, self._most(k), hidden=self._hidden(without))
 
     @cached_property
     def _everything(self) -> Tensor:
         return gram(self.item_vectors)
 
+    @cached_property
+    def _unit(self) -> Tensor:
+        """Item vectors of length 1 [n_items, D]."""
+        return normalize(self.item_vectors, dim=1)
+
+    @cached_property
+    def _holders(self) -> Tensor:
+        """How many people have each item [n_items]."""
+        return torch.bincount(self.known_items, minlength=len(self.item_ids)).float()
+
     def known(self, user: int, which: str = "known") -> Tensor:
         """Item positions a user (position) is known to have, in the training part or in all of the data."""
         if which == "nothing":
             return torch.zeros(0, dtype=torch.int64)
-        own = _of(self.known_users, user)
+        own = _of(self.known_users, torch.tensor([user]))[1]
         items = self.known_items[own].long()
         return items[self.known_part[own] == 0] if which == "train" else items
 
-    def _aside(self, user: int, exclude: str) -> Tensor:
-        return self.aside_items[_of(self.aside_users, user) if exclude == "known" else slice(0)].long()
+    def _seen(self, rows: Tensor, exclude: str) -> Csr | None:
+        """What each of some users (positions [B]) is not to be shown."""
+        if exclude == "nothing":
+            return None
+        whose, place = _of(self.known_users, rows)
+        if exclude == "train":
+            trained = self.known_part[place] == 0
+            whose, place = whose[trained], place[trained]
+        what = self.known_items[place]
+        if exclude == "known":
+            whose_aside, place = _of(self.aside_users, rows)
+            whose, what = torch.cat([whose, whose_aside]), torch.cat([what, self.aside_items[place]])
+        return Csr.of(whose.numpy(), what.numpy(), len(rows), len(self.item_ids), self.item_vectors.device)
 
     def untrained(self, rows: Tensor) -> Tensor:
         """Those of some users (positions) who have no training pair, so that nothing was learnt about them."""
@@ -200,9 +218,13 @@ class Recommender:
         ]
 
 
-def _of(users: Tensor, user: int) -> slice:
-    """Where a user's pairs are in an ascending column."""
-    return slice(*torch.searchsorted(users, torch.tensor([user, user + 1], dtype=torch.int32)).tolist())
+def _of(column: Tensor, users: Tensor) -> tuple[Tensor, Tensor]:
+    """The pairs of some users [B] in an ascending column of users: to which of the B each belongs, and its place there."""
+    wanted = users.to(column.dtype)
+    first, end = (torch.searchsorted(column, wanted, right=right) for right in (False, True))
+    lengths = end - first
+    whose = torch.repeat_interleave(lengths)
+    return whose, torch.arange(len(whose)) + (end - lengths.cumsum(0))[whose]
 
 
 def _refuse_one(argument: str, ids: object) -> None:
