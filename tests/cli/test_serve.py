@@ -4,7 +4,9 @@ import json
 import signal
 import subprocess
 import sys
-from http.client import HTTPConnection
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
 import pytest
@@ -39,6 +41,41 @@ def test_it_answers_until_it_is_told_to_end(tmp_path: Path, end: signal.Signals)
     assert process.returncode == 0
     assert told_on_the_way.splitlines()[0].startswith(f"{tmp_path / 'run'} answers at {told['url']}/recommend?user=…")
     assert told_on_the_way.splitlines()[-1] == "ended"
+
+
+def test_it_ends_in_good_order_under_load(tmp_path: Path) -> None:
+    """Threads that Python's end met within torch took the process down: `terminate called`, and a return code of -6."""
+    run = made(films(count=6000), dim=512).save(tmp_path / "run")
+    code = f"from sahcns.cli import main; main(['serve', {str(run)!r}, '--port', '0', '--json'])"
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    place = json.loads("".join(process.stdout.readline() for _ in range(4)))["url"].removeprefix("http://")
+    under_way = threading.Barrier(9)
+
+    def client() -> int:
+        """How many answers came whole before the service took nobody any more; half an answer is an error."""
+        connection, answers = HTTPConnection(place, timeout=10), 0
+        while True:
+            try:
+                connection.request("GET", "/recommend?user=p03&k=1")
+                answer = connection.getresponse()
+            except (ConnectionError, HTTPException):
+                return answers
+            json.loads(answer.read())
+            answers += 1
+            if answers == 1:
+                under_way.wait(20)
+
+    with ThreadPoolExecutor(8) as pool:
+        clients = [pool.submit(client) for _ in range(8)]
+        try:
+            under_way.wait(20)
+            process.send_signal(signal.SIGTERM)
+            _, told = process.communicate(timeout=30)
+        finally:
+            process.kill()
+        assert min(one.result() for one in clients) >= 1
+    assert (process.returncode, told.splitlines()[1:]) == (0, ["ended"])
 
 
 def test_a_request_is_computed_by_one_thread(tmp_path: Path) -> None:

@@ -176,6 +176,18 @@ def test_a_folder_put_together_by_hand_is_refused(
         load_model(tmp_path / "run")
 
 
+def test_a_file_that_goes_while_the_folder_is_read_is_no_crash(
+    model: Recommender, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Torch says it by a RuntimeError, which nobody who replaces a model under a service expects."""
+    folder = model.save(tmp_path / "run")
+    monkeypatch.setattr(
+        "sahcns.folders._check", lambda *checked: (folder / "weights.safetensors").unlink(missing_ok=True)
+    )
+    with pytest.raises(DataError, match=r"is not a whole trained model \(.*No such file"):
+        load_model(folder)
+
+
 def test_no_model_at_all(tmp_path: Path) -> None:
     with pytest.raises(
         DataError, match="nothing is not a trained model: it is not there; make one with `sahcns train`"

@@ -6,6 +6,7 @@ import shutil
 import socket
 import struct
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPConnection
@@ -163,6 +164,67 @@ def test_a_new_model_is_taken_up_and_a_broken_one_is_not(
     assert ask("/recommend?user=p03") == before
 
 
+def test_a_model_that_is_copied_over_another_waits_until_it_is_whole(
+    ask: Ask, model: Recommender, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`cp` writes into the very files that are there; what answers must not change under it, nor end with them."""
+    monkeypatch.setattr(service, "AGAIN", 0.0)
+    before, asked = ask("/recommend?user=p03"), "/recommend?user=p03"
+    other = made(films(people=12, count=10), seed=1).save(tmp_path / "other")
+    *first, last = sorted(other.iterdir(), key=lambda file: (file.stem == "vectors", file.name))
+    for file in first:
+        (tmp_path / "run" / file.name).write_bytes(file.read_bytes())
+        assert ask(asked) == before
+        assert ask("/similar?item=119")[0] == 200
+    (tmp_path / "run" / last.name).write_bytes(last.read_bytes())
+    assert ask(asked)[1]["users"][0]["items"] == rows(Recommender.load(other).recommend(["p03"])[0])
+
+
+def test_who_notices_a_new_model_late_does_not_load_it_again(
+    model: Recommender, tmp_path: Path, told: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    current = Current(model.save(tmp_path / "run"), told.append)
+    stamps = [(0, 0), current.seen]  # as it was seen a moment ago, and as it is once one's turn has come
+    monkeypatch.setattr(service, "stamp", lambda kind, folder: stamps.pop(0))
+    assert current.take() is current.model
+    assert told == []
+
+
+def test_answers_under_way_arrive_when_it_ends(
+    model: Recommender, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = serve(Current(model.save(tmp_path / "run"), print), port=0)
+    asked, go_on = threading.Event(), threading.Event()
+
+    def slow(*asking: Any) -> dict[str, Any]:
+        asked.set()
+        assert go_on.wait(10)
+        return {"slow": True}
+
+    monkeypatch.setattr("sahcns.serving.server.answer", slow)
+    serving = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    serving.start()
+    waiting = HTTPConnection("127.0.0.1", server.server_port, timeout=10)
+    idle = socket.create_connection(("127.0.0.1", server.server_port), timeout=10)
+    waiting.request("GET", "/health")
+    assert asked.wait(10)
+    server.shutdown()
+    ending = threading.Thread(target=server.server_close)
+    ending.start()
+    while not server.ending:
+        time.sleep(0.001)
+    assert ending.is_alive()
+    go_on.set()
+    answered = waiting.getresponse()
+    assert (answered.read(), answered.headers["Connection"]) == (b'{"slow": true}\n', "close")
+    ending.join(10)
+    idle.sendall(b"GET /health HTTP/1.1\r\n\r\n")  # too late: nothing is begun any more
+    assert idle.recv(1) == b""
+    idle.close()
+    waiting.close()
+    serving.join(10)
+
+
 def test_a_port_that_is_taken(model: Recommender, tmp_path: Path) -> None:
     current = Current(model.save(tmp_path / "run"), print)
     with socket.socket() as other:
@@ -237,6 +299,35 @@ def test_methods_and_forms_that_are_not_understood(server: Server) -> None:
     assert (status, found["error"].split(";")[0]) == (413, f"a body of {LARGEST + 1} bytes is too large")
     assert request(server, "POST", "/new", **{"Content-Length": "-1"})[0] == 411
     assert request(server, "POST", "/new", "item=\udcff".encode("utf-8", "surrogateescape").decode("latin-1"))[0] == 400
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        "GET /health HTTP/1.1\r\nContent-Length: {length}\r\n\r\n",
+        "HEAD /health HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "POST /popular HTTP/1.1\r\nTransfer-Encoding: chunked\r\nContent-Length: 0\r\n\r\n",
+        "POST /popular HTTP/1.1\r\nContent-Length: 0\r\nContent-Length: {length}\r\n\r\n",
+    ],
+)
+def test_a_body_is_never_taken_for_the_next_request(server: Server, sent: str) -> None:
+    """Behind a proxy that shares a connection among people, the answer to it would be somebody else's."""
+    within = "GET /popular?k=1 HTTP/1.1\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=10) as client:
+        client.sendall(sent.format(length=len(within)).encode() + within.encode())
+        content = b""
+        with contextlib.suppress(ConnectionError):
+            content = b"".join(iter(lambda: client.recv(1 << 16), b""))
+    assert content.count(b"HTTP/1.1 ") <= 1
+    assert b"HTTP/1.1 200" not in content
+
+
+def test_one_request_cannot_ask_for_more_than_an_answer_can_hold(server: Server) -> None:
+    status, found = request(server, "POST", "/recommend", "&".join(["user=p03"] * 20_001 + ["k=10"]))
+    assert status == 400
+    assert found["error"].startswith(
+        "20,001 users with 10 items each are more than the 200,000 that fit into one answer"
+    )
 
 
 def posted(server: Server, address: str, body: str) -> tuple[int, Any]:

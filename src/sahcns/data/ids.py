@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -127,18 +128,20 @@ class IdMap:
         return f"; {close}" if close.startswith("did you mean") else f" (ids are such as {self.values[0]!r})"
 
 
-def load_texts(folder: Path, stem: str) -> Texts:
-    return Texts(
-        np.load(folder / f"{stem}.utf8.npy", mmap_mode="r", allow_pickle=False),
-        np.load(folder / f"{stem}.offsets.npy", mmap_mode="r", allow_pickle=False),
-    )
+def load_texts(folder: Path, stem: str, *, mapped: bool = True) -> Texts:
+    return Texts(_array(folder / f"{stem}.utf8.npy", mapped), _array(folder / f"{stem}.offsets.npy", mapped))
 
 
-def load_ids(folder: Path, stem: str) -> IdMap:
-    """Memory-mapped map from the files that `arrays` names, `stem` before each suffix."""
+def load_ids(folder: Path, stem: str, *, mapped: bool = True) -> IdMap:
+    """The map from the files that `arrays` names, `stem` before each suffix; memory-mapped unless told."""
     if (folder / f"{stem}.npy").exists():
-        return IdMap(np.load(folder / f"{stem}.npy", mmap_mode="r", allow_pickle=False))
-    return IdMap(load_texts(folder, stem))
+        return IdMap(_array(folder / f"{stem}.npy", mapped))
+    return IdMap(load_texts(folder, stem, mapped=mapped))
+
+
+def _array(path: Path, mapped: bool) -> npt.NDArray[Any]:
+    array: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    return array if mapped else np.array(array)
 
 
 def _whole(value: object) -> int | None:

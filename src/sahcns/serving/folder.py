@@ -57,13 +57,13 @@ def check_place(folder: str | os.PathLike[str]) -> None:
 def _loaded(home: Path, record: dict[str, Any]) -> Recommender:
     files = record.pop("files")
     try:
-        vectors, known = _tensors(home, "vectors"), _tensors(home, "known")
+        vectors, known = _owned(_tensors(home, "vectors")), _owned(_tensors(home, "known"))
         model = Recommender(
             vectors["users"],
             vectors["items"],
-            load_ids(home, "user_ids"),
-            load_ids(home, "item_ids"),
-            load_texts(home, "item_titles") if "item_titles.offsets.npy" in files else None,
+            load_ids(home, "user_ids", mapped=False),
+            load_ids(home, "item_ids", mapped=False),
+            load_texts(home, "item_titles", mapped=False) if "item_titles.offsets.npy" in files else None,
             known["users"],
             known["items"],
             known["part"],
@@ -100,7 +100,16 @@ def _packed(tensors: dict[str, Tensor]) -> bytes:
 
 
 def _tensors(home: Path, stem: str) -> dict[str, Tensor]:
-    return load_file(home / f"{stem}.safetensors", device="cpu")
+    """Memory-mapped: who recommends never looks at the weights, and need not hold them."""
+    try:
+        return load_file(home / f"{stem}.safetensors", device="cpu")
+    except RuntimeError as error:  # torch's own word for a file that cannot be opened
+        raise OSError(str(error)) from error
+
+
+def _owned(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Copies of what was mapped: another model may be copied over the files while this one answers."""
+    return {name: tensor.clone() for name, tensor in tensors.items()}
 
 
 def _agree(model: Recommender) -> None:

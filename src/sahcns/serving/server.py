@@ -8,6 +8,7 @@ import errno
 import json
 import socket
 import sys
+import threading
 import traceback
 from contextlib import suppress
 from http import HTTPStatus
@@ -19,6 +20,7 @@ from sahcns.errors import DataError, SahcnsError, SettingError
 from sahcns.serving.service import Current, answer, form_of, query_of
 
 LARGEST = 1 << 20  # bytes of a body: some ten thousand ids
+LAST = 10.0  # seconds that an end waits for answers under way
 
 
 class Server(ThreadingHTTPServer):
@@ -29,6 +31,8 @@ class Server(ThreadingHTTPServer):
 
     def __init__(self, host: str, port: int, handler: type[BaseHTTPRequestHandler]) -> None:
         self.host, self.address_family = host, _family(host)
+        self.ending = False  # from now on every connection ends with its answer
+        self._quiet, self._under_way, self._over = threading.Condition(), 0, False
         super().__init__((host, port), handler)
 
     def server_bind(self) -> None:
@@ -41,6 +45,28 @@ class Server(ThreadingHTTPServer):
     def url(self) -> str:
         """Where it answers, such as http://127.0.0.1:8000 or http://[::1]:8000."""
         return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.server_port}"
+
+    def server_close(self) -> None:
+        """Take nobody in any more, and end once those who have asked have their answers.
+
+        A thread that the end of Python meets within torch would take the process down by a signal.
+        """
+        super().server_close()
+        with self._quiet:
+            self.ending = True
+            self._quiet.wait_for(lambda: not self._under_way, LAST)
+            self._over = True
+
+    def begin(self) -> bool:
+        """Whether a request can still be answered; if so, `done` follows."""
+        with self._quiet:
+            self._under_way += not self._over
+            return not self._over
+
+    def done(self) -> None:
+        with self._quiet:
+            self._under_way -= 1
+            self._quiet.notify_all()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """The other side may leave at any moment, which is not worth a word; anything else is."""
@@ -61,13 +87,18 @@ def serve(current: Current, host: str = "127.0.0.1", port: int = 8000) -> Server
         disable_nagle_algorithm = True  # else the body waits until the other side has confirmed the headers
 
         def do_GET(self) -> None:
-            self._send(*self._found())
+            if self.headers.get("Content-Length", "0").strip("0") or "Transfer-Encoding" in self.headers:
+                # left unread, it would be taken for the next request on the connection
+                self.send_error(HTTPStatus.BAD_REQUEST, "a body goes with POST; GET asks by the address alone")
+            else:
+                self._answer()
 
         do_HEAD = do_GET
 
         def do_POST(self) -> None:
-            length = self.headers.get("Content-Length", "")
-            if not (length.isascii() and length.isdigit() and len(length) < 18):
+            length = ",".join(self.headers.get_all("Content-Length", []))
+            chunked = "Transfer-Encoding" in self.headers  # which wins over a length, and is not read here
+            if chunked or not (length.isascii() and length.isdigit() and len(length) < 18):
                 self.send_error(HTTPStatus.LENGTH_REQUIRED, "a body must come with its Content-Length")
             elif int(length) > LARGEST:
                 self.send_error(
@@ -76,7 +107,18 @@ def serve(current: Current, host: str = "127.0.0.1", port: int = 8000) -> Server
             elif len(body := self.rfile.read(int(length))) < int(length):
                 self.send_error(HTTPStatus.BAD_REQUEST, f"the body ends after {len(body)} of its {length} bytes")
             else:
-                self._send(*self._found(body.strip()))
+                self._answer(body.strip())
+
+        def _answer(self, body: bytes = b"") -> None:
+            if not server.begin():
+                self.close_connection = True
+                return
+            try:
+                found = self._found(body)
+                self.close_connection |= server.ending
+                self._send(*found)
+            finally:
+                server.done()
 
         def _found(self, body: bytes = b"") -> tuple[HTTPStatus, dict[str, Any]]:
             try:
@@ -121,7 +163,8 @@ def serve(current: Current, host: str = "127.0.0.1", port: int = 8000) -> Server
             """Nothing: what stands in front of a service keeps such logs."""
 
     try:
-        return Server(host, port, Handler)
+        server = Server(host, port, Handler)
+        return server
     except (OSError, OverflowError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or error
         if ":" in host and getattr(error, "errno", None) in (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL):

@@ -30,6 +30,7 @@ from sahcns.serving.recommender import Recommendation, Recommender
 
 Query = Mapping[str, Sequence[str]]
 MOST = 1000  # of a list, so that one request cannot ask for the whole catalogue
+ROWS = 200_000  # of all lists in one answer: some 15 MB, and a second or two
 AGAIN = 5.0  # seconds until a new model that could not be loaded is tried again
 
 
@@ -51,6 +52,9 @@ class Current:
             return self.model
         if self._loading.acquire(blocking=False):
             try:
+                seen = stamp(RUN, self.folder)  # again: another may have loaded it since
+                if seen in (None, self.seen):
+                    return self.model
                 self.model, self.seen = load_model(self.folder), seen
                 self.tell(f"{self.folder} holds a new model, which answers from now on")
             except SahcnsError as error:
@@ -75,8 +79,13 @@ def answer(model: Recommender, path: str, query: Query) -> dict[str, Any]:
 def _recommend(model: Recommender, query: Query) -> dict[str, Any]:
     """Who is newer than the model is named, as long as it knows one of the users; the others have their lists."""
     users, unknown = _told_apart(_several(query, "user"), model.user_ids)
-    exclude = _one(query, "exclude", "known")
-    found = model.recommend(users, _k(query), exclude=exclude, without=query.get("without", ()))
+    exclude, k = _one(query, "exclude", "known"), _k(query)
+    if len(users) * k > ROWS:
+        raise SettingError(
+            f"{len(users):,} users with {k} items each are more than the {ROWS:,} that fit into one answer; ask for "
+            "fewer at a time, or write them into a file with `sahcns recommend --to`"
+        )
+    found = model.recommend(users, k, exclude=exclude, without=query.get("without", ()))
     rows_of = zip(model.rows(users).tolist(), found, strict=True)
     return {
         "users": [{"user": model.user_ids[row], **_note(model, row), "items": rows(items)} for row, items in rows_of],
