@@ -91,6 +91,18 @@ def test_seconds_are_those_of_runs_that_shared_the_machine_with_the_fewest() -> 
     assert all_shared.caption.endswith("on cpu, shared by 4 processes: epochs times the median one.")
 
 
+def test_seconds_by_other_sources_are_told() -> None:
+    by_one = [trained("sahc", 1, [0.1, 0.2], 2.0), trained("dns", 1, [0.1, 0.1], 1.0), trained("rns", 1, [0.1], 1.0)]
+    old, new = [replace(one, commit="6c7dd01ff6") for one in by_one], replace(by_one[0], commit="2d5ba40415")
+    assert "sources" not in figure(comparison_figures(by_one), "seconds").caption  # nobody knows
+    assert "sources" not in figure(comparison_figures(old), "seconds").caption
+    several = figure(comparison_figures([new, *old[1:]]), "seconds").caption
+    assert several.endswith(
+        "Not all were timed by the same sources, so what was made faster in between is not in all: sahc by 2d5ba40415; "
+        "dns and rns by 6c7dd01ff6."
+    )
+
+
 def test_bars_have_the_spread_over_seeds_as_whiskers() -> None:
     drawn = figure(comparison_figures(chosen(CLEAR), metrics=("recall@20", "popularity@20", "ndcg@20")), "metrics")
     assert drawn.kind == "bar"

@@ -55,6 +55,12 @@ def test_kinds_that_no_trial_is_of_are_left_out(evidence: Evidence) -> None:
     )
 
 
+def test_trials_stand_beside_random_negatives_where_those_were_run(tmp_path: Path) -> None:
+    run = Evidence.of(fill(tmp_path, TINY, lambda *_: 0.11, ["table2"]))
+    told = searched("ahns", BETAS)(replace(run, searches={"one": search("ahns", POINTS, VALUES)}))
+    assert "Tiny toys (10 trials; RNS 11.00) β up to 1: " in told
+
+
 def test_a_few_trials_and_those_cut_off_say_nothing(evidence: Evidence) -> None:
     assert searched("ahns", BETAS)(evidence) == UNTESTED
     few = search("ahns", POINTS[: ENOUGH - 1], VALUES[: ENOUGH - 1])

@@ -2,8 +2,12 @@
 
 from pathlib import Path
 
+import pytest
+
+from sahcns.studies.paper import page
 from sahcns.studies.paper.evidence import Evidence
 from sahcns.studies.paper.page import does_it_hold
+from tests.studies.paper.tiny import TINY
 
 ROOT = Path(__file__).parents[3]
 
@@ -21,3 +25,13 @@ def test_the_results_name_their_study() -> None:
         assert one.seconds["total"] > 0
         assert {"sahcns", "torch", "numpy", "device", "kernels"} <= one.machine.keys()
         assert {"best", "last"} == one.test.keys()
+
+
+def test_where_a_part_that_tuning_switched_off_is_at_work_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else Tables II and III would show two numbers for SAHC-NS on one set without a word."""
+    TINY.save(tmp_path)
+    assert "In Table III, Figs 1, 4 and 5" not in does_it_hold(tmp_path)
+    monkeypatch.setattr(page, "parts_in_words", lambda *_: ["On Tiny toys SAHC-NS has α = 0.3."])
+    assert "what SA and HC cost: On Tiny toys SAHC-NS has α = 0.3.\n" in does_it_hold(tmp_path)

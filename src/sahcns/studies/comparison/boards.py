@@ -69,6 +69,14 @@ class Board:
         least = min((run.processes for run in everywhere), default=1)
         return {seed: run for seed, run in self.seeds(data, row).items() if run.processes == least}
 
+    def timed_by(self, data: str, rows: Iterable[Row] | None = None) -> dict[tuple[str, ...], list[str]]:
+        """Commits of the sources → the methods whose clocked runs on a set they made; runs that do not know it are left out."""
+        found: dict[tuple[str, ...], list[str]] = {}
+        for row in self.rows if rows is None else rows:
+            if commits := sorted({run.commit for run in self.clocked(data, row).values() if run.commit}):
+                found.setdefault(tuple(commits), []).append(row.method)
+        return found
+
     def row(self, backbone: str, method: str) -> Row | None:
         return next((row for row in self.of(backbone) if row.method == method), None)
 

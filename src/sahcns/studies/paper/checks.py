@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 
-from sahcns.ranking.significance import paired_t
+from sahcns.ranking.significance import Paired, holm, paired_t
 from sahcns.studies.comparison.boards import Board
 from sahcns.studies.comparison.contrasts import Contrast, contrast
-from sahcns.studies.comparison.naming import chance, long_name, number
+from sahcns.studies.comparison.naming import joined, long_name, number
 from sahcns.studies.comparison.summaries import summary
 from sahcns.studies.grid.result import Result
 from sahcns.studies.paper.beside import READINGS
@@ -16,13 +16,25 @@ from sahcns.studies.paper.evidence import Evidence
 from sahcns.studies.paper.leading import AT_20, METRICS
 from sahcns.studies.paper.methods import METHOD, UNTUNED
 from sahcns.studies.paper.published import PrintedNumbers, printed_2, printed_3, printed_4
+from sahcns.studies.paper.seconds import reached
 from sahcns.studies.paper.sections.choices import change
 from sahcns.studies.paper.sections.figure_4 import ARGUMENTS, sweep
 from sahcns.studies.paper.sections.splits import split_cells
-from sahcns.studies.paper.sections.table_2 import fit_of_readings, table_2_board
-from sahcns.studies.paper.verdicts import UNRESOLVED, Compared, Instance, Race, Verdict, above, first, missing
+from sahcns.studies.paper.sections.table_2 import HARD, fit_of_readings, table_2_board
+from sahcns.studies.paper.verdicts import (
+    UNRESOLVED,
+    Compared,
+    Instance,
+    Race,
+    Verdict,
+    above,
+    first,
+    luck_in_words,
+    missing,
+    resolved,
+)
 
-NEAR = 0.99  # of a run's best, which is as good as reached
+SIDES: Mapping[Verdict, str] = {"holds": "resolved for", "does not hold": "resolved the other way for"}
 
 Check = Callable[[Evidence], list[Instance]]
 
@@ -83,26 +95,6 @@ def better(first: str, second: str, parts: Sequence[str] = ("table3", "power")) 
     return check
 
 
-def where_it_stopped(first: str, second: str) -> Callable[[Evidence], str]:
-    """The ablation's difference read at the epoch where training stopped, beside the paper's, in words."""
-
-    def told(evidence: Evidence) -> str:
-        board, found = evidence.board("table3"), []
-        for folder in evidence.design.pair:
-            one = evidence.design.data(folder)
-            numbers = printed_3(one.like) if one.printed else {}
-            paired = _pair(board, one.name, first, second, "recall@20", one.name, numbers, "last").paired
-            if paired is not None and paired.n:
-                a, b = (numbers[method, "recall@20"][0] if numbers else math.nan for method in (first, second))
-                paper = f"; the paper {number(a - b, sign=True)}" if numbers else ""
-                found.append(
-                    f"{number(100 * paired.difference, sign=True)} on {one.name} (p {chance(paired.p)}{paper})"
-                )
-        return f"Tested: so read, the difference in Recall@20 is {', '.join(found)}." if found else ""
-
-    return told
-
-
 def trains(method: str) -> Check:
     """A method against RNS in Table II, on the sets where the paper prints it above."""
 
@@ -120,38 +112,27 @@ def trains(method: str) -> Check:
 
 
 def best_epoch_is_what_is_printed(evidence: Evidence) -> list[Instance]:
-    """Whether the printed numbers of the hard samplers are nearer to the best validation epoch than to the last."""
+    """Whether the printed numbers of the hard samplers are nearer to the best validation epoch than to the last.
+
+    Tested over seeds: how far each of them alone is away under either reading.
+    """
     board = table_2_board(evidence)
-    found = []
-    for one in evidence.design.sets:
-        if not (one.printed and one.same):
-            continue
+    own = [one for one in evidence.design.sets if one.printed and one.same]
+    told, tests = {}, {}
+    for one in own:
         gaps = fit_of_readings(evidence, board, one.folder) if board is not None else {}
-        if not gaps:
-            found.append(missing(one.name, "–"))
+        if board is None or not gaps:
             continue
-        told = ", ".join(f"{READINGS[reading]}: {number(gap)} points away" for reading, gap in gaps.items())
-        found.append(Instance(one.name, "–", told, "holds" if gaps["best"] <= gaps["last"] else "does not hold"))
-    return found
-
-
-def overfitting(evidence: Evidence) -> str:
-    """How much each method loses between its best epoch and the one where it stopped, in words."""
-    board, lost = table_2_board(evidence), {}
-    if board is None:
-        return ""
-    for row in board.of("lightgcn"):
-        falls = [
-            summary(board, data, row, "recall@20", "best").mean - summary(board, data, row, "recall@20", "last").mean
-            for data in board.data
-            if board.seeds(data, row)
-        ]
-        lost[row.method] = 100 * fmean(falls)
-    told = ", ".join(f"{method} {number(value)}" for method, value in sorted(lost.items(), key=lambda one: one[1]))
-    return (
-        "Where training stopped, those are ahead that lose least after their best epoch. Lost in Recall@20 between the two, "
-        f"in points, on average over the sets: {told}."
-    )
+        rows = [row for row in board.of("lightgcn") if row.method in HARD and board.seeds(one.name, row)]
+        shared = sorted(set.intersection(*(set(board.seeds(one.name, row)) for row in rows)))
+        away = [fit_of_readings(evidence, board, one.folder, seed=seed) for seed in shared]
+        told[one.name] = ", ".join(f"{READINGS[reading]}: {number(gap)} points away" for reading, gap in gaps.items())
+        tests[one.name] = paired_t([each["last"] for each in away], [each["best"] for each in away])
+    found = {
+        name: Instance(name, "–", f"{told[name]} ({luck_in_words(test, p)})", resolved(test, p))
+        for (name, test), p in zip(tests.items(), holm([test.p for test in tests.values()]), strict=True)
+    }
+    return [found.get(one.name, missing(one.name, "–")) for one in own]
 
 
 def moderate(argument: str) -> Check:
@@ -179,38 +160,12 @@ def moderate(argument: str) -> Check:
 
 def soon(evidence: Evidence) -> list[Instance]:
     """At the time when SAHC-NS has found its best epoch: its Recall@20 on validation against that of the others so far."""
-    board, races = table_2_board(evidence), []
+    races = []
     for one in evidence.design.sets:
-        own = board.row("lightgcn", METHOD) if board is not None else None
-        if board is None or own is None or not board.clocked(one.name, own):
-            races.append(Race(one.name, "better within a short time", "", {}))
-            continue
-        when = fmean(_seconds_to_best(run) for run in board.clocked(one.name, own).values())
-        reached = {
-            row.method: {seed: _reached(run, when) for seed, run in runs.items()}
-            for row in board.of("lightgcn")
-            if (runs := board.clocked(one.name, row))
-        }
-        races.append(_race(one.name, "better within a short time", reached, f"after {when:.1f} s "))
+        found = reached(evidence, one.name)
+        when = "" if found is None else f"after {found.when:.1f} s "
+        races.append(_race(one.name, "better within a short time", {} if found is None else found.then, when))
     return first(races)
-
-
-def pace(evidence: Evidence) -> str:
-    """Seconds until runs of Table II have come near to their own best on validation, for each method, in words."""
-    board, told = table_2_board(evidence), []
-    if board is None:
-        return ""
-    for one in evidence.design.sets:
-        needed = {
-            row.method: fmean(_seconds_to_near(run) for run in runs.values())
-            for row in board.of("lightgcn")
-            if row.method != UNTUNED and (runs := board.clocked(one.name, row))
-        }
-        if needed:
-            order = sorted(needed, key=lambda method: needed[method])
-            told.append(f"{one.name} {', '.join(f'{method} {needed[method]:.1f}' for method in order)}")
-    near = f"{NEAR:.0%} of its own best Recall@20 on validation"
-    return f"Measured, seconds until a run has {near.replace('%', ' %')}: {'; '.join(told)}." if told else ""
 
 
 def first_on_splits(evidence: Evidence) -> list[Instance]:
@@ -227,8 +182,14 @@ def first_on_splits(evidence: Evidence) -> list[Instance]:
 
 
 def stronger_backbones(evidence: Evidence) -> list[Instance]:
-    """For how many of the nine methods SimGCL is above LightGCN."""
+    """For how many of the nine methods SimGCL is above LightGCN, over the seeds that both were run with.
+
+    Holds where more than half are and are resolved, fails where as many are below; Holm over all methods and sets.
+    """
     lower, upper = table_2_board(evidence), evidence.board("table4")
+    names = [evidence.design.data(folder).name for folder in evidence.design.pair]
+    tests = {(name, method): test for name in names for method, test in _lifted(lower, upper, name).items()}
+    ps = dict(zip(tests, holm([test.p for test in tests.values()]), strict=True))
     found = []
     for folder in evidence.design.pair:
         one = evidence.design.data(folder)
@@ -237,15 +198,19 @@ def stronger_backbones(evidence: Evidence) -> list[Instance]:
             base, strong = printed_2(one.like), printed_4("simgcl", one.like)
             more = sum(strong[key][0] > base[key][0] for key in strong if key[1] == "recall@20")
             paper = f"{more} of {len(strong) // 2} methods"
-        means = [_means(lower, one.name, "lightgcn"), _means(upper, one.name, "simgcl")]
-        shared = means[0].keys() & means[1].keys()
+        here = {method: test for (name, method), test in tests.items() if name == one.name}
         where = f"{one.name}, SimGCL over LightGCN in Recall@20"
-        if not shared:
+        if not here:
             found.append(missing(where, paper))
             continue
-        more = sum(means[1][method] > means[0][method] for method in shared)
-        verdict: Verdict = "holds" if more > len(shared) / 2 else "does not hold"
-        found.append(Instance(where, paper, f"{more} of {len(shared)} methods", verdict))
+        sides: dict[Verdict, list[str]] = {"holds": [], "does not hold": [], UNRESOLVED: []}
+        for method, test in here.items():
+            sides[resolved(test, ps[one.name, method])].append(method)
+        most = max(sides, key=lambda side: len(sides[side]))
+        verdict: Verdict = most if len(sides[most]) > len(here) / 2 else UNRESOLVED
+        more = sum(test.difference > 0 for test in here.values())
+        told = [f"; {words} {joined(sides[side])}" for side, words in SIDES.items() if sides[side]]
+        found.append(Instance(where, paper, f"{more} of {len(here)} methods{''.join(told)}", verdict))
     return found
 
 
@@ -262,13 +227,14 @@ def _race(where: str, paper: str, values: Mapping[str, Mapping[int, float]], bef
     """From each method's values by seed; no race without SAHC-NS, or without a rival that shares its seeds."""
     own = values.get(METHOD, {})
     rivals = {}
-    others = {method: one for method, one in values.items() if method not in (METHOD, UNTUNED)}
-    for method, one in sorted(others.items(), key=lambda other: -fmean(other[1].values())):
+    for method, one in values.items():
         shared = sorted(own.keys() & one.keys())
-        if shared:
+        if shared and method not in (METHOD, UNTUNED):
             paired = paired_t([own[seed] for seed in shared], [one[seed] for seed in shared])
             rivals[f"{method} {number(100 * fmean(one.values()))}"] = paired
-    return Race(where, paper, f"{before}{METHOD} {number(100 * fmean(own.values()))}" if own else "", rivals)
+    strongest = sorted(rivals, key=lambda name: (math.isnan(rivals[name].difference), rivals[name].difference))
+    ordered = {name: rivals[name] for name in strongest}  # over the seeds that both have
+    return Race(where, paper, f"{before}{METHOD} {number(100 * fmean(own.values()))}" if own else "", ordered)
 
 
 def _open(instances: Sequence[Instance], few: Mapping[str, str]) -> list[Instance]:
@@ -292,12 +258,16 @@ def _leads(
     numbers: PrintedNumbers,
     before: str = "",
 ) -> list[Race]:
+    methods: dict[frozenset[str], str] = {}  # runs that stand in two rows are one rival: HC-only, SAHC w/o Discrepancy
+    runs: dict[str, Mapping[int, Result]] = {}
+    for row in board.of(backbone) if board is not None else ():
+        own = board.seeds(data, row) if board is not None else {}
+        if own and methods.setdefault(frozenset(run.key for run in own.values()), row.method) == row.method:
+            runs[row.method] = own
     found = []
     for metric in metrics:
         values = {
-            row.method: {seed: run.metric(metric, reading) for seed, run in board.seeds(data, row).items()}
-            for row in (board.of(backbone) if board is not None else ())
-            if board is not None and board.seeds(data, row)
+            method: {seed: run.metric(metric, reading) for seed, run in own.items()} for method, own in runs.items()
         }
         found.append(_race(f"{before}{data}, {long_name(metric)}", _printed_lead(numbers, metric), values))
     return found
@@ -341,25 +311,15 @@ def _printed_lead(numbers: PrintedNumbers, metric: str) -> str:
     return f"{METHOD} {number(own)}, {rival[0]} {number(other)}: {number(own - other, sign=True)}"
 
 
-def _means(board: Board | None, data: str, backbone: str) -> dict[str, float]:
-    if board is None:
-        return {}
-    return {
-        row.method: summary(board, data, row, "recall@20").mean for row in board.of(backbone) if board.seeds(data, row)
-    }
-
-
-def _seconds_to_best(run: Result) -> float:
-    epochs: list[int] = run.history["looks"]["epoch"]
-    return run.look_seconds[epochs.index(run.best_epoch)]
-
-
-def _seconds_to_near(run: Result) -> float:
-    looks: list[float] = run.history["looks"]["recall@20"]
-    first = next(at for at, value in enumerate(looks) if value >= NEAR * max(looks))
-    return run.look_seconds[first]
-
-
-def _reached(run: Result, when: float) -> float:
-    looks = zip(run.history["looks"]["recall@20"], run.look_seconds, strict=True)
-    return max((float(value) for value, at in looks if at <= when), default=0.0)
+def _lifted(lower: Board | None, upper: Board | None, data: str) -> dict[str, Paired]:
+    """Method → its Recall@20 on SimGCL minus that on LightGCN, over the seeds that both were run with."""
+    found: dict[str, Paired] = {}
+    if lower is None or upper is None:
+        return found
+    for row in upper.of("simgcl"):
+        base = lower.row("lightgcn", row.method)
+        strong, weak = upper.seeds(data, row), lower.seeds(data, base) if base is not None else {}
+        if shared := sorted(strong.keys() & weak.keys()):
+            first, second = ([runs[seed].metric("recall@20") for seed in shared] for runs in (strong, weak))
+            found[row.method] = paired_t(first, second)
+    return found

@@ -6,7 +6,7 @@ from statistics import fmean
 from sahcns.studies.inspection.pool_readings import PoolReadings
 from sahcns.studies.paper.design import DataSet
 from sahcns.studies.paper.evidence import Evidence
-from sahcns.studies.paper.published import FIGURE_1A, FIGURE_1B, FIGURE_5A, MEAN_HARDNESS
+from sahcns.studies.paper.published import FIGURE_1A, FIGURE_1B, FIGURE_5A, MEAN_HARDNESS, hardness_kept
 
 UNTESTED = "Not tested yet: `sahcns reproduce … --only mechanisms` does it."
 Readings = dict[int, PoolReadings]
@@ -77,7 +77,7 @@ def choice_otherwise(evidence: Evidence) -> str:
         ]
         if tried:
             _, alpha, age, sigma, mu = min(tried)
-            kept = "within" if abs(mu) <= MEAN_HARDNESS else "not within"
+            kept = "within" if hardness_kept(mu) else "not within"
             told.append(
                 f"{one.name} α = {alpha} after {_epochs(age)}: σ {sigma:+.1f} % (the paper {FIGURE_5A[one.like]:+.1f} %), "
                 f"μ {mu:+.1f} %, {kept} the paper's {MEAN_HARDNESS} %"

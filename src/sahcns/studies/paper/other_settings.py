@@ -46,7 +46,7 @@ def searched(sampler: str, kinds: Kinds) -> Callable[[Evidence], str]:
                 for words, kind in kinds.items()
             }
             ranges = ", ".join(f"{words}: {_range(values)}" for words, values in reached.items() if values)
-            told.append(f"{one.name} ({len(trials)} trials) {ranges}")
+            told.append(f"{one.name} ({len(trials)} trials{_random(evidence, one.folder)}) {ranges}")
         return f"Tested in the search, Recall@20 on validation: {'; '.join(told)}." if told else nothing
 
     return test
@@ -86,6 +86,13 @@ def neighbours(argument: str) -> Callable[[Evidence], str]:
         return f"Measured, from one value to the next in points of Recall@20: {'; '.join(told)}." if told else ""
 
     return measure
+
+
+def _random(evidence: Evidence, folder: str) -> str:
+    """What random negatives reach there in Table II, to hold the trials against; nothing where they were not run."""
+    row = next(row for row in evidence.rows("table2") if (row.data, row.label) == (folder, "RNS"))
+    own = evidence.cell("table2", row, METRIC, of="valid")
+    return "" if own is None or not own.n else f"; RNS {number(100 * own.mean)}"
 
 
 def _range(values: list[float]) -> str:

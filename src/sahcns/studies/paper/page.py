@@ -10,7 +10,7 @@ from sahcns.studies.paper.evidence import Evidence
 from sahcns.studies.paper.report import counts_in_words, miniature, standing_in_words
 from sahcns.studies.paper.sections.standing import standing_section
 from sahcns.studies.paper.sections.table_2 import readings_in_words, table_2_board
-from sahcns.studies.paper.sections.tuning import settings_in_words
+from sahcns.studies.paper.sections.tuning import parts_in_words, settings_in_words
 
 INTRODUCTION = """The paper's claims one by one: what it prints, what came out here, and a verdict. All of it is made from
 the runs in `results/` by `sahcns reproduce --out results --page docs/does-it-hold.md`, verdicts included; a test holds this
@@ -20,8 +20,10 @@ all again stands in [reproducing the study](reproduce.md)."""
 RULES = """A difference **holds** or **does not hold** where a paired t-test over the same seeds resolves it, p < 0.05 after
 Holm's correction over the cells of the claim; otherwise it is **not resolved**. That SAHC-NS is first is tested against the
 strongest other method of a cell; that another is ahead of it is corrected over all methods and cells, since the strongest
-of many equals is the luckiest. A claim with several cells fails where it fails in one, and holds where it holds in all. A
-measured share holds where it is within the distance that the claim names. Five seeds find
+of many equals is the luckiest; runs that stand in two rows are tested once. That most methods gain holds where more than
+half of them do and are resolved. A claim with several cells fails where it fails in one, and holds where it holds in all;
+cells for which the paper prints nothing count too. A measured share holds where it is within the distance that the claim
+names. Five seeds find
 a difference of twice their spread in four studies of five, and with Holm's correction over twelve cells one of four times
 their spread; so what they do not resolve may well be there, and what thirty seeds do not resolve
 [is small](statistics.md#what-five-and-thirty-seeds-can-resolve)."""
@@ -41,6 +43,9 @@ def _parts(evidence: Evidence) -> Iterator[str]:
     yield counts_in_words(judged)
     yield _made_with(evidence)
     yield settings_in_words(evidence)
+    parts = parts_in_words(evidence, list(dict.fromkeys((*evidence.design.pair, *evidence.design.powered))))
+    if parts:
+        yield f"In Table III, Figs 1, 4 and 5, the pool sizes, with many seeds and in what SA and HC cost: {' '.join(parts)}"
     yield standing_in_words(evidence)
     yield "## In short"
     yield _overview(judged)

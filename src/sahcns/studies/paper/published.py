@@ -96,6 +96,11 @@ FIGURE_5A = {TOYS: 15.18, YELP: 22.68}
 MEAN_HARDNESS = 1.9
 
 
+def hardness_kept(change: float) -> bool:
+    """Whether a change of the mean hardness, in percent, would be printed as no more than that."""
+    return round(abs(change), 1) <= MEAN_HARDNESS
+
+
 @dataclass(frozen=True)
 class Times:
     """The efficiency paragraph: seconds an epoch of the sampler's forward pass, and of the whole epoch."""

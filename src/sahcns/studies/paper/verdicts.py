@@ -68,11 +68,16 @@ def above(compared: Sequence[Compared]) -> list[Instance]:
                 next(ps)
             continue
         p = next(ps)
-        verdict: Verdict = "not resolved"
-        if p < ALPHA:
-            verdict = "holds" if one.paired.difference > 0 else "does not hold"
-        found.append(Instance(one.where, one.paper, f"{one.who}: {_difference(one.paired, p)}", verdict))
+        told = f"{one.who}: {_difference(one.paired, p)}"
+        found.append(Instance(one.where, one.paper, told, resolved(one.paired, p)))
     return found
+
+
+def resolved(paired: Paired, p: float) -> Verdict:
+    """Of a difference that should be above 0, with its p after Holm."""
+    if not p < ALPHA:
+        return UNRESOLVED
+    return "holds" if paired.difference > 0 else "does not hold"
 
 
 @dataclass(frozen=True)
@@ -120,10 +125,12 @@ def _strongest(race: Race) -> tuple[str, Paired]:
 
 
 def _difference(paired: Paired, p: float) -> str:
-    seeds = f"{paired.n} seed{'s' * (paired.n > 1)}"
-    if paired.why:
-        return f"{number(100 * paired.difference, sign=True)} ({seeds}, {paired.why})"
-    return f"{number(100 * paired.difference, sign=True)} ({seeds}, p {chance(p)} after Holm)"
+    return f"{number(100 * paired.difference, sign=True)} ({luck_in_words(paired, p)})"
+
+
+def luck_in_words(paired: Paired, p: float) -> str:
+    """`5 seeds, p 0.041 after Holm`."""
+    return f"{paired.n} seed{'s' * (paired.n > 1)}, {paired.why or f'p {chance(p)} after Holm'}"
 
 
 def within(where: str, paper: float, ours: float | None, tolerance: float, unit: str = " %") -> Instance:

@@ -1,7 +1,13 @@
 """What the section on Figs 1 and 5 says of HC."""
 
+from types import SimpleNamespace
+from typing import cast
+
 from sahcns.studies.inspection.diagnostics import Group
-from sahcns.studies.paper.sections.mechanisms import easy_and_hard_in_words
+from sahcns.studies.paper.evidence import Evidence
+from sahcns.studies.paper.methods import METHOD
+from sahcns.studies.paper.sections.mechanisms import easy_and_hard_in_words, too_hard_in_words
+from tests.studies.paper.tiny import TINY
 
 
 def group(before: float, after: float) -> Group:
@@ -22,3 +28,14 @@ def test_negatives_that_end_above_their_positives_are_named() -> None:
     before = easy_and_hard_in_words(group(4.0, 3.0), group(-0.1, -0.2))  # they were above already
     assert "ends above" not in before
     assert before.endswith("in hard pools from -0.10 to -0.20.")
+
+
+def test_the_page_says_where_hc_makes_negatives_harder_than_their_positives() -> None:
+    def seen(hard: Group) -> SimpleNamespace:
+        return SimpleNamespace(diagnostics={METHOD: SimpleNamespace(mixing=SimpleNamespace(hard=hard))})
+
+    found = {("one", "dns"): seen(group(0.4, -0.2)), ("two", "sahc"): seen(group(0.5, 0.4))}
+    told = too_hard_in_words(cast(Evidence, SimpleNamespace(seen=found, design=TINY)))
+    assert told.endswith("the hardening that HC is meant to avoid: Tiny toys, trained with DNS.")
+    del found["one", "dns"]
+    assert too_hard_in_words(cast(Evidence, SimpleNamespace(seen=found, design=TINY))) == ""

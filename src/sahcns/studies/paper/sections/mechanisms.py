@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from sahcns.reports.parts import Cell, Figure, Section, Table
-from sahcns.studies.comparison.naming import number
+from sahcns.studies.comparison.naming import joined, number
 from sahcns.studies.inspection.diagnostics import Diagnostics, Group
 from sahcns.studies.inspection.figures import (
     against_dns,
@@ -55,6 +55,21 @@ def calibration_in_words(evidence: Evidence) -> list[str]:
         where = f"{evidence.design.data(data).name}, {MODELS[trained]}"
         told.append(f"Fig. 5(b), {where}: {easy_and_hard_in_words(mixing.easy, mixing.hard)}")
     return told
+
+
+def too_hard_in_words(evidence: Evidence) -> str:
+    """Where negatives of hard pools end above their positives; else nothing."""
+    found = []
+    for (data, trained), seen in evidence.seen.items():
+        hard = seen.diagnostics[METHOD].mixing.hard
+        if hard.after < 0 <= hard.before:
+            found.append(f"{evidence.design.data(data).name}, {MODELS[trained]}")
+    return (
+        f"In hard pools the negative ends above the positive on average, the hardening that HC is meant to avoid: "
+        f"{joined(found)}."
+        if found
+        else ""
+    )
 
 
 def easy_and_hard_in_words(easy: Group, hard: Group) -> str:

@@ -1,0 +1,152 @@
+"""Why a claim about who is better may come out otherwise: sentences made from the runs, so that they cannot outlive them."""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from statistics import fmean
+
+from sahcns.ranking.significance import holm
+from sahcns.studies.comparison.boards import Board, Row
+from sahcns.studies.comparison.contrasts import contrast
+from sahcns.studies.comparison.naming import joined, number
+from sahcns.studies.comparison.summaries import summary
+from sahcns.studies.paper.beside import READINGS
+from sahcns.studies.paper.evidence import Evidence
+from sahcns.studies.paper.leading import AT_20, METRICS, against_strongest
+from sahcns.studies.paper.methods import METHOD
+from sahcns.studies.paper.published import PrintedNumbers, printed_2, printed_3, printed_4
+from sahcns.studies.paper.sections.table_2 import HARD, table_2_board
+from sahcns.studies.paper.verdicts import luck_in_words, resolved
+
+AT = {"best": "at the best validation epoch", "last": "where training stopped"}
+
+
+def strong_rivals(part: str) -> Callable[[Evidence], str]:
+    """Who is above what the paper prints, under both readings; then who is strongest, and with which pool."""
+
+    def told(evidence: Evidence) -> str:
+        board = _board(evidence, part)
+        return " ".join(filter(None, [_beside_print(evidence, board, part), _strongest(board, part)]))
+
+    return told
+
+
+def strongest_rivals(part: str) -> Callable[[Evidence], str]:
+    """Who is strongest, and with which pool."""
+    return lambda evidence: _strongest(_board(evidence, part), part)
+
+
+def where_it_stopped(first: str, second: str) -> Callable[[Evidence], str]:
+    """The ablation's difference read at the epoch where training stopped, beside the paper's, and what that explains."""
+
+    def told(evidence: Evidence) -> str:
+        board, paired, paper = evidence.board("table3"), {}, {}
+        rows = [board.row("lightgcn", method) for method in (first, second)] if board is not None else [None, None]
+        for one in map(evidence.design.data, evidence.design.pair):
+            if board is None or rows[0] is None or rows[1] is None:
+                continue
+            own = contrast(board, one.name, rows[0], rows[1], "recall@20", "last").paired
+            if own.n:
+                numbers = printed_3(one.like) if one.printed else {}
+                a, b = (numbers[method, "recall@20"][0] if numbers else math.nan for method in (first, second))
+                paired[one.name] = own
+                paper[one.name] = f"; the paper {number(a - b, sign=True)}" if numbers else ""
+        ps = dict(zip(paired, holm([own.p for own in paired.values()]), strict=True))
+        found = [
+            f"{number(100 * own.difference, sign=True)} on {name} ({luck_in_words(own, ps[name])}{paper[name]})"
+            for name, own in paired.items()
+        ]
+        there = [name for name, own in paired.items() if resolved(own, ps[name]) == "holds"]
+        left = [name for name in paired if name not in there]
+        ends = [f"as the paper has it on {joined(there)}"] if there else []
+        ends += [f"this does not explain {joined(left)}"] if left else []
+        return (
+            f"Tested: so read, the difference in Recall@20 is {', '.join(found)}; {', '.join(ends)}." if found else ""
+        )
+
+    return told
+
+
+def overfitting(evidence: Evidence) -> str:
+    """How much each method loses between its best epoch and the one where it stopped, in words."""
+    board, lost = table_2_board(evidence), {}
+    if board is None:
+        return ""
+    for row in board.of("lightgcn"):
+        falls = [
+            summary(board, data, row, "recall@20", "best").mean - summary(board, data, row, "recall@20", "last").mean
+            for data in board.data
+            if board.seeds(data, row)
+        ]
+        lost[row.method] = 100 * fmean(falls)
+    told = ", ".join(f"{method} {number(value)}" for method, value in sorted(lost.items(), key=lambda one: one[1]))
+    return (
+        "Where training stopped, a method stands the lower the more it loses after its best epoch. Lost in Recall@20 between "
+        f"the two, in points, on average over the sets: {told}."
+    )
+
+
+def _board(evidence: Evidence, part: str) -> Board | None:
+    return table_2_board(evidence) if part == "table2" else evidence.board(part)
+
+
+def _metrics(part: str) -> Sequence[str]:
+    return AT_20 if part == "table4" else METRICS
+
+
+def _beside_print(evidence: Evidence, board: Board | None, part: str) -> str:
+    """How often ours are above the printed number, for the hard baselines and for SAHC-NS, on the paper's own data."""
+    told = []
+    for reading in READINGS if board is not None else ():
+        assert board is not None
+        hard, own = (_above(evidence, board, part, who, reading) for who in (HARD, (METHOD,)))
+        found = [f"{hard[place]} and {own[place]} on {place}" for place in hard if place in own]
+        if found:
+            told.append(f"{AT[reading]} {', '.join(found)}")
+    if not told:
+        return ""
+    return f"How often ours are above what the paper prints for {joined(HARD)}, and for {METHOD}: {'; '.join(told)}."
+
+
+def _printed(part: str, backbone: str, like: str) -> PrintedNumbers:
+    return printed_2(like) if part == "table2" else printed_4(backbone, like)
+
+
+def _above(evidence: Evidence, board: Board, part: str, methods: Sequence[str], reading: str) -> dict[str, str]:
+    """Set of the paper's own → `20 of 20`: how many of our means are above the printed ones."""
+    found = {}
+    for backbone in board.backbones:
+        for one in evidence.design.sets:
+            ours = []
+            for (method, metric), (theirs, _) in _printed(part, backbone, one.like).items():
+                row = board.row(backbone, method)
+                if one.printed and one.same and method in methods and row is not None and board.seeds(one.name, row):
+                    ours.append(100 * summary(board, one.name, row, metric, reading).mean > theirs)
+            if ours:
+                place = f"{backbone}, {one.name}" if part == "table4" else one.name
+                found[place] = f"{sum(ours)} of {len(ours)}"
+    return found
+
+
+def _strongest(board: Board | None, part: str) -> str:
+    """`The strongest other in 12 cells: with a pool of 100 DNS(M,N) 7, with one of 10 MixGCF 5. SAHC-NS has 10.`"""
+    found = against_strongest(board, _metrics(part)) if board is not None else []
+    if not found or board is None:
+        return ""
+    who: dict[int, Counter[str]] = {}
+    for one in found:
+        who.setdefault(_pool(board, one.data, one.second), Counter())[one.second.method] += 1
+    told = [
+        f"with {'a pool' if not at else 'one'} of {size} "
+        + joined([f"{method} {count}" for method, count in who[size].most_common()])
+        for at, size in enumerate(sorted(who, reverse=True))
+    ]
+    own = sorted({_pool(board, one.data, one.first) for one in found})
+    told_own = f"{METHOD} has {joined([str(size) for size in own])}."
+    equals = part != "table4" and max(who) > max(own)
+    larger = " The comparison of equals takes the larger pool away." * equals
+    return f"The strongest other in {len(found)} cells: {', '.join(told)}. {told_own}{larger}"
+
+
+def _pool(board: Board, data: str, row: Row) -> int:
+    return int(next(iter(board.seeds(data, row).values())).sampler["pool"])
