@@ -214,6 +214,26 @@ def test_a_folder_that_is_replaced_while_it_is_read_is_read_again(tmp_path: Path
         load_folder(BOX, tmp_path / "box", never)
 
 
+def test_killed_between_the_renames_the_description_alone_is_found_too(tmp_path: Path) -> None:
+    packed(tmp_path / "box").rename(tmp_path / ".box.old")
+    assert read_description(BOX, tmp_path / "box")["label"] == "one"
+
+
+def test_a_mount_point_is_refused_before_anything_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A container's volume, say: it can be neither renamed nor replaced, which only the end would tell."""
+    monkeypatch.setattr(Path, "is_mount", lambda self: self == tmp_path)
+    with pytest.raises(DataError, match="is a mount point, and a box is replaced whole"):
+        refuse_foreign(BOX, tmp_path)
+    packed(tmp_path / "box")
+
+
+def test_an_unfinished_folder_that_goes_meanwhile_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As that of another who has just ended: it was listed, and is gone when it is looked at."""
+    gone = tmp_path / ".box.new-0123abcd"
+    monkeypatch.setattr(Path, "glob", lambda self, pattern: iter([gone]))
+    assert packed(tmp_path / "box").exists()
+
+
 def test_unfinished_folders_of_another_day_are_cleared_away(tmp_path: Path) -> None:
     for name, age in (("old", 100_000), ("young", 60)):
         (tmp_path / f".box.new-{name}").mkdir()

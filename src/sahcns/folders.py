@@ -83,9 +83,7 @@ def read_folder(
     kind: FolderKind, folder: str | os.PathLike[str], *, contents: bool = True
 ) -> tuple[Path, dict[str, Any]]:
     """Where the folder is and its description, its files checked; `contents=False` looks at sizes only."""
-    given = Path(folder)
-    aside = _aside(Path(os.path.realpath(folder)))
-    home = aside if aside.exists() and not given.exists() else given
+    home = home_of(folder)
     described = read_description(kind, home)
     files = described.get("files")
     if not isinstance(files, dict):
@@ -93,6 +91,12 @@ def read_folder(
     for name, entry in files.items():
         _check(kind, home, name, entry, contents)
     return home, described
+
+
+def home_of(folder: str | os.PathLike[str]) -> Path:
+    """The folder itself, or the former one, which stands aside where a writer was killed between its two renames."""
+    given, aside = Path(folder), _aside(Path(os.path.realpath(folder)))
+    return aside if aside.exists() and not given.exists() else given
 
 
 def load_folder(
@@ -127,7 +131,7 @@ def stamp(kind: FolderKind, folder: str | os.PathLike[str]) -> tuple[int, int] |
 
 def read_description(kind: FolderKind, folder: str | os.PathLike[str]) -> dict[str, Any]:
     """The JSON file alone, without a look at the others."""
-    path = Path(folder) / kind.description
+    path = home_of(folder) / kind.description
     try:
         described = json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
@@ -158,6 +162,10 @@ def refuse_foreign(kind: FolderKind, folder: str | os.PathLike[str]) -> None:
         return
     if not target.is_dir():
         raise DataError(f"{target} is a file, not a folder; choose another place for the {kind.what}")
+    if target.is_mount():
+        raise DataError(
+            f"{target} is a mount point, and a {kind.what} is replaced whole, folder and all; choose a folder in it"
+        )
     names = sorted(entry.name for entry in target.iterdir())
     try:
         described = json.loads((target / kind.description).read_text(encoding="utf-8"))
@@ -245,8 +253,9 @@ def _clear_up(target: Path) -> None:
     if not target.exists() and _aside(target).exists():
         _aside(target).rename(target)
     for stale in target.parent.glob(f".{glob.escape(target.name)}.new-*"):
-        if time.time() - stale.stat().st_mtime > 86_400:
-            shutil.rmtree(stale, ignore_errors=True)
+        with contextlib.suppress(FileNotFoundError):  # one who has just written beside took it away
+            if time.time() - stale.stat().st_mtime > 86_400:
+                shutil.rmtree(stale, ignore_errors=True)
 
 
 def _check(kind: FolderKind, home: Path, name: str, entry: Any, contents: bool) -> None:

@@ -60,6 +60,19 @@ def test_the_run_that_was_judged_says_how_and_how_long(sahcns: Sahcns, prepared:
     assert (done.code, done.err, record_of(live)["epochs_run"]) == (0, "", 2)
 
 
+def test_a_model_that_was_put_aside_by_a_killed_writer_is_trained_anew(
+    sahcns: Sahcns, prepared: Path, tmp_path: Path
+) -> None:
+    """Killed between its two renames: the former model stands aside, and the weekly command goes on by its record."""
+    live = tmp_path / "live"
+    assert sahcns("train", prepared, *QUICK, "--whole", "--out", live).code == 0
+    live.rename(tmp_path / ".live.old")
+    done = sahcns("train", prepared, "--config", live, "--whole", "--out", live)
+    assert (done.code, done.err) == (0, "")
+    assert record_of(live)["epochs_run"] == 2
+    assert not (tmp_path / ".live.old").exists()
+
+
 def test_a_user_who_has_everything_is_remarked_on(sahcns: Sahcns, tmp_path: Path) -> None:
     """Judged, some of it is held out; trained whole, it is all of it."""
     own = [[0, item] for item in range(4)]

@@ -6,6 +6,7 @@ from sahcns.cli.console import tell
 from sahcns.cli.plan import Plan, read_plan
 from sahcns.errors import DataError
 from sahcns.files import read_json
+from sahcns.folders import home_of
 from sahcns.studies.comparison.differences import RECORD
 
 MARKS = ("sahcns-run", "sahcns-result")
@@ -17,6 +18,7 @@ def plan_in(path: Path, best: bool = False) -> Plan:
 
     `best` asks a record of a run that was judged for the epochs it found best, and not for the most it was allowed.
     """
+    path = home_of(path)
     path = path / RECORD if path.is_dir() else path
     return _recorded(path, best) if path.suffix.lower() == ".json" else read_plan(path)
 
@@ -36,7 +38,7 @@ def _recorded(path: Path, best: bool) -> Plan:
             tell(f"{path} is of a run with --whole, which is not in the record's protocol: give it again")
     elif best and isinstance(values.get("best_epoch"), int):
         protocol = {**protocol, "epochs": values["best_epoch"] + 1}  # they are counted from 0
-        tell(f"{protocol['epochs']} epochs, after which {path} found validation best")
+        tell(f"{protocol['epochs']} epoch{'s' * (protocol['epochs'] != 1)}, after which {path} found validation best")
     imports = [Path(name) for name in values.get("imports", ())]
     for own in imports:
         if not own.exists():
