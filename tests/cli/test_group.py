@@ -1,6 +1,7 @@
 """The frame of the command line: lazy commands, one-sentence errors, exit codes, pipes."""
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -199,6 +200,23 @@ def test_ctrl_c_in_a_real_process(tmp_path: Path) -> None:
     _, error = process.communicate(timeout=30)
     assert process.returncode == 130
     assert error == "error: interrupted\n"
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_streams_that_are_closed_are_no_reason_to_fail(tmp_path: Path, closed: str) -> None:
+    """As some schedulers start a process: what it prints goes nowhere, and what it writes is written."""
+    (tmp_path / "a.csv").write_text("user,item\n" + "".join(f"{n % 7},{n % 5}\n" for n in range(35)))
+    line = shlex.join([*SAHCNS, "data", "prepare", str(tmp_path / "a.csv"), str(tmp_path / "set")])
+    assert (
+        subprocess.run(f"{line} {closed}", shell=True, stdout=subprocess.DEVNULL, timeout=60, check=False).returncode
+        == 0
+    )
+    assert (tmp_path / "set" / "manifest.json").exists()
+    line = shlex.join([*SAHCNS, "data", "stats", str(tmp_path / "nothing"), "--json"])
+    assert (
+        subprocess.run(f"{line} {closed}", shell=True, stderr=subprocess.DEVNULL, timeout=60, check=False).returncode
+        == 2
+    )
 
 
 def test_shell_completion_offers_commands() -> None:

@@ -64,7 +64,13 @@ def show_json(value: object) -> None:
 
 
 def print_anything() -> None:
-    r"""A letter that the other end of stdout cannot take (a pipe on Windows, LC_ALL=C) is shown as \u4e03, not a crash."""
+    r"""A letter that the other end of stdout cannot take (a pipe on Windows, LC_ALL=C) is shown as \u4e03, not a crash.
+
+    Where stdout or stderr is closed (`2>&-`, some schedulers), what is printed there goes nowhere.
+    """
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - for as long as the process
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
 
