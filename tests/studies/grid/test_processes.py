@@ -48,6 +48,16 @@ class Deadly(Sampler):
 """
 
 
+def test_a_file_in_the_current_folder_does_not_hide_one_of_python_s(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = prepared(tmp_path)
+    (tmp_path / "random.py").write_text("raise SystemExit('not the one that was meant')\n")
+    monkeypatch.chdir(tmp_path)
+    outcome = run_grid(several(data, 1), tmp_path / "out", workers=2, device="cpu")
+    assert (len(outcome.results), outcome.failures) == (2, [])
+
+
 def test_two_workers_with_a_user_s_file_in_which_one_sampler_raises_and_one_kills(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -16,12 +16,15 @@ from typing import Any
 
 def start_child(module: str, order: Mapping[str, Any], stdout: int) -> "subprocess.Popen[str]":
     """`python -m module`, which asks for its order by `order_of_parent`; `stdout` is one of subprocess's constants."""
+    # What it imports is found where it is found here. Without -P the current folder would come before all else, and a
+    # random.py in it stand in the place of Python's.
+    places = os.pathsep.join(path or os.getcwd() for path in sys.path)
     process = subprocess.Popen(
-        [sys.executable, "-m", module],
+        [sys.executable, "-P", "-m", module],
         stdin=subprocess.PIPE,
         stdout=stdout,
         text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+        env={**os.environ, "PYTHONPATH": places},
         process_group=0,  # Ctrl-C is for the parent, which ends its children
     )
     assert process.stdin is not None
