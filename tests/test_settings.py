@@ -242,3 +242,18 @@ def test_settings_without_the_decorator_are_said_to_be_dead() -> None:
 
     with pytest.raises(SettingError, match="Bare has settings"):
         Below()
+
+
+def test_arguments_that_are_no_settings_are_refused() -> None:
+    """They worked, and no record held them: two runs that differed in them were the same by all that was kept."""
+    with pytest.raises(SettingError, match=r"Handmade: write no __init__, .* declare each as a setting"):
+
+        class Handmade(Sampler):
+            def __init__(self, share: float = 0.5) -> None:
+                super().__init__()
+
+    @dataclass(frozen=True, slots=True)  # makes the class once more, with the __init__ of dataclass in it
+    class Slotted(Instrument):
+        pass
+
+    assert Slotted(strings=6).strings == 6

@@ -94,8 +94,17 @@ class Configured:
     name: ClassVar[str] = ""
 
     def __init_subclass__(cls, **told: Any) -> None:
-        """A name belongs to one class: it is not inherited, since a run is built again by it, nor taken from ours."""
+        """Its settings are its arguments, all of them; and its name is its own.
+
+        A name is not inherited, since a run is built again by it, nor taken from ours.
+        """
         super().__init_subclass__(**told)
+        init = getattr(cls.__dict__.get("__init__"), "__code__", None)
+        if init is not None and init.co_filename != "<string>":  # where dataclass says that it wrote it
+            raise SettingError(
+                f"{cls.__name__}: write no __init__, whose arguments no record would know; declare each as a setting, such as "
+                'share: float = sahcns.setting(0.5, "what it is"), under @dataclass(frozen=True)'
+            )
         cls.name = cls.__dict__.get("name", "")
         ours = next((kind for kind in _named_like(cls) if _is_ours(kind)), None)
         if ours is not None and not _is_ours(cls):

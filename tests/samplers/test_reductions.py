@@ -1,6 +1,8 @@
 """Degenerate settings reduce to the simpler method in training itself: the same weights, bit for bit, after many steps."""
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cache
 
 import pytest
@@ -96,16 +98,15 @@ def test_all_of_several_equal_negatives() -> None:
         assert loss == pytest.approx(math.log(1 + count * math.exp(margin)), rel=1e-12)
 
 
+@dataclass(frozen=True)
 class Answers(Sampler):
     """Gives what it is told to."""
 
-    def __init__(self, answer: object) -> None:
-        super().__init__(pool=2)
-        object.__setattr__(self, "answer", answer)
+    pool: int = 2
+    answer: Callable[[Matching], Mixture] = field(kw_only=True)
 
     def choose(self, match: Matching, rng: Rng) -> Mixture:
-        answer: Mixture = self.answer(match)  # type: ignore[attr-defined]
-        return answer
+        return self.answer(match)
 
 
 def seen_one(match: Matching) -> Mixture:
@@ -142,9 +143,9 @@ def another_positive(match: Matching) -> Mixture:
         ),
     ],
 )
-def test_a_sampler_that_breaks_the_contract_is_refused(answer: object, sentence: str) -> None:
+def test_a_sampler_that_breaks_the_contract_is_refused(answer: Callable[[Matching], Mixture], sentence: str) -> None:
     with pytest.raises(TrainingError, match=sentence):
-        loss_of(step_of(BACKBONES["lightgcn"], Answers(answer)))
+        loss_of(step_of(BACKBONES["lightgcn"], Answers(answer=answer)))
 
 
 def test_the_pairs_own_positive_may_be_mixed_in() -> None:
@@ -152,4 +153,4 @@ def test_the_pairs_own_positive_may_be_mixed_in() -> None:
         shares = torch.full((len(match.users), len(match.layers)), 0.25, dtype=torch.float64)
         return Mixture.blend(match.positives, match.candidates[:, 0], shares)
 
-    assert math.isfinite(loss_of(step_of(BACKBONES["lightgcn"], Answers(mixed))).item())
+    assert math.isfinite(loss_of(step_of(BACKBONES["lightgcn"], Answers(answer=mixed))).item())
