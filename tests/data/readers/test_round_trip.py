@@ -27,7 +27,8 @@ def expected(rows: list[tuple[str, str]]) -> list[tuple[int | str, int | str]]:
     sides: list[list[int | str]] = []
     for side in zip(*rows, strict=True):
         plain = all(
-            text.lstrip("-").isascii() and text.lstrip("-").isdigit() and str(int(text)) == text for text in side
+            text.removeprefix("-").isascii() and text.removeprefix("-").isdigit() and str(int(text)) == text
+            for text in side
         )
         sides.append([int(text) if plain else text for text in side])
     return list(zip(*sides, strict=True))
