@@ -330,6 +330,12 @@ def test_dates_with_and_without_a_zone_are_warned_of(sahcns: Sahcns, tmp_path: P
             [f"{n % 7:03},{n % 5}.50" for n in range(35)],
             id="one number written in two ways",
         ),
+        pytest.param(
+            [("Zoe\u0308" if n == 7 else f"Zo\u00eb{n % 7 or ''}") + f",i{n % 5}" for n in range(70)],
+            ["user id 'Zoe\u0308' stands beside 'Zo\u00eb', the same in another Unicode form; they count as two"],
+            [f"Zoe\u0308{n % 7},caf\u00e9 {n % 5}" for n in range(35)],
+            id="one name in two Unicode forms",
+        ),
     ],
 )
 def test_odd_ids_are_warned_of_and_plain_ones_are_not(

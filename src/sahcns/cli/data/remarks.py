@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from typing import Any
+from unicodedata import normalize
 
 from sahcns.cli.console import tell, warn
 from sahcns.data.readers.naming import usual
@@ -88,7 +89,8 @@ def _ids_and_titles(source: Mapping[str, Any]) -> None:
         warn(f"{what} id {found['value']!r} stands {where} of {found['file']}, and was taken for an id like any other")
     for what, found in source.get("twins", {}).items():
         many = f", one of {found['ids']:,} such ids" if found["ids"] > 1 else ""
-        warn(f"{what} id {found['value']!r} stands beside {found['like']!r}{many}; they count as two")
+        form = ", the same in another Unicode form" if normalize("NFC", found["value"]) == found["like"] else ""
+        warn(f"{what} id {found['value']!r} stands beside {found['like']!r}{form}{many}; they count as two")
     for what, found in source.get("rounded", {}).items():
         many = f", one of {found['ids']:,} such ids," if found["ids"] > 1 else ""
         warn(

@@ -147,12 +147,19 @@ class IdColumn:
     def twins(self) -> dict[str, object] | None:
         """Ids that are another one but for blanks around them, zeros before them or `.0` behind: '007' beside '7'.
 
+        Or but for the Unicode form: é as one letter (NFC), or as an e and its accent (NFD), which look the same.
+
         The first of them, the one that it may be, and how many there are.
         """
         if self.tables is None:
             return None
         table = self._merge()
-        bare = table.str.strip_chars().str.replace(r"^\+?(-?)0*([0-9]+?)(\.0*)?$", "${1}${2}")
+        ascii_alone = table.str.len_bytes().sum() == table.str.len_chars().sum()  # as nearly always
+        bare = (
+            (table if ascii_alone else table.str.normalize("NFC"))
+            .str.strip_chars()
+            .str.replace(r"^\+?(-?)0*([0-9]+?)(\.0*)?$", "${1}${2}")
+        )
         twins = table.filter((bare != table) & bare.is_duplicated())
         if not len(twins):
             return None
