@@ -241,6 +241,31 @@ def test_tuned_settings_hold_where_they_were_tuned(sahcns: Sahcns, prepared: Pat
     assert "and none of that is compared here" in refused(unused)
 
 
+def test_what_tuned_settings_leave_unfair_is_said(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
+    """One that was tuned beside one that was not, or settings of short trials in long runs, looked like any comparison."""
+    tuned: dict[str, Any] = {
+        "format": "sahcns-tuned",
+        "format_version": 1,
+        "data": {"fingerprint": films().fingerprint},
+        "backbone": {"name": "mf", "dim": 5},
+        "protocol": {"epochs": 7, "mask": "train+valid"},
+        "samplers": {"sahc": {"alpha": 0.9}},
+    }
+    file, settings = tmp_path / "tuned.json", ("--seeds", "1", "--epochs", "1", "--set", "backbone.dim=4")
+    file.write_text(json.dumps(tuned))
+    asked = ("compare", prepared, *settings, "--samplers", "dns,mixgcf,sahc", "--backbones", "mf")
+    done = sahcns(*asked, "--tuned", file, "--out", tmp_path / "study", "--json")
+    assert done.code == 0
+    assert done.err.splitlines() == [
+        "mixgcf has no tuned settings for films, mf: its defaults, or yours, stand",  # dns has nothing to tune
+        f"{file} was tuned with epochs 7 (here 1), dim 5 (here 4)",
+    ]
+    tuned |= {"backbone": {"name": "mf", "dim": 4}, "protocol": {"epochs": 1}}
+    tuned["samplers"]["mixgcf"] = {}
+    file.write_text(json.dumps(tuned))
+    assert sahcns(*asked, "--tuned", file, "--out", tmp_path / "fair", "--json").err == ""
+
+
 def test_several_sets_have_columns_of_their_own(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
     other = save_split(films(seed=1), tmp_path / "other")
     quick = (*QUICK, "--seeds", "1", "--samplers", "rns,dns", "--backbones", "mf")

@@ -114,6 +114,7 @@ def command(
     from sahcns.studies.comparison.compare import as_planned, planned, seeds_of
     from sahcns.studies.grid.claims import FAILED
     from sahcns.studies.grid.running import run_grid
+    from sahcns.studies.tuning.tuned import tuned_remarks
 
     count = 1 if plan.workers is None else plan.workers
     jobs = planned(
@@ -126,6 +127,8 @@ def command(
         kernels=plan.kernels or "auto",
         imports=plan.imports,
     )
+    for line in tuned_remarks(plan.tuned, jobs):
+        tell(line)
     if not json:
         tell(_scope(jobs))
     try:

@@ -1,8 +1,8 @@
 """Settings chosen by `sahcns tune`, for the set and the backbone that they were chosen on."""
 
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from sahcns.errors import SettingError
@@ -19,6 +19,7 @@ class Tuned:
     fingerprint: str | None = None
     data_name: str = ""
     backbone: str | None = None
+    terms: Mapping[str, Any] = field(default_factory=dict)  # of its protocol and its backbone, by name
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> "Tuned":
@@ -27,7 +28,9 @@ class Tuned:
         data, backbone, samplers = (values.get(name, {}) for name in ("data", "backbone", "samplers"))
         if not isinstance(samplers, dict) or not all(isinstance(one, dict) for one in samplers.values()):
             raise SettingError(f'{path}: samplers must hold settings by name, such as {{"sahc": {{"alpha": 0.3}}}}')
-        return cls(str(path), samplers, data.get("fingerprint"), data.get("name", ""), backbone.get("name"))
+        terms = {**values.get("protocol", {}), **backbone}
+        terms.pop("mask", None)  # of the test ranking, which no trial saw
+        return cls(str(path), samplers, data.get("fingerprint"), data.get("name", ""), backbone.get("name"), terms)
 
     def fits(self, fingerprint: str, backbone: str) -> bool:
         """Whether it was tuned there."""
@@ -52,3 +55,28 @@ def refuse_unused(files: Iterable[Tuned], jobs: Iterable[Job]) -> None:
             where = f"{', '.join(one.samplers) or 'nothing'} with {one.backbone or 'any backbone'}"
             on = f"{one.data_name} ({one.fingerprint[:10]})" if one.fingerprint else "any data"
             raise SettingError(f"{one.source} holds settings of {where} on {on}, and none of that is compared here")
+
+
+def tuned_remarks(paths: Iterable[str | os.PathLike[str]], jobs: Sequence[Job]) -> list[str]:
+    """What makes a comparison with tuned settings less fair than it looks, a sentence each.
+
+    A sampler that has settings to search and none from a file, and a file of trials on other terms than those of the jobs.
+    """
+    from sahcns.samplers import Sampler
+    from sahcns.settings import class_named
+    from sahcns.studies.tuning.space import Space
+
+    files, found = [Tuned.read(path) for path in paths], dict[str, None]()
+    for job in jobs if files else ():
+        name, backbone = job.sampler["name"], job.backbone["name"]
+        used = [one for one in files if name in one.samplers and one.fits(job.fingerprint, backbone)]
+        if not used and Space.of(class_named(Sampler, name)).dimensions:
+            found[f"{name} has no tuned settings for {job.data_name}, {backbone}: its defaults, or yours, stand"] = None
+        here = {**job.protocol, **job.backbone}
+        for one in used:
+            other = [
+                f"{term} {was} (here {here[term]})" for term, was in one.terms.items() if here.get(term, was) != was
+            ]
+            if other:
+                found[f"{one.source} was tuned with {', '.join(other)}"] = None
+    return list(found)
