@@ -83,8 +83,8 @@ def _described(base: type[Part], record: dict[str, Any], remedy: str) -> Part:
     described = dict(record[what])
     name = described.pop("name")
     if name not in named(base):
-        files = " ".join(record.get("imports", ()))
-        hint = remedy.replace("FILE.py", files) if files else remedy
+        files = " ".join(f"--import {path}" for path in record.get("imports", ()))
+        hint = remedy.replace("--import FILE.py", files) if files else remedy
         raise SettingError(f"the model was trained with the {what} {name!r}, which is not known here; give {hint}")
     return by_name(base, name, described)
 
