@@ -119,6 +119,22 @@ def test_a_sampler_of_one_s_own_is_tuned_by_importing_its_file(
     assert [line.split()[0] for line in done.out.splitlines()[3:5]] == ["mine-to-tune", "dns"]
 
 
+def test_settings_of_another_version_of_one_s_own_code_are_remarked_on(
+    sahcns: Sahcns, prepared: Path, tmp_path: Path, mine: Path
+) -> None:
+    options = (*SMALL, "--import", mine, "--samplers", "mine-to-tune,dns")
+    assert sahcns("tune", prepared, *options, "--trials", 2, "--out", tmp_path / "search").code == 0
+    file = tmp_path / "search" / "tuned.json"
+    content = json.loads(file.read_text())
+    assert content["code"].keys() == {"mine-to-tune"}  # dns is ours, and the version stands there
+    assert read_search(file.parent).code == content["code"]
+    asked = ("compare", prepared, *options, "--tuned", file, "--seeds", "1", "--json")
+    assert sahcns(*asked, "--out", tmp_path / "same").err == ""
+    file.write_text(json.dumps({**content, "code": {"mine-to-tune": "0123456789abcdef"}}))
+    said = f"{file} was tuned with another version of mine-to-tune's code; tune it again to be sure"
+    assert sahcns(*asked, "--out", tmp_path / "other").err.splitlines() == [said]
+
+
 def test_settings_can_be_held(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
     options = (*SMALL, "--samplers", "dens,sahc", "--set", "dens.schedule=warmup", "--set", "sahc.alpha=0.7")
     done = sahcns("tune", prepared, *options, "--trials", 1, "--out", tmp_path / "out", "--json")

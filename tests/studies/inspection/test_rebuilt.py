@@ -98,7 +98,9 @@ def test_a_part_that_is_not_known_here_is_named_with_its_remedy() -> None:
     ):
         _ = Rebuilt.of(model, device="cpu").sampler
     imported = with_record(model, imports=["/home/me/mine.py", "its.py"])
-    with pytest.raises(SettingError, match=r"give --import /home/me/mine\.py --import its\.py, or name another sampler"):
+    with pytest.raises(
+        SettingError, match=r"give --import /home/me/mine\.py --import its\.py, or name another sampler"
+    ):
         _ = Rebuilt.of(imported, device="cpu").sampler
     with pytest.raises(SettingError, match="with the backbone 'theirs', which is not known here; give --import"):
         Rebuilt.of(with_record(model, backbone={"name": "theirs", "dim": 4}))

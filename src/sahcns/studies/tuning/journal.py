@@ -176,6 +176,7 @@ class Journal:
                 fixed={name: told[SPACE]["fixed"] for name, told in notes.items()},
                 spaces={name: told[SPACE]["searched"] for name, told in notes.items()},
                 trials=[trial for name, study in self._all().items() for trial in _trials(name, study)],
+                code={name: told[CODE] for name, told in notes.items() if told.get(CODE)},
                 folder=self.folder,
             ).save()
 

@@ -66,6 +66,7 @@ class Search:
     spaces: dict[str, dict[str, Any]]
     trials: list[Trial]
     kernels: str = "auto"
+    code: dict[str, str] = field(default_factory=dict)  # digests of those that come from a user's own files
     folder: Path | None = None
 
     @property
@@ -134,10 +135,11 @@ class Search:
             "tried": {name: len(self.of(name)) for name in chosen},
             "samplers": chosen,
             "valid": {name: best.valid for name in chosen if (best := self.choice(name))},
+            **({"code": self.code} if self.code else {}),
         }
 
     def to_dict(self) -> dict[str, Any]:
-        whole = {name: value for name, value in asdict(self).items() if name != "folder"}
+        whole = {name: value for name, value in asdict(self).items() if name != "folder" and (name != "code" or value)}
         return {"format": FORMAT, "format_version": FORMAT_VERSION, "sahcns_version": __version__, **whole}
 
     def save(self) -> "Search":

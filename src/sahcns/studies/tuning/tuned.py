@@ -20,6 +20,7 @@ class Tuned:
     data_name: str = ""
     backbone: str | None = None
     terms: Mapping[str, Any] = field(default_factory=dict)  # of its protocol and its backbone, by name
+    code: Mapping[str, str] = field(default_factory=dict)  # digests of a user's own samplers
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> "Tuned":
@@ -30,7 +31,10 @@ class Tuned:
             raise SettingError(f'{path}: samplers must hold settings by name, such as {{"sahc": {{"alpha": 0.3}}}}')
         terms = {**values.get("protocol", {}), **backbone}
         terms.pop("mask", None)  # of the test ranking, which no trial saw
-        return cls(str(path), samplers, data.get("fingerprint"), data.get("name", ""), backbone.get("name"), terms)
+        code = values.get("code", {})
+        return cls(
+            str(path), samplers, data.get("fingerprint"), data.get("name", ""), backbone.get("name"), terms, code
+        )
 
     def fits(self, fingerprint: str, backbone: str) -> bool:
         """Whether it was tuned there."""
@@ -60,7 +64,8 @@ def refuse_unused(files: Iterable[Tuned], jobs: Iterable[Job]) -> None:
 def tuned_remarks(paths: Iterable[str | os.PathLike[str]], jobs: Sequence[Job]) -> list[str]:
     """What makes a comparison with tuned settings less fair than it looks, a sentence each.
 
-    A sampler that has settings to search and none from a file, and a file of trials on other terms than those of the jobs.
+    A sampler that has settings to search and none from a file, and a file of trials on other terms than those of the jobs,
+    or of a sampler whose code is another now.
     """
     from sahcns.samplers import Sampler
     from sahcns.settings import class_named
@@ -79,4 +84,6 @@ def tuned_remarks(paths: Iterable[str | os.PathLike[str]], jobs: Sequence[Job]) 
             ]
             if other:
                 found[f"{one.source} was tuned with {', '.join(other)}"] = None
+            if one.code.get(name, job.code) != job.code:
+                found[f"{one.source} was tuned with another version of {name}'s code; tune it again to be sure"] = None
     return list(found)
