@@ -46,6 +46,8 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
     try:
         write_whole(pipe, "through")
         assert os.read(reader, 100) == b"through"
+        write_whole(pipe, iter([b"in ", b"pieces"]))
+        assert os.read(reader, 100) == b"in pieces"
     finally:
         os.close(reader)
     assert pipe.is_fifo()

@@ -4,34 +4,38 @@ import contextlib
 import json
 import os
 import secrets
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from sahcns.errors import DataError
 
 
-def write_whole(path: str | os.PathLike[str], content: str | bytes, what: str = "file") -> Path:
+def write_whole(path: str | os.PathLike[str], content: str | bytes | Iterable[bytes], what: str = "file") -> Path:
     """Write beside the place, bring it to the disk, rename: a reader sees the former file or the new one, never half.
 
-    A link stays, and the file that it leads to is replaced; a pipe or a device (/dev/null) is written to as it is.
+    `content` may come in pieces, each written as it is made; an error in making one leaves the former file. A link
+    stays, and the file that it leads to is replaced; a pipe or a device (/dev/null) is written to as it is.
     """
-    target, data = Path(path), content.encode() if isinstance(content, str) else content
+    whole = content.encode() if isinstance(content, str) else content
+    target, pieces = Path(path), [whole] if isinstance(whole, bytes) else whole
     try:
         if target.exists() and not target.is_file() and not target.is_dir():
-            target.write_bytes(data)
+            with open(target, "wb") as out:
+                out.writelines(pieces)
         else:
-            _replace(Path(os.path.realpath(target)), data)
+            _replace(Path(os.path.realpath(target)), pieces)
     except OSError as error:
         raise DataError(f"cannot write the {what} {target}: {error.strerror or error}") from error
     return target
 
 
-def _replace(target: Path, data: bytes) -> None:
+def _replace(target: Path, pieces: Iterable[bytes]) -> None:
     beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with open(beside, "wb") as out:
-            out.write(data)
+            out.writelines(pieces)
             out.flush()
             os.fsync(out.fileno())
         beside.replace(target)

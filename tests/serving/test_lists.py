@@ -1,12 +1,17 @@
 """Lists in a file: the same as asked for one by one, in every format, whole or not at all."""
 
+from functools import partial
+from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
+from torch import Tensor
 
 from sahcns.data import Recipe, Split, prepare
-from sahcns.errors import DataError, SettingError
+from sahcns.errors import DataError, SettingError, TrainingError
+from sahcns.serving import Recommender
 from sahcns.serving import lists as module
 from sahcns.serving.lists import lists, write_lists
 from tests.data.hand_made import interactions
@@ -41,6 +46,44 @@ def test_every_user_has_the_list_that_recommend_gives(
     ]
     assert found.rows() == expected
     assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.parametrize(
+    ("ending", "write"), [(".csv", "write_csv"), (".jsonl", "write_ndjson"), (".parquet", "write_parquet")]
+)
+def test_in_blocks_it_is_the_file_that_one_frame_makes(
+    tmp_path: Path, ending: str, write: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "BLOCK", 7)
+    frame, whole = lists(made(films()), k=4), BytesIO()
+    getattr(frame, write)(whole)
+    target = write_lists(made(films()), tmp_path / f"lists{ending}", k=4)
+    assert target.read_bytes() == whole.getvalue()
+
+
+@pytest.mark.parametrize("ending", [".csv", ".jsonl"])
+def test_a_block_is_written_before_the_next_is_made_and_seen_when_all_are(
+    tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All lists were held until the last was made: 3 GB for a million users."""
+    monkeypatch.setattr(module, "BLOCK", 7)
+    monkeypatch.setattr("sahcns.files.open", partial(open, buffering=0), raising=False)
+    ranked, sizes, target = Recommender.ranked, list[int](), tmp_path / f"lists{ending}"
+    target.write_text("former")
+
+    def watched(self: Recommender, rows: Tensor, k: int, **told: Any) -> tuple[Tensor, Tensor]:
+        [beside] = (path for path in tmp_path.iterdir() if path != target)
+        sizes.append(beside.stat().st_size)
+        assert target.read_text() == "former"
+        if len(sizes) == 4:
+            raise TrainingError("diverged")
+        return ranked(self, rows, k, **told)
+
+    monkeypatch.setattr(Recommender, "ranked", watched)
+    with pytest.raises(TrainingError, match="diverged"):
+        write_lists(made(films()), target)
+    assert sizes == sorted(set(sizes))
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [(target.name, "former")]
 
 
 def test_some_users_in_their_order_and_all_that_can_be_left_out(tmp_path: Path) -> None:
@@ -81,7 +124,7 @@ def test_refusals(tmp_path: Path) -> None:
 def test_a_place_that_cannot_be_written_is_refused_before_anything_is_computed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "lists", lambda *_, **__: pytest.fail("computed all the same"))
+    monkeypatch.setattr(Recommender, "ranked", lambda *_, **__: pytest.fail("computed all the same"))
     (tmp_path / "folder.csv").mkdir()
     (tmp_path / "file").write_text("")
     with pytest.raises(DataError, match=r"folder\.csv: it is a folder; name a file in it"):

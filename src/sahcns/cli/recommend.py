@@ -133,7 +133,7 @@ def _write(
 
     from sahcns.cli import recommend_new
     from sahcns.serving import Baskets, Recommender
-    from sahcns.serving.lists import check_target, lists, write_frame
+    from sahcns.serving.lists import blocks, check_target, write_blocks
 
     check_target(to)
     options = recommend_new.reading(read)
@@ -150,14 +150,13 @@ def _write(
         rows = torch.arange(len(model.user_ids)) if users is None else model.rows(users)
         _remark(model, rows)
         count = len(rows)
-    frame = lists(model, who, k, exclude=exclude, without=without)
-    file = write_frame(frame, to)
+    written = write_blocks(blocks(model, who, k, exclude=exclude, without=without), to)
     if json:
-        show_json({"file": file, "users": count, "rows": frame.height, **left})
+        show_json({"file": to, "users": count, "rows": written, **left})
     else:
         one, many = ("person", "people") if baskets else ("user", "users")
-        rows_for = f"{frame.height:,} row{'s' * (frame.height != 1)} for {count:,} {one if count == 1 else many}"
-        show(f"{rows_for} written to {file}")
+        rows_for = f"{written:,} row{'s' * (written != 1)} for {count:,} {one if count == 1 else many}"
+        show(f"{rows_for} written to {to}")
 
 
 def _unknown(model: "Recommender", without: list[str]) -> None:

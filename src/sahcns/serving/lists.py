@@ -2,7 +2,7 @@
 
 import io
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,22 +35,30 @@ def write_lists(
     `users` are all of the data unless told; `Baskets` are people whom the model does not know, by what they have. The
     ending of `path` says the format: .csv, .jsonl or .parquet.
     """
-    check_target(path)
-    return write_frame(lists(model, users, k, exclude=exclude, without=without), path)
+    write_blocks(blocks(model, users, k, exclude=exclude, without=without), path)
+    return Path(path)
 
 
-def write_frame(frame: "pl.DataFrame", path: str | os.PathLike[str]) -> Path:
-    """The lists into a file, whole or not at all."""
+def write_blocks(made: Iterable["pl.DataFrame"], path: str | os.PathLike[str]) -> int:
+    """Lists into a file, whole or not at all, each block as soon as it is made; how many rows there are."""
     check_target(path)
-    content = io.BytesIO()
-    match Path(path).suffix.lower():
-        case ".csv":
-            frame.write_csv(content)
-        case ".jsonl":
-            frame.write_ndjson(content)
-        case _:
-            frame.write_parquet(content)
-    return write_whole(path, content.getvalue(), "recommendations")
+    ending, heights = Path(path).suffix.lower(), list[int]()
+
+    def pieces() -> Iterator[bytes]:
+        for frame in [_joined(made)] if ending == ".parquet" else made:  # polars writes no Parquet in parts
+            content = io.BytesIO()
+            match ending:
+                case ".csv":
+                    frame.write_csv(content, include_header=not heights)
+                case ".jsonl":
+                    frame.write_ndjson(content)
+                case _:
+                    frame.write_parquet(content)
+            heights.append(frame.height)
+            yield content.getvalue()
+
+    write_whole(path, pieces(), "recommendations")
+    return sum(heights)
 
 
 def lists(
@@ -62,36 +70,53 @@ def lists(
     without: Sequence[Id] = (),
 ) -> "pl.DataFrame":
     """What `write_lists` writes, as a polars frame: user, rank, item, title (where there are titles), score."""
+    return _joined(blocks(model, users, k, exclude=exclude, without=without))
+
+
+def blocks(
+    model: Recommender,
+    users: Sequence[Id] | Baskets | None = None,
+    k: int = 20,
+    *,
+    exclude: str = "known",
+    without: Sequence[Id] = (),
+) -> Iterator["pl.DataFrame"]:
+    """The frame of `lists` in parts, of `BLOCK` users each, so that never all of them are held at once."""
     import polars as pl
 
-    people = users.people if isinstance(users, Baskets) else model.user_ids
     if isinstance(users, Baskets):
         if exclude != "known":
             raise SettingError(
                 f"exclude={exclude!r} is for users of the model; what new people have is always left out"
             )
-        rows = torch.arange(len(users))
-        blocks = (users.having[at : at + BLOCK] for at in range(0, len(users), BLOCK))
-        parts = [model.ranked_new(block, k, without=without) for block in blocks]
+        people, rows = users.people, torch.arange(len(users))
     else:
-        rows = torch.arange(len(model.user_ids)) if users is None else model.rows(users)
-        parts = [model.ranked(part, k, exclude=exclude, without=without) for part in torch.split(rows, BLOCK)]
-    items, scores = (torch.cat(columns) for columns in zip(*parts, strict=True))  # [B, ≤ k]
-    there = items >= 0  # a user with fewer items left than k has places that are empty
-    ranks = torch.arange(1, items.shape[1] + 1).expand_as(items)[there]
-    what = items[there].numpy()
-    frame = pl.DataFrame(
-        {
-            "user": _ids(people).gather(rows[:, None].expand_as(items)[there].numpy()),
-            "rank": ranks.to(torch.int32).numpy(),
-            "item": _ids(model.item_ids).gather(what),
-            "score": scores[there].numpy(),
-        }
-    )
-    if model.titles is None:
-        return frame
-    titles = pl.Series([model.title(item) for item in range(len(model.item_ids))], dtype=pl.String)
-    return frame.insert_column(3, titles.gather(what).alias("title"))
+        people, rows = model.user_ids, torch.arange(len(model.user_ids)) if users is None else model.rows(users)
+    every = range(len(model.item_ids))
+    item_ids, titles = _ids(model.item_ids, every), pl.Series([model.title(item) for item in every], dtype=pl.String)
+    for part in torch.split(rows, BLOCK):
+        if isinstance(users, Baskets):
+            items, scores = model.ranked_new([users.having[row] for row in part.tolist()], k, without=without)
+        else:
+            items, scores = model.ranked(part, k, exclude=exclude, without=without)  # [B, ≤ k]
+        there = items >= 0  # a user with fewer items left than k has places that are empty
+        whose, place = there.nonzero(as_tuple=True)
+        what = items[there].numpy()
+        frame = pl.DataFrame(
+            {
+                "user": _ids(people, part.tolist()).gather(whose.numpy()),
+                "rank": (place + 1).to(torch.int32).numpy(),
+                "item": item_ids.gather(what),
+                "score": scores[there].numpy(),
+            }
+        )
+        yield frame if model.titles is None else frame.insert_column(3, titles.gather(what).alias("title"))
+
+
+def _joined(made: Iterable["pl.DataFrame"]) -> "pl.DataFrame":
+    import polars as pl
+
+    return pl.concat(made, rechunk=True)
 
 
 def check_target(path: str | os.PathLike[str]) -> None:
@@ -108,7 +133,7 @@ def check_target(path: str | os.PathLike[str]) -> None:
         raise DataError(f"cannot write the recommendations {target}: {near} is not a folder that can be written to")
 
 
-def _ids(ids: IdMap) -> "pl.Series":
+def _ids(ids: IdMap, positions: Iterable[int]) -> "pl.Series":
     import polars as pl
 
-    return pl.Series(ids.decode(range(len(ids))), dtype=pl.Int64 if ids.kind == "int" else pl.String)
+    return pl.Series(ids.decode(positions), dtype=pl.Int64 if ids.kind == "int" else pl.String)
