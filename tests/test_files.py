@@ -1,6 +1,7 @@
 """Files written whole, and read with an error that says what is wrong."""
 
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,17 @@ def test_what_was_written_is_read_and_nothing_is_left_beside_it(tmp_path: Path) 
     write_whole(path, b'{"format": "mine", "format_version": 2}')
     assert read(path) == {"format": "mine", "format_version": 2}
     assert [entry.name for entry in path.parent.iterdir()] == ["a.json"]
+
+
+def test_what_a_killed_writer_left_goes_and_what_another_may_be_writing_stays(tmp_path: Path) -> None:
+    names = [".a.csv.0123abcd", ".a.csv.89abcdef", ".a.csv.of-mine", ".b.csv.0123abcd"]
+    for name in names:
+        (tmp_path / name).write_text("half of")
+    yesterday = time.time() - 90_000
+    for name in names[:1] + names[2:]:
+        os.utime(tmp_path / name, (yesterday, yesterday))
+    write_whole(tmp_path / "a.csv", "whole")
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*names[1:], "a.csv"])
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:

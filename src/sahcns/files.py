@@ -1,10 +1,12 @@
 """Files written whole or not at all, and JSON files read with an error that says what is wrong."""
 
 import contextlib
+import glob
 import json
 import os
 import secrets
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +36,9 @@ def _replace(target: Path, pieces: Iterable[bytes]) -> None:
     beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
+        for stale in abandoned(target, "." + "[0-9a-f]" * 8):
+            with contextlib.suppress(OSError):  # another's, perhaps
+                stale.unlink()
         with open(beside, "wb") as out:
             out.writelines(pieces)
             out.flush()
@@ -42,6 +47,17 @@ def _replace(target: Path, pieces: Iterable[bytes]) -> None:
     finally:
         with contextlib.suppress(OSError):
             beside.unlink()
+
+
+def abandoned(target: Path, ending: str) -> Iterator[Path]:
+    """What killed writers of `target` left beside it, hidden and with a pattern for its ending: entries of another day.
+
+    A younger one may be of somebody who is still writing.
+    """
+    for found in target.parent.glob(f".{glob.escape(target.name)}{ending}"):
+        with contextlib.suppress(FileNotFoundError):  # one who has just written beside took it away
+            if time.time() - found.stat().st_mtime > 86_400:
+                yield found
 
 
 def read_json(path: Path, *, missing: str, again: str) -> Any:

@@ -6,7 +6,6 @@ Of two who write one folder the later wins, and who reads while it is replaced g
 """
 
 import contextlib
-import glob
 import hashlib
 import io
 import json
@@ -23,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sahcns.errors import DataError
+from sahcns.files import abandoned
 from sahcns.version import __version__
 
 File = tuple[str, Iterable[bytes | memoryview]]
@@ -252,10 +252,8 @@ def _clear_up(target: Path) -> None:
     """What a killed writer left behind: the former folder goes back, unfinished ones of another day go."""
     if not target.exists() and _aside(target).exists():
         _aside(target).rename(target)
-    for stale in target.parent.glob(f".{glob.escape(target.name)}.new-*"):
-        with contextlib.suppress(FileNotFoundError):  # one who has just written beside took it away
-            if time.time() - stale.stat().st_mtime > 86_400:
-                shutil.rmtree(stale, ignore_errors=True)
+    for stale in abandoned(target, ".new-*"):
+        shutil.rmtree(stale, ignore_errors=True)
 
 
 def _check(kind: FolderKind, home: Path, name: str, entry: Any, contents: bool) -> None:

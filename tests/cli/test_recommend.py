@@ -17,6 +17,7 @@ from sahcns.training import Protocol, fit
 from tests.cli.conftest import Sahcns, refused
 from tests.data.hand_made import interactions
 from tests.serving.films import films
+from tests.serving.test_recommender import made
 
 
 @pytest.fixture(scope="module")
@@ -209,3 +210,16 @@ def test_letters_that_the_terminal_does_not_have(run: Path, encoding: str) -> No
     title = json.loads(told[1])["users"][0]["items"][0]["title"]
     assert title.endswith(" ☕")
     assert title.replace("☕", r"\u2615") in told[0]
+
+
+def test_a_sigterm_leaves_nothing_beside_the_file(tmp_path: Path) -> None:
+    run = made(films()).save(tmp_path / "run")
+    code = (
+        "import os, signal; from sahcns.cli import main; from sahcns.serving import Recommender\n"
+        "Recommender.ranked = lambda *_, **__: os.kill(os.getpid(), signal.SIGTERM)\n"
+        f"main(['recommend', {str(run)!r}, '--everyone', '--to', {str(tmp_path / 'lists.csv')!r}])"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 130
+    assert "Traceback" not in ended.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
