@@ -28,6 +28,9 @@ from sahcns.version import __version__
 File = tuple[str, Iterable[bytes | memoryview]]
 """A file's name and its content in pieces."""
 
+Stamp = tuple[int, int]
+"""The inode of a folder's description, and when it was written."""
+
 PATIENCE = 10.0  # seconds to wait for others who write beside
 TRIES = 5  # to read a folder that is replaced meanwhile
 Made = TypeVar("Made")
@@ -120,7 +123,7 @@ def load_folder(
     raise DataError(f"{folder} was replaced {TRIES} times while it was read; wait until whoever writes it has ended")
 
 
-def stamp(kind: FolderKind, folder: str | os.PathLike[str]) -> tuple[int, int] | None:
+def stamp(kind: FolderKind, folder: str | os.PathLike[str]) -> Stamp | None:
     """What tells a folder from the one that takes its place; None where there is none, as between the two."""
     try:
         found = (Path(folder) / kind.description).stat()

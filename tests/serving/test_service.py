@@ -17,7 +17,7 @@ import pytest
 
 from sahcns.data import Split
 from sahcns.errors import SettingError
-from sahcns.serving import Recommender, service
+from sahcns.serving import Recommender, load_model, service
 from sahcns.serving.server import LARGEST, Server, serve
 from sahcns.serving.service import Current, rows
 from tests.serving.films import films
@@ -62,6 +62,14 @@ def ask(server: Server) -> Ask:
     return lambda path: request(server, "GET", path)
 
 
+def until(found: Callable[[], bool]) -> None:
+    """Wait for what happens aside."""
+    ends = time.monotonic() + 10
+    while not found():
+        assert time.monotonic() < ends
+        time.sleep(0.001)
+
+
 def test_users_get_what_the_model_gives_them(ask: Ask, model: Recommender) -> None:
     status, found = ask("/recommend?user=p03&user=p10&k=4&exclude=train&without=101")
     assert status == 200
@@ -96,6 +104,7 @@ def test_somebody_new_and_items_alike(ask: Ask, model: Recommender) -> None:
 def test_a_user_of_whom_nothing_was_learnt_is_marked(ask: Ask, tmp_path: Path) -> None:
     split = Split.from_pairs([[0, 0], [0, 1], [1, 1]], [[2, 0]], n_items=4)
     made(split).save(tmp_path / "run")
+    until(lambda: ask("/health")[1]["users"] == 3)
     status, found = ask("/recommend?user=0&user=2&k=1")
     assert (status, [entry["user"] for entry in found["users"]]) == (200, [0, 2])
     assert [entry.get("note", "").partition(",")[0] for entry in found["users"]] == ["", "no training pair"]
@@ -108,7 +117,7 @@ def test_what_most_people_have(ask: Ask, model: Recommender) -> None:
 
 def test_health_says_which_model_answers(ask: Ask) -> None:
     status, found = ask("/health")
-    assert (status, found["users"], found["items"]) == (200, 24, 20)
+    assert (status, found["users"], found["items"], found["not_loaded"]) == (200, 24, 20, None)
 
 
 @pytest.mark.parametrize(
@@ -142,25 +151,82 @@ def test_many_at_once_over_connections_that_stay_open(ask: Ask, model: Recommend
     assert [answer[1]["users"][0]["items"] for answer in found] == [*expected.values()] * 5
 
 
-def test_a_new_model_is_taken_up_and_a_broken_one_is_not(
+def test_a_new_model_is_taken_up(ask: Ask, tmp_path: Path, told: list[str]) -> None:
+    fresh, run = made(films(), seed=1), tmp_path / "run"
+    before = ask("/recommend?user=p03")
+    fresh.save(run)
+    users = [{"user": "p03", "items": rows(fresh.recommend(["p03"])[0])}]
+    after = (200, {"users": users, "unknown": []})
+    assert before != after
+    until(lambda: ask("/recommend?user=p03") == after)
+    until(lambda: told == [f"{run} holds a new model, which answers from now on"])
+    shutil.rmtree(run)
+    assert ask("/recommend?user=p03") == after
+
+
+def test_a_broken_model_is_told_of_once_and_in_health(
     ask: Ask, tmp_path: Path, told: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """It was told of every five seconds, and whoever asked /health saw nothing of it."""
     monkeypatch.setattr(service, "AGAIN", 0.0)
-    fresh = made(films(), seed=1)
+    run, tried, before = tmp_path / "run", [], ask("/recommend?user=p03")
+
+    def load(folder: Path) -> Recommender:
+        tried.append(folder)
+        return load_model(folder)
+
+    monkeypatch.setattr(service, "load_model", load)
+    run.rename(tmp_path / "moved")
+    why = f"{run / 'run.json'} is not the run of a trained model; make one with `sahcns train`"
+    for version in (1, 2):
+        run.mkdir(exist_ok=True)
+        (run / "next.json").write_text("{}")
+        (run / "next.json").rename(run / "run.json")
+        tried.clear()
+        until(lambda: ask("/recommend?user=p03") == before and len(tried) > 3)
+        assert told == [f"the former model goes on: {why}"] * version
+        status, health = ask("/health")
+        assert (status, health["users"], health["not_loaded"]) == (200, 24, why)
+    shutil.rmtree(run)
+    (tmp_path / "moved").rename(run)
+    assert ask("/health")[1]["not_loaded"] is None
+    made(films(), seed=1).save(run)
+    until(lambda: ask("/recommend?user=p03") != before)
+    assert ask("/health")[1]["not_loaded"] is None
+
+
+def test_the_former_model_answers_while_the_new_one_is_loaded_and_that_once(
+    ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who noticed the new model waited for it: seconds, where it is large."""
+    loads, go_on = [], threading.Event()
+
+    def slow(folder: Path) -> Recommender:
+        loads.append(threading.current_thread())
+        assert go_on.wait(10)
+        return load_model(folder)
+
+    monkeypatch.setattr(service, "load_model", slow)
     before = ask("/recommend?user=p03")
-    fresh.save(tmp_path / "run")
-    after = ask("/recommend?user=p03")
-    users = [{"user": "p03", "items": rows(fresh.recommend(["p03"])[0])}]
-    assert before != after == (200, {"users": users, "unknown": []})
-    assert told == [f"{tmp_path / 'run'} holds a new model, which answers from now on"]
-    shutil.rmtree(tmp_path / "run")
-    assert ask("/recommend?user=p03") == after
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "run.json").write_text("{}")
-    assert ask("/recommend?user=p03") == after
-    assert "the former model goes on" in told[-1]
-    shutil.rmtree(tmp_path / "run")
-    made(films(), seed=0).save(tmp_path / "run")
+    made(films(), seed=1).save(tmp_path / "run")
+    try:
+        assert [ask("/recommend?user=p03") for _ in range(5)] == [before] * 5
+    finally:
+        go_on.set()
+    until(lambda: ask("/recommend?user=p03") != before)
+    assert [thread.daemon for thread in loads] == [False]  # so that the end of Python waits for it
+
+
+def test_whatever_keeps_a_new_model_from_loading_the_former_goes_on(
+    ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def too_large(folder: Path) -> Recommender:
+        raise MemoryError("no room")
+
+    monkeypatch.setattr(service, "load_model", too_large)
+    before = ask("/recommend?user=p03")
+    made(films(), seed=1).save(tmp_path / "run")
+    until(lambda: ask("/health")[1]["not_loaded"] == "MemoryError('no room')")
     assert ask("/recommend?user=p03") == before
 
 
@@ -177,17 +243,8 @@ def test_a_model_that_is_copied_over_another_waits_until_it_is_whole(
         assert ask(asked) == before
         assert ask("/similar?item=119")[0] == 200
     (tmp_path / "run" / last.name).write_bytes(last.read_bytes())
-    assert ask(asked)[1]["users"][0]["items"] == rows(Recommender.load(other).recommend(["p03"])[0])
-
-
-def test_who_notices_a_new_model_late_does_not_load_it_again(
-    model: Recommender, tmp_path: Path, told: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    current = Current(model.save(tmp_path / "run"), told.append)
-    stamps = [(0, 0), current.seen]  # as it was seen a moment ago, and as it is once one's turn has come
-    monkeypatch.setattr(service, "stamp", lambda kind, folder: stamps.pop(0))
-    assert current.take() is current.model
-    assert told == []
+    expected = rows(Recommender.load(other).recommend(["p03"])[0])
+    until(lambda: ask(asked)[1]["users"][0]["items"] == expected)
 
 
 def test_answers_under_way_arrive_when_it_ends(

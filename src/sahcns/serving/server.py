@@ -126,7 +126,7 @@ def serve(current: Current, host: str = "127.0.0.1", port: int = 8000) -> Server
                 # No field begins with a brace, and `curl -d` calls everything a form.
                 if body.startswith(b"{") or (body and "json" in self.headers.get("Content-Type", "").lower()):
                     body = form_of(body)
-                return HTTPStatus.OK, answer(current.take(), path, query_of(b"&".join(filter(None, (query, body)))))
+                return HTTPStatus.OK, answer(current, path, query_of(b"&".join(filter(None, (query, body)))))
             except DataError as error:  # an id or a path that is not there
                 return HTTPStatus.NOT_FOUND, {"error": str(error)}
             except SahcnsError as error:

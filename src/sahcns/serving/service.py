@@ -6,10 +6,10 @@
                                         answer are those that the model does not know
     /similar?item=318&k=10              also without=ITEM
     /popular?k=10                       what most people have, for somebody of whom nothing is known; also without=ITEM
-    /health                             which model answers
+    /health                             which model answers; `not_loaded` is why a newer one does not, or null
 
-A model trained anew into the same folder is taken up at the next request, without a pause: requests that come while it
-is loaded are answered by the former one.
+A model trained anew into the same folder is noticed at the next request and loaded aside: until it is there, that
+request and all others are answered by the former one.
 """
 
 import json
@@ -24,7 +24,7 @@ from urllib.parse import parse_qs, urlencode
 
 from sahcns.data.ids import IdMap
 from sahcns.errors import DataError, SahcnsError, SettingError, nearest
-from sahcns.folders import stamp
+from sahcns.folders import Stamp, stamp
 from sahcns.serving.folder import RUN, load_model
 from sahcns.serving.recommender import Recommendation, Recommender
 
@@ -42,30 +42,40 @@ class Current:
         self.tell = tell
         self.seen = stamp(RUN, self.folder)  # before loading, so that one which comes meanwhile is noticed
         self.model = load_model(folder)
-        self._loading = threading.Lock()
+        self._noticing, self._loader = threading.Lock(), threading.Thread()
+        self._refused: tuple[Stamp, str] | None = None  # the latest that could not be loaded, and why
         self._not_before = 0.0
 
     def take(self) -> Recommender:
-        """The model to answer with; whoever first notices a new one loads it, and the others do not wait."""
-        seen = stamp(RUN, self.folder)
-        if seen in (None, self.seen) or time.monotonic() < self._not_before:
-            return self.model
-        if self._loading.acquire(blocking=False):
-            try:
-                seen = stamp(RUN, self.folder)  # again: another may have loaded it since
-                if seen in (None, self.seen):
-                    return self.model
-                self.model, self.seen = load_model(self.folder), seen
-                self.tell(f"{self.folder} holds a new model, which answers from now on")
-            except SahcnsError as error:
-                self._not_before = time.monotonic() + AGAIN
-                self.tell(f"the former model goes on: {error}")
-            finally:
-                self._loading.release()
+        """The model to answer with; a new one is loaded aside, and the former goes on until it is there."""
+        with self._noticing:
+            if not self._loader.is_alive() and time.monotonic() >= self._not_before:
+                seen = stamp(RUN, self.folder)
+                if seen is not None and seen != self.seen:
+                    # The end of Python waits for what is no daemon; a thread that it meets within torch is an abort.
+                    self._loader = threading.Thread(target=self._load, args=(seen,), daemon=False)
+                    self._loader.start()
         return self.model
 
+    def not_loaded(self) -> str | None:
+        """Why the model that is in the folder now could not be loaded; None where it could, or was not tried yet."""
+        refused = self._refused
+        return refused[1] if refused and refused[0] == stamp(RUN, self.folder) else None
 
-def answer(model: Recommender, path: str, query: Query) -> dict[str, Any]:
+    def _load(self, seen: Stamp) -> None:
+        try:
+            model = load_model(self.folder)
+        except Exception as error:  # whatever it is, such as too little memory, the former model is there
+            former, why = self._refused, str(error) if isinstance(error, SahcnsError) else repr(error)
+            self._refused, self._not_before = (seen, why), time.monotonic() + AGAIN
+            if former is None or former[0] != seen:  # once, however often it is tried
+                self.tell(f"the former model goes on: {why}")
+        else:
+            self.model, self.seen = model, seen
+            self.tell(f"{self.folder} holds a new model, which answers from now on")
+
+
+def answer(current: Current, path: str, query: Query) -> dict[str, Any]:
     """What a path and its query ask for; a mistake is an error in words."""
     if path not in ASKED:
         raise DataError(f"there is no {path}; there are: {', '.join(ASKED)}")
@@ -73,7 +83,8 @@ def answer(model: Recommender, path: str, query: Query) -> dict[str, Any]:
     for name in query:
         if name not in known:
             raise SettingError(f"{path} has no {name!r}; {nearest(name, known) if known else 'it takes nothing'}")
-    return handler(model, query)
+    found = handler(current.take(), query)
+    return {**found, "not_loaded": current.not_loaded()} if path == "/health" else found
 
 
 def _recommend(model: Recommender, query: Query) -> dict[str, Any]:
