@@ -77,6 +77,7 @@ def test_a_folder_is_no_place_for_a_file(tmp_path: Path) -> None:
         ("[1, 2]", "another's"),
         ('{"format": "theirs"}', "another's"),
         ('{"format": "mine", "format_version": 3}', "has format version 3, and this sahcns reads 2; update it"),
+        ('{"format": "mine", "format_version": 1}', "has format version 1, and this sahcns reads 2; make it again"),
     ],
 )
 def test_what_is_wrong_with_a_file(tmp_path: Path, text: str, says: str) -> None:

@@ -6,7 +6,7 @@ import json
 import os
 import secrets
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +77,15 @@ def read_marked(path: Path, mark: str, version: int, *, missing: str, again: str
     values = read_json(path, missing=missing, again=again)
     if not isinstance(values, dict) or values.get("format") != mark:
         raise DataError(foreign)
-    if values.get("format_version") != version:
-        found = values.get("format_version")
-        raise DataError(f"{path} has format version {found!r}, and this sahcns reads {version}; update it")
+    check_version(path, values, version, again=again)
     return values
+
+
+def check_version(path: Path, values: Mapping[str, Any], version: int, *, again: str) -> None:
+    """An error where a marked file is of another version than `version`."""
+    found = values.get("format_version")
+    if found != version:
+        newer = isinstance(found, int) and found > version
+        raise DataError(
+            f"{path} has format version {found!r}, and this sahcns reads {version}; {'update it' if newer else again}"
+        )

@@ -102,7 +102,20 @@ def test_what_is_not_here_any_more(sahcns: Sahcns, prepared: Path, tmp_path: Pat
     ("text", "sentence"),
     [
         ("{}", "run.json is no record of a run; a run is described in TOML or YAML, or by such a record"),
-        ('{"format": "sahcns-run", "backbone": {}}', "run.json is broken, it has no 'sampler'; ask for it again"),
+        (
+            '{"format": "sahcns-run", "format_version": 1, "backbone": {}}',
+            "run.json is broken, it has no 'sampler'; ask for it again",
+        ),
+        (
+            '{"format": "sahcns-run", "format_version": 2, "sampler": {}}',
+            "run.json has format version 2, and this sahcns reads 1; update it",
+        ),
+        (
+            '{"format": "sahcns-result", "format_version": 7}',
+            "run.json has format version 7, and this sahcns reads 1; update it",
+        ),
+        ('{"format": "sahcns-run"}', "format version None, and this sahcns reads 1; ask for it again"),
+        ('{"format": ["sahcns-run"]}', "run.json is no record of a run"),
         ("{", "run.json"),
     ],
 )

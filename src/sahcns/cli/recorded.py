@@ -5,11 +5,13 @@ from pathlib import Path
 from sahcns.cli.console import tell
 from sahcns.cli.plan import Plan, read_plan
 from sahcns.errors import DataError
-from sahcns.files import read_json
+from sahcns.files import check_version, read_json
 from sahcns.folders import home_of
+from sahcns.serving.folder import RUN
 from sahcns.studies.comparison.differences import RECORD
+from sahcns.studies.grid.result import FORMAT, FORMAT_VERSION
 
-MARKS = ("sahcns-run", "sahcns-result")
+MARKS = {RUN.format: RUN.version, FORMAT: FORMAT_VERSION}
 NEEDED = ("backbone", "sampler", "protocol", "data", "machine")
 
 
@@ -26,8 +28,9 @@ def plan_in(path: Path, best: bool = False) -> Plan:
 def _recorded(path: Path, best: bool) -> Plan:
     """Settings, protocol, seed and fingerprint; the folder of data and the user's own files where they are still there."""
     values = read_json(path, missing=f"the run file {path} is not there", again="ask for it again")
-    if not isinstance(values, dict) or values.get("format") not in MARKS:
+    if not isinstance(values, dict) or str(values.get("format")) not in MARKS:
         raise DataError(f"{path} is no record of a run; a run is described in TOML or YAML, or by such a record")
+    check_version(path, values, MARKS[values["format"]], again="ask for it again")
     missing = [name for name in NEEDED if not isinstance(values.get(name), dict)]
     if missing or not isinstance(values.get("seed"), int):
         raise DataError(f"{path} is broken, it has no {[*missing, 'seed'][0]!r}; ask for it again")
