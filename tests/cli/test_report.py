@@ -94,9 +94,21 @@ def test_figures_and_tables_become_files(sahcns: Sahcns, study: Path, tmp_path: 
         whole = {path.stem for path in written} - {"runs"}
         assert len(written) == len(endings) * len(whole) + (folder == "t")
         assert all(path.stat().st_size > 50 for path in written)
+    assert r"\label{tab:comparison}" in (tmp_path / "t" / "comparison.tex").read_text("utf-8")
     told = sahcns("report", study, *asked).out
     assert f"files of figures in {tmp_path / 'f'}\n" in told
     assert f"files of tables in {tmp_path / 't'}\n" in told
+
+
+def test_letters_that_pdflatex_has_not_are_told(sahcns: Sahcns, study: Path, tmp_path: Path) -> None:
+    done = sahcns("report", study, "--tables", tmp_path / "t", "--out", tmp_path / "page.html")
+    assert (done.code, "pdflatex" in done.err) == (0, False)
+    for path in (study / "runs").glob("*.json"):
+        run = json.loads(path.read_text("utf-8"))
+        path.write_text(json.dumps({**run, "data": {**run["data"], "name": "電影"}}), "utf-8")
+    done = sahcns("report", study, "--tables", tmp_path / "t", "--out", tmp_path / "page.html")
+    assert done.code == 0
+    assert "warning: pdflatex has no 電 影: with these tables use lualatex or xelatex" in done.err
 
 
 def test_every_run_is_a_row_with_the_values_of_its_file(sahcns: Sahcns, study: Path, tmp_path: Path) -> None:

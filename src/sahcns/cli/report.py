@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sahcns.cli.console import Json, show, show_json, tell
+from sahcns.cli.console import Json, show, show_json, tell, warn
 from sahcns.cli.figure_files import save_figures
 from sahcns.errors import DataError, SettingError
 
@@ -241,11 +241,17 @@ def _figures(made: "Report", folder: Path) -> list[Path]:
 def _tables(made: "Report", folder: Path) -> Iterator[Path]:
     from sahcns.files import write_whole
     from sahcns.reports.as_csv import to_csv
-    from sahcns.reports.as_latex import to_latex
+    from sahcns.reports.as_latex import letters_missing, to_latex
     from sahcns.reports.as_markdown import to_markdown
     from sahcns.reports.page import tables_of, unique_names
 
     found = tables_of(made)
     for table, name in zip(found, unique_names(table.name for table in found), strict=True):
-        for ending, written in (("md", to_markdown(table)), ("tex", to_latex(table)), ("csv", to_csv(table))):
+        latex = to_latex(replace(table, name=name))  # no label is there twice either
+        for ending, written in (("md", to_markdown(table)), ("tex", latex), ("csv", to_csv(table))):
             yield write_whole(folder / f"{name}.{ending}", written, "table")
+    letters = dict.fromkeys(letter for table in found for letter in letters_missing(table))
+    if letters:
+        warn(
+            f"pdflatex has no {' '.join(letters)}: with these tables use lualatex or xelatex, and a font that has them"
+        )
