@@ -214,6 +214,20 @@ def test_no_width_scrolls_sideways(visit: Open) -> None:
         assert page.evaluate("document.documentElement.scrollWidth") == width
 
 
+def test_letters_of_figures_are_large_enough_at_every_width(visit: Open) -> None:
+    """On a tablet, and on a desk where the page is zoomed to twice its size, as on a phone."""
+    page = visit()
+    for width in (360, 561, 640, 781, 1000):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert min(figure["scale"] for figure in page.evaluate(DRAWN)) > 0.85, width
+
+
+def test_a_figure_says_that_keys_walk_in_it(desk: Any) -> None:
+    here = drawing(desk, "clock")
+    assert here.get_attribute("role") == "application"  # else a screen reader keeps the arrow keys
+    assert "Arrow keys" in here.get_attribute("aria-description")
+
+
 def test_a_fact_with_a_long_name_leaves_room_for_what_it_says(browser: Any, tmp_path: Path) -> None:
     """A row may be called anything, and stands there with its settings."""
     (tmp_path / "long.html").write_text(to_html(replace(REPORT, facts=[("Sampler " + 90 * "x", "pool 10")])), "utf-8")
@@ -470,6 +484,7 @@ def test_saving_gives_the_drawing_as_a_file(desk: Any) -> None:
     assert "mine" in texts
     assert "var(" not in text
     assert root.get("width") == "776"  # with a margin
+    assert "aria-" not in text
     assert (root.get("viewBox") or "").startswith("-8 -34 776 ")
 
 
@@ -533,6 +548,8 @@ def test_print_shows_everything_on_white(visit: Open) -> None:
     assert not page.locator("#theme").is_visible()
     assert page.locator("button:visible").count() == 0
     assert page.locator("pre").is_visible()
+    # the name of a group is not left at the foot of a page with its rows on the next
+    assert page.locator("tr.group").first.evaluate("one => getComputedStyle(one).breakAfter") == "avoid"
     assert page.pdf(format="A4").startswith(b"%PDF")
 
 

@@ -116,6 +116,7 @@ def test_each_figure_is_drawn_twice_and_told_once_as_a_table(page: str, read: Re
     data = figure[figure.index("<details>") : figure.index("</details>")]
     assert "<td>0.10800 (0.10700 – 0.11000); best of seed 3</td>" in data
     assert data.count("<tr>") == 21
+    assert 'aria-label="data of Recall@20 over epochs"' in data
     cloud = page[page.index('id="trials"') :]
     assert '<th scope="row">mine</th><td>0.5</td><td>0.13000; trial 1</td>' in cloud
 

@@ -92,6 +92,8 @@
       };
       drawing.append(made.layer);
       drawing.setAttribute("tabindex", "0");
+      drawing.setAttribute("role", "application"); // else a screen reader keeps the arrow keys for itself
+      drawing.setAttribute("aria-description", "Arrow keys go from value to value; the same values are below, under Data.");
       drawing.addEventListener("pointermove", (event) => this.point(made, event));
       drawing.addEventListener("pointerdown", (event) => this.point(made, event));
       drawing.addEventListener("pointerleave", (event) => { if (event.pointerType === "mouse") this.leave(made); });
@@ -109,7 +111,7 @@
       const [x, y, width, height] = key.dataset.box.split(",");
       key.prepend(svg("rect", { class: "hit", x, y, width, height, rx: 5, fill: "transparent" }));
       const help = svg("title", {});
-      help.textContent = "Click: hide or show. Double click: only this one.";
+      help.textContent = "Click: hide or show. Double click, or Shift and Enter: only this one.";
       key.append(help);
       key.setAttribute("role", "button");
       key.setAttribute("tabindex", "0");
@@ -302,8 +304,8 @@
       const frame = { x: -beside, y: -above, width: width + 2 * beside, height: height + above };
       const size = { viewBox: Object.values(frame).join(" "), width: frame.width, height: frame.height, xmlns: SVG };
       for (const [name, value] of Object.entries(size)) copy.setAttribute(name, value);
-      for (const name of ["tabindex", "role", "aria-label", "class", "data-at", "data-plot", "data-cell"])
-        copy.removeAttribute(name);
+      const ours = ["tabindex", "role", "aria-label", "aria-description", "class", "data-at", "data-plot", "data-cell"];
+      for (const name of ours) copy.removeAttribute(name);
       const back = svg("rect", { ...frame, fill: "#ffffff" });
       const title = this.data.heading.map((line, at) => {
         const text = svg("text", { x: 0, y: 22 + 20 * at - above, "font-size": 15, "font-weight": 600, fill: "#1c2027" });

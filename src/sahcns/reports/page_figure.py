@@ -23,7 +23,8 @@ def figure_html(figure: Figure, looks: Mapping[str, Look], identity: str, prose:
         for name, width in (("wide", WIDE), ("narrow", NARROW))
     )
     caption = f'<figcaption class="caption">{prose}</figcaption>' if prose else ""
-    data = f'<div class="scroll" role="region" tabindex="0" aria-label="data">{data_html(figure)}</div>'
+    told = escape(f"data of {figure.title}")  # or else all of them are one name in a list of regions
+    data = f'<div class="scroll" role="region" tabindex="0" aria-label="{told}">{data_html(figure)}</div>'
     return (
         f'<figure class="card figure" id="{identity}"><h3>{escape(figure.title)}</h3>{drawings}'
         f'<div class="below">{caption}<details><summary>Data</summary>{data}</details>'
