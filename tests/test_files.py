@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -87,3 +88,15 @@ def test_what_is_wrong_with_a_file(tmp_path: Path, text: str, says: str) -> None
     path.write_text(text)
     with pytest.raises(DataError, match=says):
         read(path)
+
+
+def test_an_error_in_making_the_first_piece_leaves_no_folder(tmp_path: Path) -> None:
+    def pieces() -> Iterator[bytes]:
+        raise DataError("nothing to write")
+        yield b""
+
+    with pytest.raises(DataError, match="nothing to write"):
+        write_whole(tmp_path / "new" / "lists.csv", pieces())
+    assert list(tmp_path.iterdir()) == []
+    assert write_whole(tmp_path / "new" / "lists.csv", iter([b"a,b\n", b"1,2\n"])).read_bytes() == b"a,b\n1,2\n"
+    assert write_whole(tmp_path / "empty", iter([])).read_bytes() == b""

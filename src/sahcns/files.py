@@ -2,6 +2,7 @@
 
 import contextlib
 import glob
+import itertools
 import json
 import os
 import secrets
@@ -34,13 +35,15 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes | Iterable[by
 
 def _replace(target: Path, pieces: Iterable[bytes]) -> None:
     beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+    rest = iter(pieces)
+    first = next(rest, b"")  # an error in making it leaves not even a folder
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         for stale in abandoned(target, "." + "[0-9a-f]" * 8):
             with contextlib.suppress(OSError):  # another's, perhaps
                 stale.unlink()
         with open(beside, "wb") as out:
-            out.writelines(pieces)
+            out.writelines(itertools.chain([first], rest))
             out.flush()
             os.fsync(out.fileno())
         beside.replace(target)
