@@ -1,9 +1,12 @@
+from typing import Any
+
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sahcns.data.core import degrees, k_core
-from sahcns.data.filters import CHUNK
+from sahcns.data.filters import CHUNK, Int32
 
 
 def brute_force_core(rows: list[tuple[int, int]], k: int) -> list[tuple[int, int]]:
@@ -32,16 +35,37 @@ def test_the_core_is_the_one_found_by_brute_force(rows: list[tuple[int, int]], k
         assert all(sum(row[side] == name for row in kept) >= k for name in {row[side] for row in kept})
 
 
+def path(n: int) -> tuple[Int32, Int32]:
+    """Rows of n users and n items that hang together in a line; the first item and the last user have one row."""
+    users = np.repeat(np.arange(n, dtype=np.int32), 2)[:-1]
+    return users, np.append(0, np.repeat(np.arange(1, n, dtype=np.int32), 2)).astype(np.int32)
+
+
 def test_a_chain_falls_row_by_row() -> None:
     """Users and items in a path: only the ends are below 2 at first, yet nothing survives."""
     n = 50
-    users = np.repeat(np.arange(n, dtype=np.int32), 2)[:-1]
-    items = np.append(0, np.repeat(np.arange(1, n, dtype=np.int32), 2)).astype(np.int32)
+    users, items = path(n)
     assert degrees(users, n).min() == 1
     assert not k_core(users, items, 2, n, n)[0].any()
     ring = k_core(np.append(users, np.int32(n - 1)), np.append(items, np.int32(0)), 2, n, n)
     assert ring[0].all()
     assert ring[1:] == (n, n)
+
+
+def test_a_round_looks_at_nobody_but_those_who_lost_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path falls in as many rounds as it has users; a look at everybody in each takes as long as their square."""
+    looked = []
+    unwatched = np.count_nonzero, np.flatnonzero, np.bincount, np.unique
+    for name, function in zip(("count_nonzero", "flatnonzero", "bincount", "unique"), unwatched, strict=True):
+
+        def watched(values: Any, *rest: Any, function: Any = function, **named: Any) -> Any:
+            looked.append(max(len(values), named.get("minlength", 0)))
+            return function(values, *rest, **named)
+
+        monkeypatch.setattr(np, name, watched)
+    users, items = path(400)
+    assert not k_core(users, items, 2, 400, 400)[0].any()
+    assert sum(looked) < 10 * 800
 
 
 def test_degrees_add_up_over_chunks() -> None:

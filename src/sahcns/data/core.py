@@ -24,26 +24,33 @@ def k_core(users: Int32, items: Int32, k: int, n_users: int, n_items: int) -> tu
     The core is unique, so the order of dropping does not matter. Repeated pairs count as often as they occur.
 
     Rows come sorted by user, so a user's rows are a range; an item's are a range of `by_item`. A round looks only at
-    the rows it drops: however many rounds there are, each row is looked at twice.
+    the rows it drops and at whom they belong to: however many rounds there are, each row is looked at twice.
     """
     stays = np.ones(len(users), np.bool_)
     user_degrees, item_degrees = degrees(users, n_users), degrees(items, n_items)
     user_ends, item_ends = np.cumsum(user_degrees), np.cumsum(item_degrees)
     user_sizes, item_sizes = user_degrees.copy(), item_degrees.copy()
     by_item = _order(items)
-    while True:
-        low_users = np.flatnonzero((user_degrees < k) & (user_degrees > 0))
-        low_items = np.flatnonzero((item_degrees < k) & (item_degrees > 0))
-        if not len(low_users) and not len(low_items):
-            return stays, int(np.count_nonzero(user_degrees)), int(np.count_nonzero(item_degrees))
+    low_users: npt.NDArray[np.integer] = np.flatnonzero((user_degrees < k) & (user_degrees > 0))
+    low_items: npt.NDArray[np.integer] = np.flatnonzero((item_degrees < k) & (item_degrees > 0))
+    while len(low_users) or len(low_items):
+        dropped = []
         for rows in (
             _ranges(user_ends[low_users], user_sizes[low_users]),
             by_item[_ranges(item_ends[low_items], item_sizes[low_items])],
         ):
-            gone = rows[stays[rows]]
-            stays[gone] = False
-            user_degrees -= np.bincount(users[gone], minlength=n_users)
-            item_degrees -= np.bincount(items[gone], minlength=n_items)
+            dropped.append(rows[stays[rows]])
+            stays[dropped[-1]] = False
+        gone = np.concatenate(dropped)
+        low_users, low_items = _fallen(user_degrees, users[gone], k), _fallen(item_degrees, items[gone], k)
+    return stays, int(np.count_nonzero(user_degrees)), int(np.count_nonzero(item_degrees))
+
+
+def _fallen(left: Int64, lost: Int32, k: int) -> npt.NDArray[np.integer]:
+    """Who of those that lost a row, once for each, has fewer than k `left` and not none; `left` is brought up to date."""
+    whose, rows = np.unique(lost, return_counts=True)
+    left[whose] -= rows
+    return whose[(left[whose] < k) & (left[whose] > 0)]
 
 
 def _order(column: Int32) -> Int32:
