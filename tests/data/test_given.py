@@ -86,6 +86,15 @@ def test_without_a_validation_file_some_training_rows_of_each_user_are_held_out(
     assert again.fingerprint != split.fingerprint
 
 
+@pytest.mark.parametrize(("holdout", "rows", "held_out"), [(0.7, 5, 4), (0.18, 25, 5), (0.1, 5, 1), (0.1, 4, 0)])
+def test_halves_are_rounded_up_whatever_the_binary_fraction(holdout: float, rows: int, held_out: int) -> None:
+    """1 - 0.7 is 0.30000000000000004 to a computer, which made 0.7 of 5 rows a little less than three and a half."""
+    train = interactions([(user, item) for user in range(3) for item in range(rows)])
+    split = prepare_given(train, None, interactions([(0, rows)]), holdout=holdout, unseen="keep")
+    assert [sum(user == name for user, _ in decoded(split)["valid"]) for name in range(3)] == [held_out] * 3
+    assert split.manifest["recipe"]["ratios"] == [round(1 - holdout, 2), holdout, 0]  # type: ignore[index]
+
+
 def test_a_held_out_item_is_not_the_files_fault() -> None:
     """Each item trains once, so holding any out leaves it unseen; the files themselves are in order."""
     train = interactions([("a", item) for item in range(10)])

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import Literal
 
 import numpy as np
@@ -61,7 +62,8 @@ def prepare_given(
     rule = "given files"
     if valid is None:
         find_unseen(rows, labels, user_ids, item_ids, unseen, names)  # what the files lack, before rows are moved
-        recipe = replace(recipe, ratios=(1 - holdout, holdout, 0), unseen="drop" if unseen == "drop" else "keep")
+        rest = float(1 - Fraction(str(holdout)))  # 1 - 0.7 is a little more than 0.3, and halves would be rounded down
+        recipe = replace(recipe, ratios=(rest, holdout, 0), unseen="drop" if unseen == "drop" else "keep")
         labels[labels == TRAIN] = assign(rows.keep(labels == TRAIN), replace(recipe, split="random-user"))
         rule += f", with {holdout:g} of each user's training rows held out for validation, seed {seed}"
     return assemble(
