@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from sahcns.data.interactions import Interactions
@@ -83,3 +84,21 @@ def test_a_column_of_a_spreadsheet(tmp_path: Path) -> None:
     made = read(path, title="product name")
     assert titles(made) == {"x": "Green; tea", "y": "Coffee"}
     assert made.source["files"][0]["unused"] == []  # type: ignore[index]
+
+
+def test_the_first_title_that_is_not_empty_wins_in_every_format(tmp_path: Path) -> None:
+    """Logs often leave it out here and there; the same rows have the same titles in CSV, JSON lines, Parquet and a frame."""
+    frame = pl.DataFrame(
+        {"user": [1, 2, 3, 4], "item": [7, 7, 7, 8], "title": ["", "Tea", "Green tea", None]},
+        schema_overrides={"title": pl.String},
+    )
+    paths = [tmp_path / name for name in ("log.csv", "log.jsonl", "log.parquet")]
+    frame.write_csv(paths[0])
+    frame.write_ndjson(paths[1])
+    frame.write_parquet(paths[2])
+    for source in (*paths, frame):
+        assert titles(read(source, title="title")) == {7: "Tea", 8: ""}
+    january, february = tmp_path / "january.csv", tmp_path / "february.csv"
+    january.write_text("user,item,title\n1,7,\n2,8,Cup\n")
+    february.write_text("user,item,title\n1,7,Tea\n2,8,Mug\n")
+    assert titles(read([january, february], title="title")) == {7: "Tea", 8: "Cup"}

@@ -35,7 +35,7 @@ def beside(path: Path, delimiter: str, columns: dict[str, str], header: bool) ->
 def titles_in(
     path: Path, *, title: str | None = None, item: str | None = None, mark: str | None = None
 ) -> tuple[dict[str, str], dict[str, Any]]:
-    """Item id → title (the first one wins), and the record: path, encoding, rows that could not be used."""
+    """Item id → title (the first that is not empty wins), and the record: path, encoding, rows that could not be used."""
     file = TextFile(path)
     record: dict[str, Any] = {"path": str(path), "encoding": "utf-8", "rows_unusable": 0}
     lines = _lines(file, record)
@@ -47,7 +47,7 @@ def titles_in(
     for pair in (_json_pairs if is_json else partial(_pairs, path=path, mark=mark))(first, lines, title, item):
         if pair is None:
             record["rows_unusable"] += 1
-        else:
+        elif pair[1].strip():
             titles.setdefault(*pair)
     if file.damage:
         raise DataError(f"{path}: {file.damage}; download it again")
@@ -55,11 +55,12 @@ def titles_in(
 
 
 def titles_from(items: "pl.Series", titles: "pl.Series") -> dict[str, str]:
-    """Item id → title from two columns of a frame."""
+    """Item id → title (the first that is not empty wins) from two columns of a frame."""
     import polars as pl
 
     whole = items.cast(pl.Int64, strict=False) if items.dtype.is_float() else items
     pairs = pl.DataFrame({"item": whole.cast(pl.String), "title": titles.cast(pl.String)}).drop_nulls()
+    pairs = pairs.filter(pl.col("title").str.strip_chars() != "")
     return dict(pairs.unique("item", keep="first").iter_rows())
 
 
