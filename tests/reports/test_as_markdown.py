@@ -38,3 +38,8 @@ def test_no_sign_in_a_cell_means_anything() -> None:
 
 def test_nothing_is_marked_in_an_empty_cell() -> None:
     assert to_markdown(table("rns", Cell("", "best")), title=False).splitlines()[2] == "| rns |  |"
+
+
+def test_code_in_a_caption_is_code() -> None:
+    made = to_markdown(table("rns", "1", caption="The next `a_b --out` tries *d_z* ` again."))
+    assert made.endswith("\n\nThe next `a_b --out` tries \\*d\\_z\\* \\` again.\n")

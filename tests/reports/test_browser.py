@@ -299,6 +299,8 @@ def test_the_legend_hides_and_shows(desk: Any) -> None:
     assert key.get_attribute("aria-pressed") == "false"
     assert figure.locator("svg.narrow .key.off").count() == 1  # the other drawing follows
     assert "mixgcf" not in hovered(desk, "metrics", 0, 0)
+    assert key.evaluate("one => Number(getComputedStyle(one).opacity)") >= 0.65  # its name is to be read still
+    assert key.locator("text").evaluate("one => getComputedStyle(one).textDecorationLine") == "line-through"
     key.press("Enter")
     assert [bar.is_visible() for bar in bars.all()] == [True, True]
     key.dblclick()

@@ -13,7 +13,7 @@ def to_markdown(table: Table, *, title: bool = True) -> str:
     ruler = ["---:" if column.startswith(">") else "---" for column in table.columns]
     lines = [_line(heads), _line(ruler), *(_line([_cell(cell) for cell in row]) for row in table.rows)]
     body = "\n".join(lines)
-    above, below = (_escaped(text) if title else "" for text in (table.title, table.caption))
+    above, below = (_prose(text) if title else "" for text in (table.title, table.caption))
     return "\n\n".join(filter(None, [f"**{above}**" if above else "", body, below])) + "\n"
 
 
@@ -28,9 +28,17 @@ def _cell(cell: Cell | str) -> str:
     return text + _escaped(cell.note)
 
 
+def _prose(text: str) -> str:
+    """As `_escaped`, but for `code`, which is set as such."""
+    parts = re.split(r"(`[^`]+`)", " ".join(text.split()))
+    return "".join(part if at % 2 else _signs(part) for at, part in enumerate(parts))
+
+
 def _escaped(text: str) -> str:
     """Nothing in it means anything to Markdown, HTML or the table; line ends become spaces."""
-    one_line = " ".join(text.split())
-    return (
-        re.sub(r"([\\`*_\[\]|~#])", r"\\\1", one_line).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    )
+    return _signs(" ".join(text.split()))
+
+
+def _signs(text: str) -> str:
+    told = re.sub(r"([\\`*_\[\]|~#])", r"\\\1", text)
+    return told.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
