@@ -78,7 +78,7 @@ class Drawn(Sampler):
     def choose(self, match: Matching, rng: Rng) -> Mixture:
         count = len(match.users)
         if self.source == "torch":
-            return match.pick(torch.multinomial(torch.ones(count, self.pool), 1)[:, 0])
+            return match.pick(torch.multinomial(torch.ones_like(match.candidates, dtype=torch.float32), 1)[:, 0])
         if self.source == "numpy":
             return match.pick(torch.from_numpy(np.random.randint(0, self.pool, count)))  # noqa: NPY002
         drawn = torch.tensor(random.choices(range(self.pool), k=count))
@@ -116,6 +116,23 @@ def test_generators_stand_after_a_run_where_they_stood_before(seed: int) -> None
     with pytest.raises(TrainingError, match="drawn enough"):
         train(MF(dim=4), Drawn(source="nowhere"), seed)
     assert state() == before
+
+
+if torch.cuda.is_available():
+
+    @pytest.mark.gpu
+    @pytest.mark.parametrize(
+        ("backbone", "sampler"), [(LightGCN(dim=16, depth=2), Drawn()), (Dropped(dim=16, depth=2), DNS())]
+    )
+    def test_also_in_steps_that_a_gpu_replays(backbone: Backbone, sampler: Sampler) -> None:
+        def losses(seed: int) -> list[float]:
+            run = fit(SPLIT, backbone, sampler, protocol=PROTOCOL, seed=seed, device="cuda", kernels="triton-ordered")
+            assert run.record.machine["steps"] == "captured"
+            return [entry["loss"] for entry in run.record.history]
+
+        before = torch.cuda.get_rng_state()
+        assert losses(7) == losses(7) != losses(8)
+        assert torch.equal(torch.cuda.get_rng_state(), before)
 
 
 @pytest.mark.parametrize("seed", [0, -3, 2**40])
