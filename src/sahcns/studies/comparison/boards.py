@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sahcns.errors import SettingError, nearest
-from sahcns.studies.comparison.naming import distinct, frozen
+from sahcns.studies.comparison.naming import distinct, frozen, joined
 from sahcns.studies.grid.result import Result
 
 
@@ -69,13 +69,17 @@ class Board:
         least = min((run.processes for run in everywhere), default=1)
         return {seed: run for seed, run in self.seeds(data, row).items() if run.processes == least}
 
-    def timed_by(self, data: str, rows: Iterable[Row] | None = None) -> dict[tuple[str, ...], list[str]]:
-        """Commits of the sources → the methods whose clocked runs on a set they made; runs that do not know it are left out."""
+    def timed_by(self, data: str, rows: Iterable[Row] | None = None) -> str:
+        """`RNS and DNS by 6c7dd01; SAHC-NS by 8ecb0f7`: which sources made whose clocked runs on a set, unless one made all.
+
+        Runs that do not know it are left out.
+        """
         found: dict[tuple[str, ...], list[str]] = {}
         for row in self.rows if rows is None else rows:
             if commits := sorted({run.commit for run in self.clocked(data, row).values() if run.commit}):
                 found.setdefault(tuple(commits), []).append(row.method)
-        return found
+        told = (f"{joined(methods)} by {joined(commits)}" for commits, methods in found.items())
+        return "; ".join(told) if len(found) > 1 else ""
 
     def row(self, backbone: str, method: str) -> Row | None:
         return next((row for row in self.of(backbone) if row.method == method), None)

@@ -8,7 +8,7 @@ from sahcns.reports.parts import Figure, Series
 from sahcns.studies.comparison.boards import Board, Row, boards_of
 from sahcns.studies.comparison.captions import READ
 from sahcns.studies.comparison.contrasts import Contrast
-from sahcns.studies.comparison.naming import frozen, joined, listed, long_name, number, ranked, scale
+from sahcns.studies.comparison.naming import frozen, listed, long_name, number, ranked, scale
 from sahcns.studies.comparison.summaries import Summary, summary
 from sahcns.studies.grid.result import Result
 
@@ -70,10 +70,10 @@ def curves(board: Board, data: str, rows: Sequence[Row], where: str) -> list[Fig
     clock = (
         f"{said} Seconds are those of training alone, on {' and '.join(devices)}{shared}: epochs times the median one."
     )
-    sources = board.timed_by(data, rows)
-    if len(sources) > 1:
-        told = "; ".join(f"{joined(methods)} by {joined(commits)}" for commits, methods in sources.items())
-        clock += f" Not all were timed by the same sources, so what was made faster in between is not in all: {told}."
+    if sources := board.timed_by(data, rows):
+        clock += (
+            f" Not all were timed by the same sources, so what was made faster in between is not in all: {sources}."
+        )
     return [
         Figure(f"epochs {where}", f"Training over epochs: {where}", "epoch", label, by_epoch, caption=said),
         Figure(f"seconds {where}", f"Training over time: {where}", "seconds", label, by_second, caption=clock),

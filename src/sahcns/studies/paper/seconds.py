@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import fmean
 
-from sahcns.studies.comparison.naming import joined
 from sahcns.studies.grid.result import Result
 from sahcns.studies.paper.evidence import Evidence
 from sahcns.studies.paper.methods import METHOD, UNTUNED
@@ -44,14 +43,9 @@ def pace(evidence: Evidence) -> str:
 
 def clock_in_words(evidence: Evidence) -> str:
     """What the seconds are, and by which sources they were taken where those differ."""
-    board, told = table_2_board(evidence), []
-    for one in evidence.design.sets if board is not None else ():
-        assert board is not None
-        sources = board.timed_by(one.name)
-        if len(sources) > 1:
-            told.append(
-                f"{one.name}: {'; '.join(f'{joined(methods)} by {joined(by)}' for by, methods in sources.items())}"
-            )
+    board = table_2_board(evidence)
+    sources = {one.name: board.timed_by(one.name) for one in evidence.design.sets} if board is not None else {}
+    told = [f"{name}: {by}" for name, by in sources.items() if by]
     words = (
         "Recall@20 is that on validation, the best so far. Seconds are those of training alone, without looking at "
         "validation: epochs times the median one."
@@ -80,8 +74,9 @@ def _first(by_method: Mapping[str, Mapping[int, float]]) -> str:
 
 def _needed(evidence: Evidence) -> str:
     board, told = table_2_board(evidence), []
-    for one in evidence.design.sets if board is not None else ():
-        assert board is not None
+    if board is None:
+        return ""
+    for one in evidence.design.sets:
         needed = {
             row.method: fmean(_seconds_to_near(run) for run in runs.values())
             for row in board.of("lightgcn")
