@@ -20,6 +20,7 @@ from sahcns.studies.grid.result import Result
 from sahcns.studies.grid.running import run_grid
 from sahcns.studies.paper.claims import judge
 from sahcns.studies.paper.evidence import Evidence
+from sahcns.studies.paper.methods import RIVALS, as_printed
 from sahcns.studies.paper.page import does_it_hold
 from sahcns.studies.paper.report import paper_report
 from sahcns.studies.paper.sections.standing import TITLES
@@ -28,6 +29,7 @@ from tests.splits import random_split
 from tests.studies.paper.tiny import TINY, prepared
 
 COMMIT = "0123456789"
+LIKE = {one.folder: one.like for one in TINY.sets}
 ALONE = """
     import sys
 
@@ -80,6 +82,16 @@ def test_every_part_is_complete(home: Path) -> None:
     assert not [name for name in TITLES if not evidence.standing(name).complete]
     assert "not run yet" not in {one.verdict for one in judge(evidence)}
     assert not list((home / "failed").glob("*")) if (home / "failed").exists() else True
+
+
+def test_each_search_begins_with_what_the_paper_prints_for_the_set(home: Path) -> None:
+    printed = {"one": {"alpha": 1.0, "gamma": 0.3}, "two": {"alpha": 0.0, "gamma": 0.05}}
+    for folder, search in Evidence.of(home).searches.items():
+        assert search.of("dens")[0].point == {**printed[folder], "schedule": "fixed"}
+        for name in RIVALS:
+            told = {**as_printed(LIKE[folder], name), "pool": TINY.pool}
+            point = search.of(name)[0].point
+            assert point == {key: told[key] for key in point}
 
 
 def test_a_second_time_nothing_is_run(home: Path) -> None:

@@ -53,6 +53,19 @@ def test_the_defaults_come_first() -> None:
     assert first["alpha"] in (0.2, 0.4)
 
 
+def test_what_is_told_to_come_first_does_so_in_a_search_under_way_too() -> None:
+    published = {"alpha": 0.0, "gamma": 0.01}
+    space = Space.of(DENS, first={**published, "pool": 50, "warmup": 7})  # what is not searched is not its business
+    start = {**published, "schedule": "fixed"}
+    assert propose(space, [], seed=3) == start
+    under_way = [Tried(point, "complete", 0.1) for point in (Space.of(DENS).start, {**start, "gamma": 0.5}) if point]
+    assert propose(space, under_way, seed=3) == start
+    assert propose(space, [*under_way, Tried(start, "running")], seed=3) != start
+    idle = Space.of(DivNS, first={"ratio": 0, "lam": 1.0})  # a value that is none of the space, where it does not count
+    assert propose(idle, [], seed=3) == {"ratio": DivNS().ratio, "lam": 1.0}
+    assert Space.of(SAHC, first={"alpha": 0.31}).start is None
+
+
 @pytest.mark.parametrize("kind", [SAHC, AHNS, DENS, DivNS], ids=lambda kind: str(kind.name))
 def test_no_point_is_proposed_twice_and_all_are_allowed(kind: type[Sampler]) -> None:
     space = Space.of(kind)

@@ -18,6 +18,7 @@ from sahcns.errors import DataError, SettingError
 from sahcns.rng import Rng
 from sahcns.samplers import DNS, DNSMN, RNS, SAHC, Matching, Mixture, Sampler
 from sahcns.settings import Between, setting
+from sahcns.studies.tuning.space import Space
 from sahcns.studies.tuning.trials import read_search, read_tuned
 from sahcns.studies.tuning.tune import Standing, tune, without_test
 from sahcns.training import fit
@@ -174,6 +175,26 @@ def test_settings_held_at_a_value_are_held_and_told(tmp_path: Path) -> None:
     assert SAHC(**search.chosen["sahc"]).alpha == 0.7
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_to_begin_with_can_be_told(tmp_path: Path, workers: int) -> None:
+    save_split(films(), tmp_path / "films")
+    first = {"alpha": 0.9, "lambda_max": 0.1}
+    search = tune(
+        tmp_path / "films",
+        SAHC,
+        tmp_path / "out",
+        backbone=MODEL,
+        protocol=QUICK,
+        trials=3,
+        first={"sahc": first},
+        workers=workers,
+    )
+    assert search.of("sahc")[0].point == first
+    defaults = Space.of(SAHC).start
+    assert len(search.of("sahc")) == 3
+    assert defaults not in [trial.point for trial in search.trials]
+
+
 def test_what_to_search_can_be_told(tmp_path: Path) -> None:
     search = quick(tmp_path / "out", SAHC, search={"sahc": {"alpha": Between(2, 4), "lambda_max": (0.25,)}}, trials=3)
     assert all(2 <= trial.settings["alpha"] <= 4 for trial in search.trials)
@@ -252,6 +273,8 @@ def test_a_folder_with_trials_on_other_data_is_refused(tmp_path: Path) -> None:
         ([SAHC], {"workers": 0}, r"workers=0 must be 1 or more"),
         ([SAHC], {"workers": 2}, r"workers=2 needs the data as a prepared folder, which processes can share"),
         ([SAHC], {"fixed": {"dns": {}}}, r"'dns' is set but not tuned; there are: sahc"),
+        ([SAHC], {"first": {"dns": {}}}, r"'dns' is set but not tuned; there are: sahc"),
+        ([SAHC], {"first": {"sahc": {"aplha": 1}}}, r"sahc has no argument 'aplha'; did you mean 'alpha'\?"),
         ([SAHC], {"fixed": {"sahc": {"aplha": 1}}}, r"sahc has no argument 'aplha'; did you mean 'alpha'\?"),
         ([SAHC], {"device": "tpu"}, r"device='tpu' is not a device"),
     ],

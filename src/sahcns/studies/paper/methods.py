@@ -86,11 +86,14 @@ def sampler(name: str, **changed: Any) -> Settings:
     return {"name": name, **SAMPLERS[name], **changed}
 
 
+def as_printed(like: str, name: str) -> Settings:
+    """What the paper says of a sampler on a set, all of its settings. On Yelp its DivNS (0, 1.0) is DNS."""
+    return {**SAMPLERS[name], **_OF_SET[like].get(name, {})}
+
+
 def nine(like: str, own: Settings) -> dict[str, Settings]:
-    """Table II's methods with the paper's settings for a set. On Yelp its DivNS (0, 1.0) is DNS."""
-    return {
-        label: own if label == METHOD else sampler(name, **_OF_SET[like].get(name, {})) for label, name in NINE.items()
-    }
+    """Table II's methods with the paper's settings for a set."""
+    return {label: own if label == METHOD else sampler(name, **as_printed(like, name)) for label, name in NINE.items()}
 
 
 def variants(own: Settings) -> dict[str, Settings]:

@@ -14,7 +14,7 @@ from sahcns.studies.paper.design import STUDY, DataSet, Design
 from sahcns.studies.paper.evidence import DIAGNOSTICS, EFFICIENCY, READINGS, TUNING, Evidence
 from sahcns.studies.paper.experiments import GRIDS, jobs, part_named
 from sahcns.studies.paper.looks import aged, costs_key, looks
-from sahcns.studies.paper.methods import OWN, RIVALS, TUNABLE
+from sahcns.studies.paper.methods import OWN, RIVALS, TUNABLE, as_printed
 from sahcns.studies.paper.once import once
 
 if TYPE_CHECKING:
@@ -102,7 +102,10 @@ class Study:
         return [(one, samplers) for samplers in (OWN, RIVALS) for one in self.sets]
 
     def tune(self, data: str, samplers: Sequence[str] = TUNABLE, watch: "Watch | None" = None) -> None:
-        """Samplers on one set, on validation, each with equal trials and one pool; needs Optuna."""
+        """Samplers on one set, on validation, each with equal trials and one pool; needs Optuna.
+
+        Each begins with the paper's settings for the set, so that none ends below them there.
+        """
         from sahcns.studies.paper.measuring import backbone
         from sahcns.studies.tuning.tune import tune
         from sahcns.training import Protocol
@@ -124,6 +127,7 @@ class Study:
             seed=TUNING_SEED,
             pool=[self.design.pool],
             search={name: grid for name in OWN if name in samplers},
+            first={name: as_printed(self.design.data(data).like, name) for name in samplers},
             workers=self.workers,
             device=self.device,
             watch=between,

@@ -1,4 +1,4 @@
-"""Which point of a search space to try next: the defaults, a few spread out evenly, then TPE; never the same one twice.
+"""Which point of a search space to try next: its start, a few spread out evenly, then TPE; never the same one twice.
 
 Every proposal has a random stream of its own, made from the seed, the sampler's name and how many points were tried
 before. So a search that was killed and taken up again goes on as if nothing had happened.
@@ -20,7 +20,7 @@ from sahcns.studies.tuning.space import Dimension, Point, Space
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
 
-SPREAD = 6  # trials before TPE takes over, the defaults among them
+SPREAD = 6  # trials before TPE takes over, the start among them
 ATTEMPTS = 50  # points that TPE may offer for one that is new
 DIGITS = 4  # of a number from a range
 
@@ -43,7 +43,7 @@ def propose(space: Space, tried: Sequence[Tried], seed: int) -> Point | None:
     if fresh == []:
         return None
     start = space.start
-    if not tried and start is not None:
+    if start is not None and space.key(start) not in known:
         return start
     begun = _stream(f"{seed} {space.name}")
     offers = [_spread(space, begun)]

@@ -79,6 +79,7 @@ class Space:
     rest: Mapping[str, Any]  # settings that are not searched
     fixed: Mapping[str, Any] = field(default_factory=dict)  # those of them that were held at a value
     open: tuple[str, ...] = ()  # those of them that could not be: what they may be has no end
+    first: Mapping[str, Any] = field(default_factory=dict)  # what to begin with where it is not the defaults
 
     @classmethod
     def of(
@@ -88,17 +89,19 @@ class Space:
         pool: Sequence[int] = (),
         fixed: Mapping[str, Any] | None = None,
         search: Mapping[str, Search] | None = None,
+        first: Mapping[str, Any] | None = None,
     ) -> "Space":
         """The space of `kind`.
 
         pool    one value sets the pool, several are searched; a sampler whose `pool` has `search=()` keeps its own
         fixed   settings held at a value
         search  overrides what the settings say of themselves
+        first   the point to begin with, as far as its settings are searched; otherwise the defaults
         """
-        fixed, search = dict(fixed or {}), dict(search or {})
+        fixed, search, first = dict(fixed or {}), dict(search or {}), dict(first or {})
         known = {entry.name: entry for entry in fields(kind)}
         others = (other for entry in known.values() for other in entry.metadata.get("unless", ()))
-        for name in (*fixed, *search, *others):
+        for name in (*fixed, *search, *first, *others):
             if name not in known:
                 kind.from_dict({name: None})  # raises, and names the nearest
         if pool and not kind.draws_negatives():
@@ -118,7 +121,7 @@ class Space:
                 rest[name] = made.values[0] if made.values else entry.default
             else:
                 dimensions.append(made)
-        space = cls(kind, tuple(dimensions), rest, fixed, tuple(unbounded))
+        space = cls(kind, tuple(dimensions), rest, fixed, tuple(unbounded), first)
         space._refuse_if_empty()
         return space
 
@@ -133,11 +136,11 @@ class Space:
 
     @property
     def start(self) -> Point | None:
-        """The sampler's defaults, if they belong to the space: the first point to try."""
-        defaults = {entry.name: entry.default for entry in fields(self.kind)}
-        point = {dimension.name: defaults[dimension.name] for dimension in self.dimensions}
+        """The first point to try: the sampler's defaults or what was told instead, if it belongs to the space."""
+        told = {entry.name: entry.default for entry in fields(self.kind)} | dict(self.first)
+        point = self.canonical({dimension.name: told[dimension.name] for dimension in self.dimensions})
         inside = all(dimension.holds(point[dimension.name]) for dimension in self.dimensions)
-        return self.canonical(point) if inside and self.accepts(point) else None
+        return point if inside and self.accepts(point) else None
 
     def sampler(self, point: Mapping[str, Any]) -> "Sampler":
         return self.kind.from_dict({**self.rest, **point})

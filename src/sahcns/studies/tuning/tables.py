@@ -39,8 +39,9 @@ def search_tables(search: Search) -> list[Table]:
         )
     monitor = search.monitor
     caption = (
-        f"In percent, on the validation part, seed {search.seed}; first: the first trial, which is the sampler's defaults "
-        "where they belong to its search space; spread: the lowest and the highest of the complete trials."
+        f"In percent, on the validation part, seed {search.seed}; first: the first trial, which is the sampler's defaults, "
+        "or what the search was told to begin with, where they belong to its search space; spread: the lowest and the "
+        "highest of the complete trials."
     )
     columns = ["sampler", "chosen", f">{monitor}", ">epoch", ">first", ">spread", ">trials"]
     return [Table("tuned", f"Tuned on {search.data['name']}, {search.backbone['name']}", columns, rows, caption)]

@@ -48,6 +48,7 @@ def tune(
     pool: Sequence[int] = (),
     fixed: Mapping[str, Mapping[str, Any]] | None = None,
     search: Mapping[str, Mapping[str, Searched]] | None = None,
+    first: Mapping[str, Mapping[str, Any]] | None = None,
     prune: bool = False,
     workers: int = 1,
     imports: Iterable[str | os.PathLike[str]] = (),
@@ -64,6 +65,7 @@ def tune(
     pool     one value sets the pool of all samplers, several are searched; none leaves each its default
     fixed    {"dens": {"schedule": "warmup"}}: settings held at a value
     search   {"sahc": {"alpha": (0.0, 0.5)}}: what to try instead of what the settings say of themselves
+    first    {"dens": {"alpha": 0.0}}: the trial to begin with, where it is not the sampler's defaults
     prune    cut off trials that do worse than the median at their epoch: quick, but it takes slow for bad (see `Pruning`)
     workers  processes to share the work; `data` must then be a folder, and `imports` the user's own files
     watch    is called after each epoch and each trial of this process
@@ -83,7 +85,7 @@ def tune(
         raise SettingError(f"workers={workers} {remedy}")
     pick_device(device)  # refused now rather than by every trial
     backbone, protocol = backbone or LightGCN(), protocol or Protocol()
-    spaces = spaces_of(samplers, pool=pool, fixed=fixed, search=search)
+    spaces = spaces_of(samplers, pool=pool, fixed=fixed, search=search, first=first)
     split = data if isinstance(data, Split) else load_split(data)
     if not len(split.valid):
         raise DataError("the split has no valid pairs to tune on; prepare the data with a valid share")
@@ -115,6 +117,7 @@ def tune(
             "search": {
                 name: {key: _plain(value) for key, value in own.items()} for name, own in (search or {}).items()
             },
+            "first": {name: dict(values) for name, values in (first or {}).items()},
             "prune": prune,
             "imports": [str(path) for path in imports],
             "device": device,
@@ -147,6 +150,7 @@ def spaces_of(
     pool: Sequence[int] = (),
     fixed: Mapping[str, Mapping[str, Any]] | None = None,
     search: Mapping[str, Mapping[str, Searched]] | None = None,
+    first: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> list[Space]:
     """The search space of each sampler, by class or by name."""
     from sahcns.samplers import Sampler
@@ -156,16 +160,16 @@ def spaces_of(
     kinds = list(dict.fromkeys(class_named(Sampler, one) if isinstance(one, str) else one for one in given))
     if not kinds:
         raise SettingError("no samplers to tune: name at least one, such as sahc")
-    fixed, search = fixed or {}, search or {}
+    fixed, search, first = fixed or {}, search or {}, first or {}
     names = [kind.name or kind.__name__ for kind in kinds]
-    for name in (*fixed, *search):
+    for name in (*fixed, *search, *first):
         if name not in names:
             raise SettingError(f"{name!r} is set but not tuned; {nearest(name, names)}")
     for name in names:
         if names.count(name) > 1:
             raise SettingError(f"two samplers are called {name!r}; rename one")
     return [
-        Space.of(kind, pool=pool, fixed=fixed.get(name), search=search.get(name))
+        Space.of(kind, pool=pool, fixed=fixed.get(name), search=search.get(name), first=first.get(name))
         for kind, name in zip(kinds, names, strict=True)
     ]
 
