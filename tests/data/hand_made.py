@@ -16,6 +16,7 @@ def interactions(
     times: Sequence[int] | None = None,
     titles: dict[Id, str] | None = None,
     events: Sequence[str] | None = None,
+    nanoseconds: Sequence[int] | None = None,
     path: str = "rows.csv",
 ) -> Interactions:
     """What a reader gives for `rows` of (user, item), in this order."""
@@ -31,6 +32,7 @@ def interactions(
         titles=None if titles is None else Texts.of(titles.get(item_ids[k], "") for k in range(len(item_ids))),
         source={"files": [{"path": path}]},
         events=None if events is None else Events(np.array([*map(kinds.index, events)], np.uint8), tuple(kinds)),
+        nanoseconds=None if nanoseconds is None else np.array(nanoseconds, np.int32),
     )
 
 

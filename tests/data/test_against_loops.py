@@ -14,7 +14,8 @@ from sahcns.errors import DataError
 from tests.data.hand_made import decoded, interactions
 
 Pair = tuple[int, int]
-Row = tuple[int, int, float, int, str]  # user, item, rating, time, kind of event
+Row = tuple[int, int, float, int, str]  # user, item, rating, time in nanoseconds, kind of event
+SECOND = 10**9
 NEW_YEAR = int(datetime(2015, 1, 1, tzinfo=UTC).timestamp())
 
 ROWS = st.lists(
@@ -22,7 +23,11 @@ ROWS = st.lists(
         st.integers(0, 2),
         st.integers(0, 4),
         st.sampled_from([1.0, 2.5, 3.0, 5.0]),
-        st.sampled_from([NEW_YEAR - 1, NEW_YEAR, NEW_YEAR + 1, NEW_YEAR + 9]),
+        st.builds(
+            lambda second, past: (NEW_YEAR + second) * SECOND + past,
+            st.sampled_from([-1, 0, 1, 9]),
+            st.sampled_from([0, 0, 1, SECOND - 1]),
+        ),
         st.sampled_from(["view", "buy"]),
     ),
     min_size=1,
@@ -48,7 +53,7 @@ def by_loops(rows: list[Row], recipe: Recipe) -> tuple[dict[Pair, int], set[Pair
     left = [row for row in left if recipe.events is None or row[3] in recipe.events]
     liked = [row for row in left if recipe.min_rating is None or row[1] >= recipe.min_rating]
     first, last = recipe.years or (1, 9999)
-    kept = [row for row in liked if first <= datetime.fromtimestamp(row[2], UTC).year <= last]
+    kept = [row for row in liked if first <= datetime.fromtimestamp(row[2] // SECOND, UTC).year <= last]
     aside = {row[0] for row in left if row not in kept}
 
     kept.sort(key=lambda row: (row[2], row[4]))  # by time, then as they stand in the file
@@ -96,7 +101,13 @@ def held_out(count: int, recipe: Recipe) -> tuple[int, int]:
 @given(ROWS, RECIPES)
 def test_parts_and_pairs_set_aside_are_those_of_the_loops(rows: list[Row], recipe: Recipe) -> None:
     users, items, ratings, times, events = zip(*rows, strict=True)
-    raw = interactions([*zip(users, items, strict=True)], ratings=ratings, times=times, events=events)
+    raw = interactions(
+        [*zip(users, items, strict=True)],
+        ratings=ratings,
+        times=[time // SECOND for time in times],
+        nanoseconds=[time % SECOND for time in times],
+        events=events,
+    )
     try:
         split = prepare(raw, recipe)
     except DataError:  # nothing is left, or nobody bought

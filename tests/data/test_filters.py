@@ -36,6 +36,18 @@ def test_rows_of_one_second_keep_file_order(times: list[int]) -> None:
     assert time_order(np.array(times, np.int64)).tolist() == [by_time.index(row) for row in range(len(times))]
 
 
+SECOND = st.one_of(st.integers(-2, 2), st.sampled_from([-(2**62), 2**62]))
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.tuples(SECOND, st.sampled_from([0, 1, 2, 10**9 - 1])), max_size=30))
+def test_rows_of_one_second_go_by_what_is_past_it(moments: list[tuple[int, int]]) -> None:
+    by_time = sorted(range(len(moments)), key=lambda row: (*moments[row], row))
+    times = np.array([second for second, _ in moments], np.int64)
+    places = time_order(times, np.array([past for _, past in moments], np.int32)).tolist()
+    assert places == [by_time.index(row) for row in range(len(moments))]
+
+
 @pytest.mark.parametrize("largest", [5, 2**31 - 1], ids=["packed", "more than 64 bits"])
 @pytest.mark.parametrize("timed", [True, False])
 @settings(deadline=None, max_examples=60)

@@ -60,21 +60,25 @@ def within_years(times: npt.NDArray[np.int64], years: tuple[int, int]) -> Mask:
     return (times >= start) & (times < end)
 
 
-def time_order(times: npt.NDArray[np.int64]) -> Int32:
-    """Place [E] of each row when all are sorted by time, rows of one second in file order."""
+def time_order(times: npt.NDArray[np.integer], nanoseconds: Int32 | None = None) -> Int32:
+    """Place [E] of each row when all are sorted by time, rows of one moment in file order.
+
+    nanoseconds   how far each row is past its second, where any is
+    """
     rows = np.arange(len(times), dtype=np.int32)
+    within = rows if nanoseconds is None else time_order(nanoseconds)  # the order of rows of one second
     place = np.empty(len(times), np.int32)
     row_bits, start = len(times).bit_length(), int(times.min(initial=0))
     if (int(times.max(initial=0)) - start).bit_length() + row_bits > 64:
-        place[np.argsort(times, kind="stable")] = rows
+        place[np.lexsort((within, times))] = rows
         return place
-    keys = (times - start).astype(np.uint64)  # time and row in one number: sorting those is ten times as fast
+    keys = (times - start).astype(np.uint64)  # second and `within` in one number: sorting those is ten times as fast
     keys <<= np.uint64(row_bits)
-    keys |= rows.astype(np.uint64)
+    keys |= within.astype(np.uint64)
     keys.sort()
     keys &= np.uint64((1 << row_bits) - 1)
     place[keys] = rows
-    return place
+    return place if nanoseconds is None else place[within]
 
 
 def sort_pairs(rows: Rows) -> Rows:

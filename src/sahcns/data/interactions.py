@@ -15,9 +15,10 @@ class Interactions:
 
     users, items   int32 [E] positions into `user_ids`, `item_ids`, which hold the ids that occur and no others
     ratings        float32 [E] or None when the source has none
-    times          int64 [E], seconds since 1970-01-01 UTC, or None
+    times          int64 [E], whole seconds since 1970-01-01 UTC, or None
     titles         one text per item (empty where unknown), or None
     events         which kind of event each row is (view, cart, purchase), or None
+    nanoseconds    int32 [E], how far past the second of `times` each row is, or None when no row is
     source         where it came from: files, format, rows read, rows skipped and why (goes into the manifest)
     """
 
@@ -30,6 +31,7 @@ class Interactions:
     titles: Texts | None = None
     source: dict[str, object] = field(default_factory=dict)
     events: Events | None = None
+    nanoseconds: npt.NDArray[np.int32] | None = None
 
     def __len__(self) -> int:
         return len(self.users)

@@ -41,6 +41,7 @@ def prepare(interactions: Interactions, recipe: Recipe | None = None) -> Split:
         source=interactions.source,
     )
     rows, ratings, times = Rows(interactions.users, interactions.items), interactions.ratings, interactions.times
+    nanoseconds = interactions.nanoseconds if recipe.split in TIMED else None
     events, source = interactions.events, interactions.source
     glance: Any = source.get("glance", {})  # at the kinds of some rows
     del interactions  # where the caller keeps no hold on them either, each column goes once its step is done
@@ -50,7 +51,8 @@ def prepare(interactions: Interactions, recipe: Recipe | None = None) -> Split:
         kinds = events.among(recipe.events, steps.source, _event_column(source))
         mask = kinds[events.codes]
         # Who has only viewed a thing may well be recommended it, so these rows are left out and not set aside.
-        rows, ratings, times = rows.keep(mask), _kept(ratings, mask), _kept(times, mask)
+        rows, ratings = rows.keep(mask), _kept(ratings, mask)
+        times, nanoseconds = _kept(times, mask), _kept(nanoseconds, mask)
         steps.record("events", ", ".join(recipe.events), rows)
         steps.done[-1] |= {"kept": events.counts(kinds), "left_out": events.counts(~kinds)}
     elif 1 < len(alike := events.counts() if events is not None else glance.get("kinds", {})) <= FEW:
@@ -66,7 +68,7 @@ def prepare(interactions: Interactions, recipe: Recipe | None = None) -> Split:
         if not mask.any():
             remedy = f"its ratings run from {np.nanmin(ratings):g} to {np.nanmax(ratings):g}, so lower min_rating"
         aside.append(rows.keep(~mask))
-        rows, times = rows.keep(mask), _kept(times, mask)
+        rows, times, nanoseconds = rows.keep(mask), _kept(times, mask), _kept(nanoseconds, mask)
     elif ratings is not None and len(ratings) and ratings.min() < ratings.max():
         rule = f"off, {ratings.min():g} to {ratings.max():g} alike"
     ratings = None
@@ -82,10 +84,11 @@ def prepare(interactions: Interactions, recipe: Recipe | None = None) -> Split:
         aside.append(rows.keep(~mask))
         # Which of several equal pairs stays is only seen by a split that looks at the time; else times end here.
         rows, times = rows.keep(mask), times[mask] if recipe.split in TIMED else None
+        nanoseconds = _kept(nanoseconds, mask)
     steps.record("window", rule, rows, remedy)
 
     if recipe.split in TIMED and times is not None:
-        rows = Rows(rows.users, rows.items, time_order(times))
+        rows = Rows(rows.users, rows.items, time_order(times, nanoseconds))
     rows = sort_pairs(rows)
     rows = rows.keep(distinct(rows, recipe.duplicates))
     rule = "off" if recipe.duplicates == "none" else f"keep {recipe.duplicates}"

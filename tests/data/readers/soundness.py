@@ -25,6 +25,12 @@ def assert_sound(made: Interactions) -> None:
     if made.times is not None:
         assert made.times.dtype == np.int64
         assert len(made.times) == rows
+    if made.nanoseconds is not None:
+        assert made.times is not None
+        assert made.nanoseconds.dtype == np.int32
+        assert len(made.nanoseconds) == rows
+        assert made.nanoseconds.min() >= 0
+        assert 0 < made.nanoseconds.max() < 10**9
     if made.events is not None:
         assert len(made.events.codes) == rows
         assert sum(made.events.counts().values()) == rows

@@ -1,16 +1,23 @@
 """Times of every kind end as the same seconds, and a column keeps to one unit."""
 
-from datetime import UTC, datetime
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from itertools import product
 from pathlib import Path
+from typing import Literal
 
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sahcns.data import Recipe, prepare
 from sahcns.data.readers import read
-from sahcns.data.readers.clock import Clock, iso_seconds
+from sahcns.data.readers.clock import Clock, iso_moment, iso_seconds
+from sahcns.data.recipe import SplitRule
 from sahcns.errors import DataError, SettingError
+from tests.data.hand_made import interactions
+from tests.data.readers.soundness import assert_sound, pairs
 
 
 def seconds(values: list[object], unit: str = "auto") -> list[int]:
@@ -102,6 +109,109 @@ def test_polars_and_python_read_dates_alike(moments: list[datetime]) -> None:
         texts = [moment.strftime(layout).zfill(len("2018-07-07 22:09:11") + layout.endswith("Z")) for moment in moments]
         assert seconds(list(texts)) == exact
         assert [iso_seconds(text) for text in texts] == exact
+    for mark, digits, end in product(" T", ("milliseconds", "microseconds"), ("", "Z")):
+        clock, texts = Clock(), [moment.isoformat(mark, digits) + end for moment in moments]
+        found, unread, other = clock.seconds(pl.Series(texts))
+        assert not (unread | other).any()
+        assert clock.past is not None
+        shown = 1000 if digits == "milliseconds" else 1
+        past = [moment.microsecond // shown * shown * 1000 for moment in moments]
+        assert [*zip(found.tolist(), clock.past.tolist(), strict=True)] == [*zip(exact, past, strict=True)]
+        assert [iso_moment(text) for text in texts] == [(*each, end == "Z") for each in zip(exact, past, strict=True)]
+
+
+MOMENTS = st.datetimes(min_value=datetime(1960, 1, 1), max_value=datetime(2200, 1, 1))
+SINCE_1970: dict[str, Callable[[int], float]] = {  # microseconds as they are written in each unit
+    "ms": lambda micros: micros // 1000,
+    "us": lambda micros: micros,
+    "ns": lambda micros: micros * 1000 + 1,
+    "s": lambda micros: float(micros // 1000) / 1000,
+}
+
+
+@pytest.mark.parametrize("unit", SINCE_1970)
+@pytest.mark.parametrize("kind", [None, pl.String])
+@given(moments=st.lists(MOMENTS, min_size=1, max_size=8))
+def test_what_is_past_the_second_is_kept(unit: str, kind: type[pl.DataType] | None, moments: list[datetime]) -> None:
+    micros = [(moment - datetime(1970, 1, 1)) // timedelta(microseconds=1) for moment in moments]
+    numbers = pl.Series([SINCE_1970[unit](each) for each in micros])
+    clock = Clock(unit)
+    found, unread, other = clock.seconds(numbers if kind is None else numbers.cast(kind))
+    assert not (unread | other).any()
+    assert clock.past is not None
+    smallest = {"ms": 10**6, "us": 10**3, "ns": 1, "s": 10**6}[unit]
+    for k, each in enumerate(micros):
+        exact = (each * 1000 + (unit == "ns")) // smallest * smallest
+        told = int(found[k]) * 10**9 + int(clock.past[k])
+        assert abs(told - exact) <= (2000 if unit == "s" else 0)  # of a float as large as this
+
+
+def test_the_least_before_a_second_is_not_the_next() -> None:
+    clock = Clock("s")
+    assert clock.seconds(pl.Series([-1e-20, 0.5, -0.25]))[0].tolist() == [-1, 0, -1]
+    assert clock.past is not None
+    assert clock.past.tolist() == [999_999_999, 500_000_000, 750_000_000]
+
+
+def test_whole_seconds_have_nothing_past_them(tmp_path: Path) -> None:
+    for name, times in (("whole", "5,6"), ("ms", "5000,6000"), ("later", "5000,6001")):
+        (tmp_path / name).write_text("".join(f"a,x{k},1,{time}\n" for k, time in enumerate(times.split(","))))
+    assert read(tmp_path / "whole").nanoseconds is None
+    assert read(tmp_path / "ms", time_unit="ms").nanoseconds is None
+    made = read([tmp_path / "ms", tmp_path / "later"], time_unit="ms")
+    assert made.nanoseconds is not None
+    assert made.nanoseconds.tolist() == [0, 0, 0, 10**6]
+
+
+def iso(milliseconds: int) -> str:
+    return (datetime(2026, 3, 31) + timedelta(milliseconds=milliseconds)).isoformat(timespec="milliseconds")
+
+
+START = int(datetime(2026, 3, 31, tzinfo=UTC).timestamp())
+WRITTEN: dict[str, Callable[[int], str]] = {
+    "s": lambda ms: f"{START + ms / 1000:.3f}",
+    "ms": lambda ms: f"{START * 1000 + ms}",
+    "us": lambda ms: f"{START * 10**6 + ms * 1000}",
+    "ns": lambda ms: f"{START * 10**9 + ms * 10**6}",
+    "iso": lambda ms: iso(ms),
+    "iso, some shorter": lambda ms: iso(ms).removesuffix(".000") + "+00:00",
+    "iso, zoned": lambda ms: f"{iso(ms)}Z",
+    "%d.%m.%Y %H:%M:%S%.f": lambda ms: f"31.03.2026 00:00:{iso(ms)[-6:]}",
+}
+
+
+@pytest.mark.parametrize("how", WRITTEN)
+@pytest.mark.parametrize("split", ["time", "time-user", "leave-last-out"])
+def test_rows_of_one_second_are_split_by_their_fraction(tmp_path: Path, how: str, split: SplitRule) -> None:
+    """Rows in no order, all within two seconds, some of one moment, some that cannot be used."""
+    moments = [900, 1001, 0, 500, 500, 999, 250, 1000, 1, 3, 2, 998]
+    rows = [(k % 2, k, moment) for k, moment in enumerate(moments)]
+    lines = [f"{user},{item},{WRITTEN[how](moment)}\n" for user, item, moment in rows]
+    spoilt = [f"{user},{item},{WRITTEN[how](moment)}\n" for user, item, moment in ((3, "", 7), ("NaN", 5, 8))]
+    lines[2:2], lines[7:7] = spoilt, ["5,6,never\n"]
+    (tmp_path / "log.csv").write_text("user,item,time\n" + "".join(lines))
+    raw = read(tmp_path / "log.csv", lenient=True, time_unit=how if "%" in how else "auto")
+    assert_sound(raw)
+    assert pairs(raw) == [(user, item) for user, item, _ in rows]
+    recipe = Recipe(split=split, ratios=(0.5, 0.25, 0.25))
+    by_time = sorted(rows, key=lambda row: row[2])  # which leaves rows of one moment as they are
+    exact = prepare(interactions([row[:2] for row in by_time], times=range(len(rows))), recipe)
+    assert prepare(raw, recipe).fingerprint == exact.fingerprint
+    whole = interactions([row[:2] for row in rows], times=[moment // 1000 for *_, moment in rows])
+    assert prepare(whole, recipe).fingerprint != exact.fingerprint  # so the fraction was needed
+
+
+@pytest.mark.parametrize("unit", ["ms", "us", "ns"])
+@pytest.mark.parametrize("zone", [None, "Asia/Kolkata"])
+def test_tables_keep_what_is_past_the_second(unit: Literal["ms", "us", "ns"], zone: str | None) -> None:
+    moments = [datetime(2026, 3, 31, 10, 0, 0, 250_000), datetime(1969, 12, 31, 23, 59, 59, 999_000)]
+    column = pl.Series(moments).cast(pl.Datetime(unit)).dt.replace_time_zone("UTC")
+    column = column.dt.replace_time_zone(None) if zone is None else column.dt.convert_time_zone(zone)
+    made = read(pl.DataFrame({"user": [1, 1], "item": [1, 2], "time": column}))
+    assert made.times is not None
+    assert made.nanoseconds is not None
+    assert made.times.tolist() == [START + 36_000, -1]
+    assert made.nanoseconds.tolist() == [250_000_000, 999_000_000]
 
 
 def test_majority_settles_the_unit() -> None:

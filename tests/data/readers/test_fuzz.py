@@ -205,7 +205,9 @@ def test_pieces_give_the_same_rows(tmp_path: Path, data: st.DataObject) -> None:
 
 def outcome(path: Path, options: dict[str, object]) -> object:
     made = read(path, lenient=True, **options)  # type: ignore[arg-type]
-    numbers = [column.tolist() if column is not None else None for column in (made.ratings, made.times)]
+    numbers = [
+        column.tolist() if column is not None else None for column in (made.ratings, made.times, made.nanoseconds)
+    ]
     return pairs(made), numbers, kinds(made), made.source["skipped"]
 
 

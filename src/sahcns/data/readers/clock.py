@@ -1,9 +1,9 @@
-"""Times of any common kind to whole seconds since 1970-01-01 UTC, all of one unit.
+"""Times of any common kind to seconds since 1970-01-01 UTC and nanoseconds past them, all of one unit.
 
 The unit of a number shows in its size: below 10^11 it counts seconds (until the year 5138), below 10^14 milliseconds,
 below 10^17 microseconds, else nanoseconds. Numbers that all are dates of 1900 to 2100, such as 20260331, are read as
-those, and not as a few weeks of 1970. Text is ISO 8601, or as a layout such as `%d.%m.%Y` says; a time without a zone
-is UTC.
+those, and not as a few weeks of 1970. Text is ISO 8601, or as a layout such as `%d.%m.%Y` says, to the microsecond; a
+time without a zone is UTC.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -28,6 +28,10 @@ FIXED_FORMATS = {  # by length: the common ones go through polars, whatever else
     10: ("%Y-%m-%d",),
     19: ("%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S"),
     20: ("%Y-%m-%dT%H:%M:%SZ",),
+    23: ("%Y-%m-%d %H:%M:%S%.3f", "%Y-%m-%dT%H:%M:%S%.3f"),
+    24: ("%Y-%m-%dT%H:%M:%S%.3fZ",),
+    26: ("%Y-%m-%d %H:%M:%S%.6f", "%Y-%m-%dT%H:%M:%S%.6f"),
+    27: ("%Y-%m-%dT%H:%M:%S%.6fZ",),
 }
 
 
@@ -49,6 +53,7 @@ class Clock:
         self.forced = time_unit != "auto"
         self.unit: str | None = "layout" if self.layout else time_unit if self.forced else None
         self.zoned: npt.NDArray[np.bool_] | None = None  # of the rows just read [n]: which say their zone, if any might
+        self.past: npt.NDArray[np.int32] | None = None  # of the same [n]: nanoseconds past the second, if any might
 
     def name(self) -> str | None:
         """For the manifest: `seconds (by size)`."""
@@ -82,17 +87,19 @@ class Clock:
             self.unit = list(UNITS)[int(np.bincount(found).argmax())]
 
     def seconds(self, times: "pl.Series") -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-        """Seconds [n], which rows are not a time at all [n], and which are one in another unit [n]."""
+        """Whole seconds [n], which rows are not a time at all [n], and which are one in another unit [n].
+
+        What else there is to say of these rows is in `zoned` and `past`.
+        """
         import polars as pl
 
         self.settle(times)
         n = len(times)
-        self.zoned = None
+        self.zoned = self.past = None
         if times.dtype.is_temporal():
             self.zoned = np.full(n, getattr(times.dtype, "time_zone", None) is not None)
-            moments = (times.cast(pl.Datetime("us")) if times.dtype == pl.Date else times).dt.epoch("us")
-            whole = moments.fill_null(0).to_numpy() // 10**6
-            return whole, moments.is_null().to_numpy() | _off_calendar(whole), np.zeros(n, np.bool_)
+            whole = self._parted(times.cast(pl.Datetime("us")) if times.dtype == pl.Date else times)
+            return whole, times.is_null().to_numpy() | _off_calendar(whole), np.zeros(n, np.bool_)
         if self.layout is not None:
             return self._laid_out(times.cast(pl.String), self.layout)
         if self.unit == "iso":
@@ -106,13 +113,23 @@ class Clock:
             for k in np.flatnonzero(unreadable):
                 other[k] = texts[k] is not None and iso_seconds(texts[k]) is not None
         unit = self.unit if self.unit in UNITS else "s"
-        values, infinite = _whole(numbers)
+        values, rest, infinite = _whole(numbers)
         low, high = SIZES[unit]
         if self.forced:
             low, high = 0, min(CALENDAR[1] * PER_SECOND[unit], 2**63)
         fits = (values < high) & (values > -high) & ((values >= low) | (values <= -low) | (values == 0))
         unreadable = (unreadable | infinite) & ~other
-        return values // PER_SECOND[unit], unreadable, other | (~fits & ~unreadable)
+        seconds, self.past = _past_the_second(values, PER_SECOND[unit], rest)
+        return seconds, unreadable, other | (~fits & ~unreadable)
+
+    def _parted(self, moments: "pl.Series") -> npt.NDArray[np.int64]:
+        """Whole seconds of dates with times [n]; what is past them goes to `past`."""
+        import polars as pl
+
+        assert isinstance(moments.dtype, pl.Datetime)
+        values = moments.to_physical().fill_null(0).to_numpy()
+        seconds, self.past = _past_the_second(values, PER_SECOND[moments.dtype.time_unit])
+        return seconds
 
     def _laid_out(
         self, times: "pl.Series", layout: str
@@ -124,7 +141,7 @@ class Clock:
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
             reason = str(error).splitlines()[0]
             raise SettingError(f"time_unit is {layout!r}, which is not how a date is written ({reason})") from None
-        seconds = parsed.dt.epoch("us").fill_null(0).to_numpy() // 10**6
+        seconds = self._parted(parsed)
         return seconds, parsed.is_null().to_numpy() | _off_calendar(seconds), np.zeros(len(times), np.bool_)
 
     def _from_iso(
@@ -140,16 +157,17 @@ class Clock:
             for layout in FIXED_FORMATS.get(int(str(width)), ()):
                 parsed = times.str.to_datetime(layout, strict=False, time_unit="us")
                 if parsed.null_count() < len(times):
-                    seconds = parsed.dt.epoch("us").fill_null(0).to_numpy() // 10**6
+                    seconds = self._parted(parsed)
                     unread = parsed.is_null().to_numpy() | _off_calendar(seconds)
                     zoned[:] = layout.endswith("Z")
                     break
         texts = times.to_list() if unread.any() else []
         other = np.zeros(len(times), np.bool_)
+        past = self.past = np.zeros(len(times), np.int32) if self.past is None else self.past
         for k in np.flatnonzero(unread):
             found = iso_moment(texts[k]) if texts[k] is not None else None
             if found is not None:
-                seconds[k], zoned[k] = found
+                seconds[k], past[k], zoned[k] = found
                 unread[k] = False
             elif texts[k] is not None:
                 other[k] = numbers_of(pl.Series([texts[k]], dtype=pl.String)).null_count() == 0
@@ -177,14 +195,15 @@ def iso_seconds(text: str) -> int | None:
     return None if found is None else found[0]
 
 
-def iso_moment(text: str) -> tuple[int, bool] | None:
-    """The same, and whether the text says its zone."""
+def iso_moment(text: str) -> tuple[int, int, bool] | None:
+    """The same, the nanoseconds past it, and whether the text says its zone."""
     bare = text.strip()
     try:
         moment = datetime.fromisoformat(bare.removesuffix(" UTC"))
         zoned = moment.tzinfo is not None
         moment = moment.astimezone(UTC) if zoned else moment.replace(tzinfo=UTC)
-        return (moment - EPOCH) // timedelta(seconds=1), zoned or bare.endswith(" UTC")
+        seconds, past = divmod(moment - EPOCH, timedelta(seconds=1))
+        return seconds, past.microseconds * 1000, zoned or bare.endswith(" UTC")
     except (ValueError, OverflowError):
         return None
 
@@ -202,13 +221,31 @@ def _off_calendar(seconds: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
     return (seconds < CALENDAR[0]) | (seconds >= CALENDAR[1])
 
 
-def _whole(numbers: "pl.Series") -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-    """Numbers floored to int64 [n], and which were not finite or too large [n]."""
+def _past_the_second(
+    values: npt.NDArray[np.int64], per_second: int, rest: npt.NDArray[np.float64] | None = None
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32] | None]:
+    """Whole seconds [n] of `values` + `rest`, where 0 ≤ rest < 1, and nanoseconds past them [n], if there can be any."""
+    seconds = values // per_second
+    if per_second == 1 and rest is None:
+        return seconds, None
+    size = 10**9 // per_second  # nanoseconds of a unit
+    past = (values - seconds * per_second) * size
+    if rest is not None:
+        past += np.minimum((rest * size).astype(np.int64), size - 1)
+    return seconds, past.astype(np.int32)
+
+
+def _whole(
+    numbers: "pl.Series",
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64] | None, npt.NDArray[np.bool_]]:
+    """Numbers floored to int64 [n], what that took from them [n], if anything, and which were not finite or too large [n]."""
     import polars as pl
 
     if numbers.dtype.is_integer() and numbers.dtype not in (pl.UInt64, pl.Int128):
         whole = numbers if numbers.dtype == pl.Int64 else numbers.cast(pl.Int64)
-        return (whole.fill_null(0) if whole.null_count() else whole).to_numpy(), np.zeros(len(numbers), np.bool_)
+        return (whole.fill_null(0) if whole.null_count() else whole).to_numpy(), None, np.zeros(len(numbers), np.bool_)
     floats = numbers.cast(pl.Float64, strict=False).fill_null(0).to_numpy()
     bad = ~np.isfinite(floats) | (np.abs(floats) >= 2.0**62)
-    return np.floor(np.where(bad, 0, floats)).astype(np.int64), bad
+    floats = np.where(bad, 0, floats)
+    floored = np.floor(floats)
+    return floored.astype(np.int64), floats - floored, bad

@@ -31,6 +31,7 @@ class Gathered:
     items: IdColumn = field(default_factory=lambda: IdColumn("item"))
     ratings: Growing | None = None
     times: Growing | None = None
+    past: Growing | None = None  # nanoseconds past the second, from the first row on, once one has some
     kinds: Kinds = field(default_factory=Kinds)
     zones: Zones = field(default_factory=Zones)
     begun: bool = False
@@ -55,7 +56,18 @@ class Gathered:
         for column, values in ((self.ratings, ratings), (self.times, times)):
             if column is not None and values is not None:
                 column.append(values if keep is None else values[keep])
+        if batch.times is not None:
+            self._add_past(self.clock.past, keep)
         self.kinds.add(batch.events, keep)
+
+    def _add_past(self, past: npt.NDArray[np.int32] | None, keep: Mask | None) -> None:
+        """After the times were added."""
+        if past is not None and keep is not None:
+            past = past[keep]
+        if self.past is None and past is not None and past.any():
+            self.past = Growing(np.int32, np.zeros(len(self) - len(past), np.int32))
+        if self.past is not None:
+            self.past.append(np.zeros(len(self) - self.past.size, np.int32) if past is None else past)
 
     def _same_columns(self, batch: Batch) -> None:
         if not self.begun:
@@ -105,14 +117,15 @@ class Gathered:
         } | {name: found for name, found in doubts.items() if found}
         ratings = self.ratings.take() if self.ratings is not None else None
         times = self.times.take() if self.times is not None else None
+        past = self.past.take() if self.past is not None else None
         events = self.kinds.finish()
         if events is not None and len(events.codes) < len(users):
             source["glance"] = {"rows": len(events.codes), "kinds": events.counts()}
             events = None
-        return Interactions(users, items, user_ids, item_ids, ratings, times, None, source, events)
+        return Interactions(users, items, user_ids, item_ids, ratings, times, None, source, events, past)
 
     def _keep(self, rows: Mask) -> None:
-        for column in (self.users.values, self.items.values, self.ratings, self.times, self.kinds.codes):
+        for column in (self.users.values, self.items.values, self.ratings, self.times, self.past, self.kinds.codes):
             if column is not None and column.size == len(rows):  # kinds may be those of the first rows only
                 column.append(column.take()[rows])
 
