@@ -13,7 +13,7 @@ import os
 import secrets
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -44,6 +44,7 @@ class FolderKind:
     description       name of the JSON file that describes the folder
     format, version   the mark in that file
     make, again       remedies: "make one with `sahcns data prepare`", "prepare the set again"
+    some              files that only some of them have: where one was copied over another, they are left of the former
     """
 
     what: str
@@ -52,6 +53,7 @@ class FolderKind:
     version: int
     make: str
     again: str
+    some: Set[str] = frozenset()
 
 
 def write_folder(
@@ -176,7 +178,7 @@ def refuse_foreign(kind: FolderKind, folder: str | os.PathLike[str]) -> None:
         described = None
     own: set[str] = set()
     if isinstance(described, dict) and described.get("format") == kind.format:
-        own = {kind.description, *described.get("files", ())}
+        own = {kind.description, *described.get("files", ()), *kind.some}
     foreign = [name for name in names if name not in own]
     if foreign:
         raise DataError(

@@ -1,6 +1,7 @@
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -144,6 +145,18 @@ def test_an_old_set_is_replaced_and_nothing_is_left_beside_it(tmp_path: Path) ->
     assert load_split(tmp_path / "set").fingerprint == small(seed=1).fingerprint
     assert not list((tmp_path / "set").glob("item_titles*"))
     assert [path.name for path in tmp_path.iterdir()] == ["set"]
+
+
+def test_a_set_copied_over_one_with_other_ids_is_itself_and_can_be_replaced(tmp_path: Path) -> None:
+    rows = [(user, item) for user in (2, 10, 30) for item in (5, 40, 100)]
+    numbers = prepare(interactions(rows, ratings=[1, *[5] * 8], titles={5: "five"}), Recipe(min_rating=3))
+    texts = prepare(interactions([(str(user), str(item)) for user, item in rows]), Recipe())
+    for first, second in ((numbers, texts), (texts, numbers)):
+        place = save_split(first, tmp_path / "set")
+        shutil.copytree(save_split(second, tmp_path / "copy"), place, dirs_exist_ok=True)
+        assert load_split(place).fingerprint == second.fingerprint
+        save_split(first, place)
+        assert set(contents(place)) == {"manifest.json", *read_manifest(place)["files"]}
 
 
 @pytest.mark.parametrize("with_set", [False, True])

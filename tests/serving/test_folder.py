@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,12 +14,13 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from sahcns.backbones import NGCF, LightGCN
-from sahcns.data import Split
+from sahcns.data import Recipe, Split, prepare
 from sahcns.errors import DataError
 from sahcns.samplers import DENS, DNS
 from sahcns.serving import Recommender, load_model, save_model
 from sahcns.serving.folder import check_place
 from sahcns.training import Protocol, fit
+from tests.data.hand_made import interactions
 from tests.serving.films import films
 
 
@@ -201,6 +203,26 @@ def test_no_model_at_all(tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text('{"format": "another"}')
     with pytest.raises(DataError, match=r"run\.json is not the run of a trained model"):
         load_model(tmp_path)
+
+
+def test_a_model_copied_over_one_with_other_ids_is_itself_and_can_be_replaced(tmp_path: Path) -> None:
+    """Numbers and texts are sorted differently: with the former's ids, each user would have the lists of another."""
+    rows = [(user, item) for user in (2, 10, 30) for item in (5, 40, 100)]
+    numbers = prepare(interactions(rows, titles={5: "five"}), Recipe())
+    texts = prepare(interactions([(str(user), str(item)) for user, item in rows]), Recipe())
+    protocol = Protocol(epochs=1, batch=8, evaluate_every=1)
+    old, new = (fit(split, LightGCN(dim=2), protocol=protocol, device="cpu").recommender for split in (numbers, texts))
+    for first, second in ((old, new), (new, old)):
+        place = first.save(tmp_path / "live")
+        shutil.copytree(second.save(tmp_path / "copy"), place, dirs_exist_ok=True)
+        same(load_model(place), second)
+        check_place(place)
+        first.save(place)
+        same(load_model(place), first)
+        assert {path.name for path in place.iterdir()} == {
+            "run.json",
+            *json.loads((place / "run.json").read_text())["files"],
+        }
 
 
 def test_only_a_model_is_replaced(model: Recommender, tmp_path: Path) -> None:

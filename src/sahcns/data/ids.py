@@ -5,7 +5,7 @@ is a binary search, both are plain `.npy` files, and a table of a hundred millio
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,16 @@ import numpy.typing as npt
 from sahcns.errors import DataError, nearest
 
 Id = int | str
+TEXT_FILES = (".utf8.npy", ".offsets.npy")
+ID_FILES = frozenset(  # what a folder may hold, by the type of its ids, and whether there are titles
+    f"{stem}{ending}"
+    for stem, endings in (
+        ("user_ids", (".npy", *TEXT_FILES)),
+        ("item_ids", (".npy", *TEXT_FILES)),
+        ("item_titles", TEXT_FILES),
+    )
+    for ending in endings
+)
 SEARCHED = 2000  # the most texts among which an unknown one is looked for by its likeness
 
 
@@ -132,9 +142,12 @@ def load_texts(folder: Path, stem: str, *, mapped: bool = True) -> Texts:
     return Texts(_array(folder / f"{stem}.utf8.npy", mapped), _array(folder / f"{stem}.offsets.npy", mapped))
 
 
-def load_ids(folder: Path, stem: str, *, mapped: bool = True) -> IdMap:
-    """The map from the files that `arrays` names, `stem` before each suffix; memory-mapped unless told."""
-    if (folder / f"{stem}.npy").exists():
+def load_ids(folder: Path, stem: str, listed: Container[str], *, mapped: bool = True) -> IdMap:
+    """The map from the files that `arrays` names, `stem` before each suffix; memory-mapped unless told.
+
+    listed   the files that belong to the folder: one that was copied over another may hold ids of the former, too
+    """
+    if f"{stem}.npy" in listed:
         return IdMap(_array(folder / f"{stem}.npy", mapped))
     return IdMap(load_texts(folder, stem, mapped=mapped))
 

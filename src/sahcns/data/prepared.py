@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sahcns.data.assemble import FORMAT, FORMAT_VERSION
-from sahcns.data.ids import load_ids, load_texts
+from sahcns.data.ids import ID_FILES, load_ids, load_texts
 from sahcns.data.split import PARTS, Pairs, Split
 from sahcns.data.stats import statistics
 from sahcns.errors import DataError
@@ -31,6 +31,7 @@ PREPARED = FolderKind(
     version=FORMAT_VERSION,
     make="make one with `sahcns data prepare`",
     again="prepare the set again",
+    some={*ID_FILES, f"{ASIDE}.users.npy", f"{ASIDE}.items.npy"},
 )
 
 
@@ -63,7 +64,7 @@ def _loaded(home: Path, manifest: dict[str, Any]) -> Split:
             else Pairs.none()
         )
         titles = load_texts(home, "item_titles") if "item_titles.offsets.npy" in manifest["files"] else None
-        users, items = load_ids(home, "user_ids"), load_ids(home, "item_ids")
+        users, items = (load_ids(home, stem, manifest["files"]) for stem in ("user_ids", "item_ids"))
     except (OSError, ValueError) as error:
         raise DataError(f"{home} is not a whole prepared set ({error}); prepare it again") from error
     return Split(train, valid, test, users, items, titles, manifest, aside)

@@ -19,7 +19,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 from torch import Tensor
 
-from sahcns.data.ids import load_ids, load_texts
+from sahcns.data.ids import ID_FILES, load_ids, load_texts
 from sahcns.errors import DataError
 from sahcns.folders import File, FolderKind, load_folder, npy, refuse_foreign, write_folder
 from sahcns.serving.recommender import NOBODY, Recommender
@@ -31,6 +31,7 @@ RUN = FolderKind(
     version=1,
     make="make one with `sahcns train`",
     again="train it again, or copy it again from where it was",
+    some=ID_FILES,
 )
 
 
@@ -61,8 +62,8 @@ def _loaded(home: Path, record: dict[str, Any]) -> Recommender:
         model = Recommender(
             vectors["users"],
             vectors["items"],
-            load_ids(home, "user_ids", mapped=False),
-            load_ids(home, "item_ids", mapped=False),
+            load_ids(home, "user_ids", files, mapped=False),
+            load_ids(home, "item_ids", files, mapped=False),
             load_texts(home, "item_titles", mapped=False) if "item_titles.offsets.npy" in files else None,
             known["users"],
             known["items"],
