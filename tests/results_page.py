@@ -108,11 +108,6 @@ def as_tuned(data: str, label: str) -> Settings | None:
     return equal(evidence().chosen[SETS[data].folder], PAPER.pool)[label]
 
 
-def is_run(data: str, described: Settings | None) -> bool:
-    """Whether any seed of it is there; where tuning has not ended, nothing may be."""
-    return any((one.data["name"], one.sampler) == (data, described) for one in evidence().results.values())
-
-
 def untuned(data: str, label: str) -> Settings:
     """As published; of SAHC-NS nothing is."""
     return sampler("sahc") if label == METHOD else as_published(data, label)

@@ -277,9 +277,9 @@ CLAIMS: Sequence[Claim] = (
         overhead,
         "The paper's epochs take seconds because candidates are drawn in a Python loop; ours are drawn by a kernel, so "
         "that the same work is a larger share of a much shorter epoch.",
-        "On a GPU SAHC-NS chooses and mixes in one kernel made for it, and so does DNS; but timed before 0a85c7b, DNS was "
-        "given scores for which it takes a few general ones, and seemed to cost more than SAHC-NS. Whole epochs were "
-        "always timed as training runs them, but were the median of three. Where the two disagree, nothing is resolved.",
+        "The share is that of the forward pass, which is what the paper timed, each piece of it alone. Whole epochs hold the "
+        "backward pass too, and are the median of three; by which piece they differ further is not measured. Where the two "
+        "disagree about the claim, nothing is resolved.",
     ),
 )
 

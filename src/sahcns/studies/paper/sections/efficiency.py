@@ -35,10 +35,9 @@ def _table(evidence: Evidence) -> Table:
         ],
         rows,
         f"Ours on {' and '.join(devices)}. Forward is scoring the pool, choosing, putting the negative together and its loss, "
-        "each timed alone; an epoch is whole, as training runs it. The paper's epochs hold a candidate loop in Python, so its "
-        "shares are of much longer epochs. On a GPU SAHC-NS chooses and calibrates in one kernel made for it, and so does "
-        "DNS; but timed before 0a85c7b, it was given scores for which it takes several general ones, so that what is added "
-        "came out below nothing. Whole epochs were never timed so.",
+        "each timed alone; an epoch is whole, as training runs it, with the backward pass. The paper's epochs hold a "
+        "candidate loop in Python, so its shares are of much longer epochs. On a GPU SAHC-NS chooses and calibrates in one "
+        "kernel made for it, and so does DNS.",
     )
 
 
