@@ -18,6 +18,7 @@ from sahcns.ranking.truth import Truth
 
 # A block of scores: on a GPU large enough to fill it, on a CPU small enough to stay in the cache until it is selected.
 BLOCK_BYTES = {"cuda": 256 << 20, "cpu": 16 << 20}
+FEWEST = 20  # users of a block: a product of a few rows waits for the items, which are past any cache by then
 
 
 def rank(user_vectors: Tensor, item_vectors: Tensor, truth: Truth, k: int, block: int | None = None) -> Tensor:
@@ -63,7 +64,9 @@ def recommend(
 
 def block_rows(n_items: int, device: torch.device, itemsize: int = 4) -> int:
     """How many users are scored at once when nobody says."""
-    return max(1, BLOCK_BYTES.get(device.type, BLOCK_BYTES["cuda"]) // max(1, n_items * itemsize))
+    row = max(1, n_items * itemsize)
+    fitting = BLOCK_BYTES.get(device.type, BLOCK_BYTES["cuda"]) // row
+    return max(1, fitting, min(FEWEST, BLOCK_BYTES["cuda"] // row))
 
 
 @torch.no_grad()
