@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
 
 from sahcns.backbones import MF, LightGCN
 from sahcns.data.split import Split
@@ -105,6 +106,27 @@ def test_the_best_weights_are_restored_and_both_readings_are_kept() -> None:
         assert again == {name: kept[name] for name in again}
     assert torch.equal(torch.cat([users, items]), run.recommender.weights["ego"])
     assert run.test == record.test["best"] != record.test["last"]
+
+
+@pytest.mark.parametrize(("epochs", "every", "rankings"), [(1, 1, 1 + 2), (3, 5, 2 + 2)])
+def test_a_last_epoch_that_is_the_best_is_ranked_once(
+    epochs: int, every: int, rankings: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A look, then validation and test: both were ranked twice over, 2 of 5 passes over everybody."""
+    split, ranked = films(), list[str]()
+
+    def counted(users: Tensor, items: Tensor, truth: Truth, *told: Any) -> dict[str, float]:
+        ranked.append(truth.part)
+        return evaluate(users, items, truth, *told)
+
+    monkeypatch.setitem(fit.__globals__, "evaluate", counted)
+    rules = protocol(epochs=epochs, evaluate_every=every, learning_rate=1e-9)  # nothing changes: equal is a new best
+    record = fit(split, LightGCN(dim=4), RNS(), protocol=rules, device="cpu").record
+    assert record.best_epoch == epochs - 1
+    assert len(ranked) == rankings
+    for found in (record.valid, record.test):
+        assert found["best"] == found["last"]
+        assert found["best"] is not found["last"]
 
 
 def test_patience_is_counted_in_looks_and_not_in_epochs() -> None:

@@ -139,6 +139,11 @@ def _trained(
     vectors: dict[str, tuple[Tensor, Tensor]] = {}
     readings = [("last", parameters), ("best", stopping.weights)]
     for reading, weights in readings if record.stopped != "interrupted" else readings[1:]:  # a cut epoch is no reading
+        if "last" in vectors and record.best_epoch == record.epochs_run - 1:  # the same weights, ranked already
+            vectors["best"] = vectors["last"]
+            for found in (record.valid, record.test):
+                found.update({"best": dict(found["last"])} if found else {})
+            continue
         vectors[reading] = backbone.vectors(weights, graph)
         if valid is not None:
             record.valid[reading] = evaluate(*vectors[reading], valid, KS, REPORTED)
