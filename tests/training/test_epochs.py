@@ -3,6 +3,7 @@
 There need not be a GPU here, so a capture is played: what is recorded is run anew at each replay.
 """
 
+import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -187,3 +188,20 @@ def test_the_marks_of_an_epoch_are_read_at_its_end(monkeypatch: pytest.MonkeyPat
     for epoch in range(3):
         epochs.run(epoch)
     assert len(settled) == 3
+
+
+def test_an_epoch_holds_its_batches_and_not_the_columns_that_they_were_cut_from() -> None:
+    """Order, users and items stood beside them all epoch long: 24 bytes a pair, 0.4 GB of sixteen million."""
+    pairs, beside = 96, list[int]()
+
+    @dataclass(frozen=True)
+    class Looking(DNS):
+        def choose(self, match: Matching, rng: Rng) -> Mixture:
+            found = {t.untyped_storage().data_ptr(): t.untyped_storage() for t in gc.get_objects() if type(t) is Tensor}
+            beside.append(sum(storage.nbytes() == pairs * 8 for at, storage in found.items() if at not in before))
+            return super().choose(match, rng)
+
+    epochs = epochs_of(Looking(pool=2))
+    before = {t.untyped_storage().data_ptr() for t in gc.get_objects() if type(t) is Tensor}
+    epochs.run(0)
+    assert beside == [0] * 8

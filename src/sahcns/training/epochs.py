@@ -44,9 +44,12 @@ class Epochs:
         step.streams.shuffle.advance()
         whole = self.steps * self.size
         graph = step.graph
-        columns = (order, graph.pair_users[order], graph.pair_items[order])
-        for batches, column in zip(self.batches, columns, strict=True):
-            batches.copy_(column[:whole].view(self.steps, self.size))
+        pairs, users, items = (column.view(-1) for column in self.batches)
+        pairs.copy_(order[:whole])
+        rest = order[whole:].clone()
+        del order  # an epoch of a large set holds its batches, and not their columns beside them
+        torch.index_select(graph.pair_users, 0, pairs, out=users)
+        torch.index_select(graph.pair_items, 0, pairs, out=items)
         self.cursor.zero_()
         for at in range(self.steps):
             if not self.capture:  # a sampler's answers are checked throughout the first epoch, then once an epoch
@@ -60,7 +63,7 @@ class Epochs:
             else:
                 self._one()
         if self.rest:
-            self.losses[-1] = step(*(column[whole:] for column in columns))
+            self.losses[-1] = step(rest, graph.pair_users[rest], graph.pair_items[rest])
         # After a loss that is not a number there is nothing to end: the trainer is about to say so.
         if step.state is not None and bool(torch.isfinite(self.losses).all()):
             self._end()
