@@ -347,7 +347,7 @@ def test_odd_ids_are_warned_of_and_plain_ones_are_not(
     assert done.code == 0
     assert done.err == "".join(f"warning: {one}\n" for one in warnings).replace("LOG", str(source))
     source.write_text("\n".join(["user,item", *plain, ""]))
-    assert sahcns("data", "prepare", source, tmp_path / "out").err == ""
+    assert sahcns("data", "prepare", source, tmp_path / "plain").err == ""
 
 
 def test_titles_of_other_ids_are_warned_of(sahcns: Sahcns, log: Path, tmp_path: Path) -> None:
@@ -361,7 +361,7 @@ def test_titles_of_other_ids_are_warned_of(sahcns: Sahcns, log: Path, tmp_path: 
 def test_ratings_that_nobody_looked_at_are_remarked_on(sahcns: Sahcns, log: Path, tmp_path: Path) -> None:
     done = sahcns("data", "prepare", log, tmp_path / "out", *COLUMNS)
     assert "ratings were off, 1 to 5 alike: every row counts as a like; --min-rating NUMBER" in done.err
-    assert sahcns("data", "prepare", log, tmp_path / "out", *COLUMNS, "--min-rating", "3").err == ""
+    assert sahcns("data", "prepare", log, tmp_path / "liked", *COLUMNS, "--min-rating", "3").err == ""
 
 
 def test_a_file_read_without_a_header_is_said_so(sahcns: Sahcns, tmp_path: Path) -> None:
@@ -385,9 +385,10 @@ def test_columns_that_are_not_used_are_named(sahcns: Sahcns, tmp_path: Path, end
         frame.write_ndjson(source)
     else:
         frame.write_parquet(source)
-    line = ("data", "prepare", source, tmp_path / "out", "--title", "name")
-    assert sahcns(*line).err == f"{source} was read with user = customer, item = sku; not used: quantity\n"
-    assert sahcns(*line, "--rating", "quantity", "--min-rating", "-1").err == ""
+    line = ("data", "prepare", source, "--title", "name")
+    told = f"{source} was read with user = customer, item = sku; not used: quantity\n"
+    assert sahcns(*line, tmp_path / "out").err == told
+    assert sahcns(*line, tmp_path / "all", "--rating", "quantity", "--min-rating", "-1").err == ""
 
 
 def test_held_out_rows_of_which_nothing_can_be_learnt_are_remarked_on(sahcns: Sahcns, tmp_path: Path) -> None:

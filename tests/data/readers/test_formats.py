@@ -275,6 +275,10 @@ def test_record_of_what_was_read(tmp_path: Path) -> None:
             }
         ],
         "time_unit": "milliseconds",
+        "times": {
+            "first": {"time": "2017-07-14T02:40:00Z", "file": str(path)},
+            "last": {"time": "2017-07-14T02:40:01Z", "file": str(path)},
+        },
         "items_offset": 0,
         "rows_read": 2,
         "rows_skipped": 0,

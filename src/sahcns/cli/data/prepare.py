@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sahcns.cli.console import Json, byte_progress, show, show_json, table, working
-from sahcns.cli.data.remarks import remarks
+from sahcns.cli.data.remarks import remarks, replaced
 from sahcns.errors import DataError, SahcnsError, SettingError, nearest
 
 if TYPE_CHECKING:
@@ -123,12 +123,25 @@ def command(
     else:
         with working(f"preparing {', '.join(sources)} …"), _spoken():
             made = _own(sources, changes, {**reading, "lenient": lenient}, parts)
+    former = _former(out)
     folder = save_split(made, out)
     if json:
         show_json({"folder": folder, **made.manifest})
     else:
         _report(made, folder)
     remarks(made.manifest)
+    if former is not None:
+        replaced(former, made, out)
+
+
+def _former(folder: str) -> dict[str, Any] | None:
+    """The manifest of the set that is to be replaced, if there is one."""
+    from sahcns.data import read_manifest
+
+    try:
+        return read_manifest(folder)
+    except DataError:
+        return None
 
 
 def _named(name: str, changes: Mapping[str, Any], data: Path | None, lenient: bool) -> "Split":

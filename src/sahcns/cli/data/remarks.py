@@ -1,11 +1,15 @@
 """What commands that read files remark on stderr: whatever was taken for granted, left out or looks odd."""
 
 from collections.abc import Mapping
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
 from unicodedata import normalize
 
 from sahcns.cli.console import tell, warn
 from sahcns.data.readers.naming import usual
+
+if TYPE_CHECKING:
+    from sahcns.data import Split
 
 NAMED = 8  # columns that are named where many are not used
 NOTABLE = 0.05  # share of held-out rows of which nothing can be learnt that is worth a remark
@@ -37,6 +41,32 @@ def remarks(manifest: Mapping[str, Any]) -> None:
         )
 
 
+def replaced(former: Mapping[str, Any], made: "Split", folder: str) -> None:
+    """What a set that took the place of another does differently: mistakes that are easily made from day to day."""
+    manifest: Any = made.manifest
+    asked = manifest["recipe"]
+    before = {name: value for name, value in former.get("recipe", {}).items() if value != asked.get(name)}
+    if before:
+        changes = ", ".join(f"{name} {_plain(value)}, now {_plain(asked.get(name))}" for name, value in before.items())
+        tell(f"{folder} was prepared otherwise before: {changes}")
+    counts = former.get("statistics", {})
+    if not before and manifest["statistics"]["interactions"] < counts.get("interactions", 0):
+        were = f"{counts['interactions']:,} pairs of {counts['users']:,} users and {counts['items']:,} items"
+        tell(f"{folder} held {were} before, and has fewer now; files replace what was there, so give all of them")
+    for what, ids in (("user", made.user_ids), ("item", made.item_ids)):
+        if ids.kind == "text" and f"{what}_ids.npy" in former.get("files", {}):
+            tell(
+                f"{what} ids were numbers before and are texts now, as at least one is none; so they will be in answers"
+            )
+
+
+def _plain(value: object) -> str:
+    """`none`, `purchase,cart`, `0.8:0.1:0.1` or `time`."""
+    if isinstance(value, list):
+        return (":" if all(isinstance(one, float) for one in value) else ",").join(map(str, value))
+    return "none" if value is None else str(value)
+
+
 def read_remarks(
     source: Mapping[str, Any],
     columns: bool = True,
@@ -53,7 +83,11 @@ def read_remarks(
     """
     if columns:
         _columns(source["files"], header, narrowed, titles)
+    for file in source.get("empty", []):
+        tell(f"{file} is empty, and was left out")
     _ids_and_titles(source)
+    if "times" in source:
+        _times(source["times"]["first"], source["times"]["last"])
     counted = "row" if source["format"] == "parquet" else "line"
     if "zones" in source:
         _zones(source["zones"]["without"], source["zones"]["with"], counted)
@@ -97,6 +131,19 @@ def _ids_and_titles(source: Mapping[str, Any]) -> None:
             f"{what} id {found['value']!r}{many} looks like a long number that a spreadsheet has rounded, so that "
             "different ones may have become one; export the column as text"
         )
+
+
+def _times(first: Mapping[str, str], last: Mapping[str, str]) -> None:
+    """Times that can hardly be: one still to come, and the start of 1970, which a 0 for an unknown one becomes."""
+    tomorrow = datetime.now(UTC) + timedelta(days=1)  # times without a zone may be of one that is ahead
+    if last["time"] > tomorrow.strftime("%Y-%m-%dT%H:%M:%SZ"):
+        warn(f"the latest time{_in(last)} is {last['time']}, still to come; a split by time holds the latest rows out")
+    if first["time"].startswith("1970-01-01T00:00:00") and last["time"] > "1971":
+        warn(f"the earliest time{_in(first)} is {first['time']}, which is what a time that is not known often becomes")
+
+
+def _in(row: Mapping[str, str]) -> str:
+    return f" in {row['file']}" if "file" in row else ""
 
 
 def _zones(without: Mapping[str, Any], with_one: Mapping[str, Any], counted: str) -> None:

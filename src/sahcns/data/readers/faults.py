@@ -18,6 +18,14 @@ def shown(value: object) -> str:
     return text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…"
 
 
+class EmptyFile(DataError):
+    """A file without a single row or header; among several, a day on which nothing happened."""
+
+    def __init__(self, sentence: str, name: object = None) -> None:
+        super().__init__(sentence)
+        self.name = str(name)
+
+
 @dataclass
 class Faults:
     """The rows that cannot be used; `rows_read` counts them and the good ones alike."""

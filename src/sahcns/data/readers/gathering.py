@@ -118,6 +118,9 @@ class Gathered:
         ratings = self.ratings.take() if self.ratings is not None else None
         times = self.times.take() if self.times is not None else None
         past = self.past.take() if self.past is not None else None
+        if times is not None:
+            ends = {"first": int(times.argmin()), "last": int(times.argmax())}
+            source["times"] = {name: _when(times, row, source["files"]) for name, row in ends.items()}
         events = self.kinds.finish()
         if events is not None and len(events.codes) < len(users):
             source["glance"] = {"rows": len(events.codes), "kinds": events.counts()}
@@ -143,6 +146,13 @@ class Gathered:
                     f"{first_item}, with a gap between; give the number of users, or read all files of the set together"
                 )
         return 0
+
+
+def _when(times: npt.NDArray[np.int64], row: int, files: list[dict[str, Any]]) -> dict[str, str]:
+    """The time of a row, and the file where it stands."""
+    ends = np.cumsum([entry["rows"] for entry in files])
+    file = {"file": files[int(np.searchsorted(ends, row, side="right"))]["path"]} if files else {}
+    return {"time": f"{times[row].astype('datetime64[s]')}Z", **file}
 
 
 def _numbers(item_ids: IdMap, offset: int) -> npt.NDArray[np.int64]:

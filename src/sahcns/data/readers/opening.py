@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from sahcns.data.readers.faults import EmptyFile
 from sahcns.errors import DataError
 
 CHUNK = 4 << 20  # text handed on at a time: large enough for polars' threads, small beside the columns it becomes
@@ -156,7 +157,7 @@ def _first_bytes(path: Path) -> tuple[int, bytes]:
     except (OSError, ValueError) as error:
         raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
     if not head:
-        raise DataError(f"{path} is empty; check the download or the command that wrote it")
+        raise EmptyFile(f"{path} is empty; check the download or the command that wrote it", path)
     if head.startswith(b"PK\x03\x04") and _is_workbook(path):
         raise DataError(f"{path} is an Excel workbook; save the sheet as CSV UTF-8")
     for magic, what in FOREIGN.items():

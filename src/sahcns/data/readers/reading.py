@@ -1,6 +1,6 @@
 """The one function that reads everything."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -10,7 +10,7 @@ from sahcns.data.interactions import Interactions
 from sahcns.data.readers.adjacency import read_adjacency
 from sahcns.data.readers.clock import Clock
 from sahcns.data.readers.delimited import read_delimited
-from sahcns.data.readers.faults import Faults, Where, Wrong
+from sahcns.data.readers.faults import EmptyFile, Faults, Where, Wrong
 from sahcns.data.readers.frames import is_frame, read_frame, read_parquet
 from sahcns.data.readers.gathering import Gathered
 from sahcns.data.readers.jsonlines import fields_of, read_jsonlines
@@ -63,7 +63,8 @@ def read(
                   "%d.%m.%Y %H:%M"; by default told from the values, all of which must be of one kind.
     items_offset  a number to subtract from every item id, for files whose items go on where the users end; "auto"
                   finds it.
-    lenient       skip rows that cannot be used and count them by reason in `source["skipped"]`, instead of an error.
+    lenient       skip rows that cannot be used and count them by reason in `source["skipped"]`, instead of an error;
+                  an empty file among several is left out, and named in `source["empty"]`.
     glance        look at the kinds of the first hundred thousand rows only, which is quicker where `prepare` is not to
                   choose among them; `source["glance"]` then has their counts, if there are more rows.
 
@@ -79,19 +80,46 @@ def read(
         record, titles = read_frame(source, wanted, title, into)
         record["files"] = []
     else:
-        parts = [_read_file(path, format, wanted, title, delimiter, header, into) for path in _paths(source)]
+        parts, empty = _read_files(_paths(source), format, wanted, title, delimiter, header, into)
         files, titles = [entry for entry, _ in parts], next((found for _, found in parts if found), None)
         for _, found in parts:  # the first title of an item wins, within a file and among files
             if titles and found:
                 titles = (found[0] | titles[0], titles[1])
         shared = ("format", "delimiter", "header", "columns", "compression")
         record = {**{name: files[0].get(name) for name in shared}, "files": files}
+        if empty:
+            record["empty"] = empty
     made = into.finish(record)
     if titles is None:
         return made
     offset = record["items_offset"]
     record["titles"] = titles[1]
     return replace(made, titles=placed(titles[0], made.item_ids, offset, titles[1]))
+
+
+def _read_files(
+    paths: Sequence[Path],
+    format: str,
+    wanted: Mapping[str, Column],
+    title: str | Path | None,
+    delimiter: str | None,
+    header: bool | None,
+    into: Gathered,
+) -> tuple[list[tuple[dict[str, Any], Titles]], list[str]]:
+    """All files into `into`: of each its part of the record and its titles; and those that are empty, if lenient."""
+    parts, empty = [], list[str]()
+    for path in paths:
+        try:
+            parts.append(_read_file(path, format, wanted, title, delimiter, header, into))
+        except EmptyFile as error:
+            if len(paths) == 1 or error.name != str(path):  # a file of titles is not one of several
+                raise
+            if not into.faults.lenient:
+                raise DataError(f"{error}, or read with lenient to leave it out") from None
+            empty.append(str(path))
+    if not parts:
+        raise DataError(f"{empty[0]} and the other {len(empty) - 1} files are empty; check the command that wrote them")
+    return parts, empty
 
 
 def _read_file(
@@ -190,7 +218,7 @@ def _titles(path: Path, title: str | Path | None, delimiter: str | None, entry: 
     return titles_in(path, title=str(title), item=entry["columns"]["item"], mark=delimiter)
 
 
-def _paths(source: Any) -> Iterator[Path]:
+def _paths(source: Any) -> list[Path]:
     several = [source] if isinstance(source, str | Path) else source
     if not isinstance(several, list | tuple) or not all(isinstance(path, str | Path) for path in several):
         raise SettingError(
@@ -198,7 +226,7 @@ def _paths(source: Any) -> Iterator[Path]:
         )
     if not several:
         raise SettingError("source is an empty list; give at least one path")
-    return map(Path, several)
+    return [*map(Path, several)]
 
 
 def _offset(items_offset: int | str | None) -> int | str:

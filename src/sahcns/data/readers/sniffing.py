@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sahcns.data.readers.clock import iso_seconds
+from sahcns.data.readers.faults import EmptyFile
 from sahcns.data.readers.naming import TYPED, Chosen, Column, choose, choose_by_place, key, one_line, usual
 from sahcns.errors import DataError, SettingError
 
@@ -56,7 +57,8 @@ def sample(data: bytes, where: str, quotes: bool = False) -> list[tuple[int, str
         if len(found) == SAMPLE_LINES:
             break
     if not found:
-        raise DataError(f"{where} holds nothing but blank lines; check the download or the command that wrote it")
+        sentence = f"{where} holds nothing but blank lines; check the download or the command that wrote it"
+        raise EmptyFile(sentence, where)
     return found
 
 
