@@ -12,7 +12,7 @@ from sahcns.studies.paper.evidence import Evidence
 from sahcns.studies.paper.experiments import GRIDS, Chosen, job, jobs, part_named
 from sahcns.studies.paper.looks import aged, costs_key, looks
 from sahcns.studies.paper.measuring import backbone, sampler
-from sahcns.studies.paper.methods import METHOD, TOYS, TUNABLE, UNTUNED
+from sahcns.studies.paper.methods import METHOD, NINE, TOYS, TUNABLE, UNTUNED
 from sahcns.training import Protocol
 from sahcns.training.record import described
 from tests.studies.paper.tiny import TINY, prepared
@@ -47,7 +47,8 @@ def test_the_docs_count_the_runs_right() -> None:
     rows = dict(re.findall(r"^\| `(\w+)` \|.*\| (\d+)(?: to \d+)? \| \d+ \|$", text, re.MULTILINE))
     tuned: dict[str, dict[str, dict[str, float]]] = {one.folder: {name: {} for name in TUNABLE} for one in PAPER.sets}
     counts = {part.name: len(keys(part.name)) for part in GRIDS}
-    counts["equal"] = len(list(part_named("equal").rows(PAPER, tuned))) * PAPER.seeds
+    for name, seeds in (("equal", PAPER.seeds), ("pools", PAPER.few)):  # some of which wait for tuning
+        counts[name] = len(list(part_named(name).rows(PAPER, tuned))) * seeds
     assert {name: int(count) for name, count in rows.items()} == counts
     own = {one.folder: {"sahc": {"alpha": 0.1, "lambda_max": 0.1}} for one in PAPER.sets}
     assert f"{counts['table2']} to {len(keys('table2', chosen=own))} |" in text
@@ -73,6 +74,26 @@ def test_what_tuning_chose_feeds_the_others() -> None:
     untuned = [row.data for row in part_named("table2").rows(PAPER, chosen) if row.label == UNTUNED]
     assert untuned == [TOYS]  # what was run before tuning stays in the table
     assert len(keys("table2", chosen=chosen)) == 140
+
+
+def test_pools_of_every_hard_sampler() -> None:
+    chosen: Chosen = {
+        TOYS: {"dens": {"gamma": 0.02, "schedule": "warmup", "pool": 10}, "bns": {"lam": 9.0, "pool": 10}}
+    }
+    rows = {(row.label, row.group): row.sampler for row in part_named("pools").rows(PAPER, chosen)}
+    assert len(rows) == 8 * 6
+    assert {label for label, _ in rows} == {*NINE} - {"RNS"}
+    sizes = {
+        label: {size: (one or {}).get("pool") for (whose, size), one in rows.items() if whose == label}
+        for label in NINE
+    }
+    assert sizes.pop("RNS") == {}
+    assert {*sizes.pop("AHNS").values()} == {None}  # waits for tuning
+    assert all(own == {str(size): size for size in PAPER.wide_pools} for own in sizes.values())
+    for size in ("5", "200"):
+        dens, bns, several = (rows[label, size] or {} for label in ("DENS", "BNS", "DNS(M,N)"))
+        assert (dens["schedule"], dens["gamma"]) == ("warmup", 0.02)  # as printed it does not train
+        assert (bns["lam"], several["top_k"]) == (5.0, 5)  # as printed
 
 
 def test_jobs_come_seed_by_seed_on_the_sets_that_are_there(tmp_path: Path) -> None:

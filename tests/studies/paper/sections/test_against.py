@@ -7,7 +7,7 @@ import pytest
 
 from sahcns.reports.parts import Cell, Figure, Section, Table
 from sahcns.studies.paper.evidence import Evidence
-from sahcns.studies.paper.experiments import Row
+from sahcns.studies.paper.experiments import FAILING, HARD, Row
 from sahcns.studies.paper.published import printed_3
 from sahcns.studies.paper.sections.against import near_differences, resolved_in_words
 from sahcns.studies.paper.sections.choices import choices_section
@@ -147,7 +147,7 @@ def test_the_highest_of_each_course_and_what_is_told_apart(evidence: Evidence) -
 
 def test_pools_are_told_apart_size_by_size(evidence: Evidence) -> None:
     section = pools_section(evidence)
-    assert {one.name for one in figures(section)[0].series} == {"DNS", "DNS(M,N)", "MixGCF", "SAHC-NS"}
+    assert {one.name for one in figures(section)[0].series} == {*HARD} - {*FAILING}  # which wait for tuning
     assert all(one.x_log for one in figures(section))
     found = table(section, "pools-against")
     assert all(text.startswith("-0.") and text.endswith("*") for text in line(found, "Recall@20", "DNS(M,N)"))

@@ -9,7 +9,7 @@ from sahcns.studies.comparison.naming import joined, long_name, number
 from sahcns.studies.comparison.summaries import Summary
 from sahcns.studies.paper.cells import shown
 from sahcns.studies.paper.evidence import Evidence
-from sahcns.studies.paper.experiments import HARD
+from sahcns.studies.paper.experiments import FAILING, HARD, TOP
 from sahcns.studies.paper.leading import AT_20
 from sahcns.studies.paper.methods import METHOD, NINE
 from sahcns.studies.paper.sections.against import difference_cell
@@ -108,5 +108,6 @@ def _table(evidence: Evidence, metric: str) -> Table:
         ["Method", *(f">N = {size}" for size in sizes)],
         rows,
         "In percent, on the test part at the best validation epoch; mean ± standard deviation over seeds. The best of each "
-        "size is bold. DNS(M,N) takes one of its top 5. All train with the same budget of epochs and the same patience.",
+        f"size is bold. DNS(M,N) takes one of its top {TOP}; {joined(FAILING)} have what tuning chose with a pool of "
+        f"{evidence.design.pool}. All train with the same budget of epochs and the same patience.",
     )
