@@ -1,6 +1,7 @@
 """Figures as files: the same picture as SVG, PNG and PDF, written whole."""
 
 import sys
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -99,6 +100,19 @@ def test_letters_that_no_font_has_are_told_in_one_sentence(kind: str, tmp_path: 
     assert [str(one.message) for one in said] == [
         "no font here has \u16a0 \u16a1: boxes stand for them; the SVG has them as they are"
     ]
+
+
+@pytest.mark.parametrize("where", ["current font.", "font(s) DejaVu Sans, Noto Sans."])
+def test_missing_letters_are_known_by_what_any_matplotlib_says(
+    where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def savefig(canvas: object, *_: object, **__: object) -> None:
+        warnings.warn(f"Glyph 5792 (\\N{{RUNIC LETTER FEHU FEOH FE F}}) missing from {where}", stacklevel=1)
+
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", savefig)
+    with pytest.warns(LettersMissing) as said:
+        save(CLOCK, tmp_path / "clock.png")
+    assert len(said) == 1
 
 
 @pytest.mark.filterwarnings("error")

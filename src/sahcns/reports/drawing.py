@@ -91,7 +91,8 @@ def _printed(scene: Scene, kind: str) -> bytes:
 
 def _warn_once(said: "list[warnings.WarningMessage]") -> None:
     """matplotlib has a warning for each letter and each time it is set: one for all of them is enough."""
-    found = [(one, re.match(r"Glyph (\d+) .*missing from font", str(one.message))) for one in said]
+    wording = re.compile(r"Glyph (\d+) .*missing from (current )?font")  # by name since 3.9
+    found = [(one, wording.match(str(one.message))) for one in said]
     letters = dict.fromkeys(chr(int(letter[1])) for _, letter in found if letter)
     if letters:
         warnings.warn(LettersMissing("".join(letters)), stacklevel=4)
