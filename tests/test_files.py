@@ -27,8 +27,10 @@ def test_what_a_killed_writer_left_goes_and_what_another_may_be_writing_stays(tm
     names = [".a.csv.0123abcd", ".a.csv.89abcdef", ".a.csv.of-mine", ".b.csv.0123abcd"]
     for name in names:
         (tmp_path / name).write_text("half of")
+    (tmp_path / ".a.csv.fedcba98").mkdir()
+    (tmp_path / ".a.csv.fedcba98" / "part").write_text("half of")
     yesterday = time.time() - 90_000
-    for name in names[:1] + names[2:]:
+    for name in [".a.csv.fedcba98", *names[:1], *names[2:]]:
         os.utime(tmp_path / name, (yesterday, yesterday))
     write_whole(tmp_path / "a.csv", "whole")
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*names[1:], "a.csv"])

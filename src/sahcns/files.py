@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import secrets
+import shutil
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -41,7 +42,7 @@ def _replace(target: Path, pieces: Iterable[bytes]) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         for stale in abandoned(target, "." + "[0-9a-f]" * 8):
             with contextlib.suppress(OSError):  # another's, perhaps
-                stale.unlink()
+                shutil.rmtree(stale) if stale.is_dir() else stale.unlink()
         with open(beside, "wb") as out:
             out.writelines(itertools.chain([first], rest))
             out.flush()

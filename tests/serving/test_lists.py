@@ -1,5 +1,6 @@
 """Lists in a file: the same as asked for one by one, in every format, whole or not at all."""
 
+import resource
 from functools import partial
 from io import BytesIO
 from pathlib import Path
@@ -48,9 +49,7 @@ def test_every_user_has_the_list_that_recommend_gives(
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
-@pytest.mark.parametrize(
-    ("ending", "write"), [(".csv", "write_csv"), (".jsonl", "write_ndjson"), (".parquet", "write_parquet")]
-)
+@pytest.mark.parametrize(("ending", "write"), [(".csv", "write_csv"), (".jsonl", "write_ndjson")])
 def test_in_blocks_it_is_the_file_that_one_frame_makes(
     tmp_path: Path, ending: str, write: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -61,7 +60,37 @@ def test_in_blocks_it_is_the_file_that_one_frame_makes(
     assert target.read_bytes() == whole.getvalue()
 
 
-@pytest.mark.parametrize("ending", [".csv", ".jsonl"])
+def test_a_parquet_file_in_blocks_says_what_one_frame_says_wherever_it_lies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "BLOCK", 7)
+    frame = lists(made(films()), k=4)
+    for folder in ("plain", "a*b", "[1]", "year=2020", "new/deeper"):
+        target = write_lists(made(films()), tmp_path / folder / "lists.parquet", k=4)
+        with open(target, "rb") as content:
+            found = pl.read_parquet(content)
+        assert found.equals(frame)
+        assert found.schema == frame.schema
+        assert [path.name for path in target.parent.iterdir()] == ["lists.parquet"]
+    assert not list(tmp_path.glob(".*"))
+
+
+@pytest.mark.parametrize("room", [1000, 3000])  # for not even one block, and for each of them but not for all
+def test_a_disk_that_is_full_is_told_in_a_sentence_and_nothing_stays(
+    tmp_path: Path, room: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "BLOCK", 7)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, hard))
+    try:
+        with pytest.raises(DataError, match=r"cannot write the recommendations .*a\.parquet: .*File too large"):
+            write_lists(made(films()), tmp_path / "a.parquet")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("ending", [".csv", ".jsonl", ".parquet"])
 def test_a_block_is_written_before_the_next_is_made_and_seen_when_all_are(
     tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -72,7 +101,7 @@ def test_a_block_is_written_before_the_next_is_made_and_seen_when_all_are(
     target.write_text("former")
 
     def watched(self: Recommender, rows: Tensor, k: int, **told: Any) -> tuple[Tensor, Tensor]:
-        sizes.append(sum(path.stat().st_size for path in tmp_path.iterdir() if path != target))
+        sizes.append(sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file() and path != target))
         assert target.read_text() == "former"
         if len(sizes) == 4:
             raise TrainingError("diverged")

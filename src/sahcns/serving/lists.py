@@ -2,7 +2,8 @@
 
 import io
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from sahcns.data.ids import Id, IdMap
 from sahcns.errors import DataError, SettingError
 from sahcns.files import write_whole
 from sahcns.serving.baskets import Baskets
+from sahcns.serving.parquet import parquet_pieces
 from sahcns.serving.recommender import Recommender
 
 if TYPE_CHECKING:
@@ -44,21 +46,25 @@ def write_blocks(made: Iterable["pl.DataFrame"], path: str | os.PathLike[str]) -
     check_target(path)
     ending, heights = Path(path).suffix.lower(), list[int]()
 
-    def pieces() -> Iterator[bytes]:
-        for frame in [_joined(made)] if ending == ".parquet" else made:  # polars writes no Parquet in parts
-            content = io.BytesIO()
-            match ending:
-                case ".csv":
-                    frame.write_csv(content, include_header=not heights)
-                case ".jsonl":
-                    frame.write_ndjson(content)
-                case _:
-                    frame.write_parquet(content)
+    def counted() -> Iterator["pl.DataFrame"]:
+        for frame in made:
             heights.append(frame.height)
-            yield content.getvalue()
+            yield frame
 
-    write_whole(path, pieces(), "recommendations")
+    content = parquet_pieces(counted(), Path(path)) if ending == ".parquet" else _text_pieces(counted(), ending)
+    with closing(content):
+        write_whole(path, content, "recommendations")
     return sum(heights)
+
+
+def _text_pieces(frames: Iterable["pl.DataFrame"], ending: str) -> Generator[bytes, None, None]:
+    for at, frame in enumerate(frames):
+        content = io.BytesIO()
+        if ending == ".csv":
+            frame.write_csv(content, include_header=at == 0)
+        else:
+            frame.write_ndjson(content)
+        yield content.getvalue()
 
 
 def lists(
