@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import shutil
 import socket
 import struct
@@ -118,6 +119,20 @@ def test_what_most_people_have(ask: Ask, model: Recommender) -> None:
 def test_health_says_which_model_answers(ask: Ask) -> None:
     status, found = ask("/health")
     assert (status, found["users"], found["items"], found["not_loaded"]) == (200, 24, 20, None)
+
+
+def test_health_says_of_when_the_model_is_and_a_link_goes_forth_and_back(
+    ask: Ask, model: Recommender, tmp_path: Path
+) -> None:
+    for day, people in ((1, films()), (2, Split.from_pairs([[0, 0], [1, 1]], n_items=4))):
+        folder = made(people).save(tmp_path / f"day{day}")
+        os.utime(folder / "run.json", (0, 1_772_323_200 + 86_400 * day))  # 2026-03-01 and so many days
+    shutil.rmtree(tmp_path / "run")
+    for day, users in ((1, 24), (2, 2), (1, 24)):
+        (tmp_path / "next").symlink_to(f"day{day}")
+        (tmp_path / "next").replace(tmp_path / "run")  # as ln -sfn does
+        until(lambda day=day: ask("/health")[1]["written"] == f"2026-03-0{day + 1}T00:00:00Z")  # type: ignore[misc]
+        assert ask("/health")[1]["users"] == users
 
 
 @pytest.mark.parametrize(

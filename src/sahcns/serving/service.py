@@ -6,7 +6,8 @@
                                         answer are those that the model does not know
     /similar?item=318&k=10              also without=ITEM
     /popular?k=10                       what most people have, for somebody of whom nothing is known; also without=ITEM
-    /health                             which model answers; `not_loaded` is why a newer one does not, or null
+    /health                             which model answers; `written` is when its folder was, and `not_loaded` why a
+                                        newer one does not answer, or null
 
 A model trained anew into the same folder is noticed at the next request and loaded aside: until it is there, that
 request and all others are answered by the former one.
@@ -17,6 +18,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from itertools import compress
 from pathlib import Path
 from typing import Any
@@ -57,6 +59,11 @@ class Current:
                     self._loader.start()
         return self.model
 
+    def written(self) -> str | None:
+        """When the folder of the model that answers was written, in UTC, to tell one that has grown old."""
+        seen = self.seen
+        return None if seen is None else f"{datetime.fromtimestamp(seen[1] // 10**9, UTC):%Y-%m-%dT%H:%M:%SZ}"
+
     def not_loaded(self) -> str | None:
         """Why the model that is in the folder now could not be loaded; None where it could, or was not tried yet."""
         refused = self._refused
@@ -84,7 +91,9 @@ def answer(current: Current, path: str, query: Query) -> dict[str, Any]:
         if name not in known:
             raise SettingError(f"{path} has no {name!r}; {nearest(name, known) if known else 'it takes nothing'}")
     found = handler(current.take(), query)
-    return {**found, "not_loaded": current.not_loaded()} if path == "/health" else found
+    if path == "/health":
+        found |= {"written": current.written(), "not_loaded": current.not_loaded()}
+    return found
 
 
 def _recommend(model: Recommender, query: Query) -> dict[str, Any]:
