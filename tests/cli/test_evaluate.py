@@ -1,13 +1,15 @@
 """Ranking a stored model again gives the numbers of training, and only against the data of training."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from torch import Tensor
 
 from sahcns.backbones import LightGCN
 from sahcns.data import save_split
-from sahcns.ranking import Truth, evaluate
+from sahcns.ranking import Truth, evaluate, rank
 from sahcns.samplers import DNS
 from sahcns.serving import Recommender
 from sahcns.training import Protocol, fit
@@ -128,3 +130,16 @@ def test_a_mistake_is_one_sentence(sahcns: Sahcns, run: Path, arguments: list[st
 def test_no_run(sahcns: Sahcns, tmp_path: Path) -> None:
     sentence = refused(sahcns("evaluate", tmp_path / "nothing"))
     assert sentence.endswith("is not a trained model: it is not there; make one with `sahcns train`")
+
+
+def test_only_the_model_is_ranked(sahcns: Sahcns, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The most popular items were ranked as a model of one dimension, over everybody once more."""
+    ranked = list[int]()
+
+    def counted(users: Tensor, items: Tensor, truth: Truth, *told: Any) -> Tensor:
+        ranked.append(len(truth))
+        return rank(users, items, truth, *told)
+
+    monkeypatch.setattr("sahcns.ranking.evaluation.rank", counted)
+    assert sahcns("evaluate", run, "--json").json["popular"]
+    assert len(ranked) == 1

@@ -42,9 +42,7 @@ def command(
     Examples: sahcns evaluate runs/sahc
               sahcns evaluate runs/sahc --part valid -k 5,50 --metrics ndcg
     """
-    import torch
-
-    from sahcns.ranking import METRICS, Truth, evaluate
+    from sahcns.ranking import METRICS, Truth, evaluate, means, measure, most_popular
     from sahcns.serving import Recommender
     from sahcns.training.device import answering, pick_device
 
@@ -65,8 +63,7 @@ def command(
         truth = Truth.of(split, asked, masked, where)
         users, items = model.user_vectors.to(where), model.item_vectors.to(where)
         values = evaluate(users, items, truth, ks, names)
-        same = torch.ones(len(users), 1, device=where), truth.popularity[:, None].float()
-        popular = evaluate(*same, truth, ks, names)
+        popular = means(measure(most_popular(truth, max(ks)), truth, ks, names), ks)
     if json:
         about = {"run": run.resolve(), "data": source, "fingerprint": split.fingerprint}
         ranked = {"metrics": values, "popular": popular}

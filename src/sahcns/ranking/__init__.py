@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sahcns.ranking.csr import Csr as Csr
     from sahcns.ranking.evaluation import evaluate as evaluate
+    from sahcns.ranking.evaluation import means as means
     from sahcns.ranking.evaluation import measure as measure
     from sahcns.ranking.metrics import METRICS as METRICS
     from sahcns.ranking.metrics import Metric as Metric
+    from sahcns.ranking.popular import most_popular as most_popular
     from sahcns.ranking.retrieval import rank as rank
     from sahcns.ranking.retrieval import recommend as recommend
     from sahcns.ranking.truth import Mask as Mask
@@ -20,8 +22,9 @@ if TYPE_CHECKING:
 else:
     _HOMES = {
         "csr": ("Csr",),
-        "evaluation": ("evaluate", "measure"),
+        "evaluation": ("evaluate", "means", "measure"),
         "metrics": ("METRICS", "Metric"),
+        "popular": ("most_popular",),
         "retrieval": ("rank", "recommend"),
         "truth": ("Mask", "Part", "Truth"),
     }

@@ -1,6 +1,6 @@
 """Full-ranking evaluation: every metric at every cut-off from one pass over the users."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, overload
 
 import numpy as np
@@ -57,9 +57,7 @@ def evaluate(
     """
     _check(ks, metrics)
     values = measure(rank(user_vectors, item_vectors, truth, max(ks), block), truth, ks, metrics)
-    means = [table.mean(0) if METRICS[name].per_user else table for name, table in values.items()]
-    names = [f"{name}@{k}" for name in values for k in ks]
-    summary = dict(zip(names, torch.cat(means).tolist(), strict=True))  # all metrics in one copy to the host
+    summary = means(values, ks)
     if not per_user:
         return summary
     own = {name: table.cpu().numpy() for name, table in values.items() if METRICS[name].per_user}
@@ -84,6 +82,13 @@ def measure(
     hits = (wanted[at] == keys) & (top >= 0)
     lists = Lists(top, hits, truth.held.lengths, truth.popularity, tuple(ks))
     return {metric.name: metric.compute(lists) for metric in chosen(metrics)}
+
+
+def means(values: Mapping[str, Tensor], ks: Sequence[int]) -> dict[str, float]:
+    """What `measure` found, over all users: `{"recall@10": …}`."""
+    tables = [table.mean(0) if METRICS[name].per_user else table for name, table in values.items()]
+    names = [f"{name}@{k}" for name in values for k in ks]
+    return dict(zip(names, torch.cat(tables).tolist(), strict=True))  # all metrics in one copy to the host
 
 
 def _check(ks: Sequence[int], metrics: Sequence[str]) -> None:
