@@ -201,6 +201,19 @@ def test_rows_of_one_second_are_split_by_their_fraction(tmp_path: Path, how: str
     assert prepare(whole, recipe).fingerprint != exact.fingerprint  # so the fraction was needed
 
 
+@pytest.mark.parametrize("text", ["1772400000123", "2026-03-01T21:20:00.123"])
+def test_typed_times_of_one_file_say_nothing_of_how_another_writes_them(tmp_path: Path, text: str) -> None:
+    moments = [datetime(2026, 3, 1), datetime(2026, 3, 2)]
+    pl.DataFrame({"user": [1, 2], "item": [3, 4], "time": moments}).write_parquet(tmp_path / "typed")
+    (tmp_path / "text").write_text(f"user,item,time\n5,6,{text}\n")
+    for names in (("typed", "text"), ("text", "typed")):
+        made = read([tmp_path / name for name in names])
+        assert made.times is not None
+        assert sorted(made.times.tolist()) == [1772323200, 1772400000, 1772409600]
+        assert made.source["time_unit"] == ("iso" if "-" in text else "milliseconds")
+    assert read(tmp_path / "typed").source["time_unit"] == "iso"
+
+
 @pytest.mark.parametrize("unit", ["ms", "us", "ns"])
 @pytest.mark.parametrize("zone", [None, "Asia/Kolkata"])
 def test_tables_keep_what_is_past_the_second(unit: Literal["ms", "us", "ns"], zone: str | None) -> None:

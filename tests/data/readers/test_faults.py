@@ -164,7 +164,13 @@ def test_no_file_and_a_folder(tmp_path: Path) -> None:
     (tmp_path / "_SUCCESS").touch()  # as Spark leaves it
     for month in ("01", "02"):
         (tmp_path / f"{month}.csv").write_text("user,item\na,b\n")
-    with pytest.raises(DataError, match=re.escape(f"inside it, which are read as one: {tmp_path / '*.csv'}")):
+    with pytest.raises(DataError, match=re.escape(f"inside it, which are read as one: {tmp_path / '*.csv'}") + "$"):
+        read(tmp_path)
+    for name in ("03.csv.gz", "04.parquet", "notes.md"):
+        (tmp_path / name).touch()
+    with pytest.raises(
+        DataError, match=re.escape(" ".join(str(tmp_path / f"*.{e}") for e in ("csv", "gz", "parquet")))
+    ):
         read(tmp_path)
     with pytest.raises(DataError, match="neither does the folder"):
         read(tmp_path / "none" / "ratings.dat")

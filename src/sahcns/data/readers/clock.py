@@ -52,23 +52,24 @@ class Clock:
             )
         self.forced = time_unit != "auto"
         self.unit: str | None = "layout" if self.layout else time_unit if self.forced else None
+        self.typed = False  # whether some column held dates and times that need no reading
         self.zoned: npt.NDArray[np.bool_] | None = None  # of the rows just read [n]: which say their zone, if any might
         self.past: npt.NDArray[np.int32] | None = None  # of the same [n]: nanoseconds past the second, if any might
 
     def name(self) -> str | None:
-        """For the manifest: `seconds (by size)`."""
+        """For the manifest: `seconds`, `milliseconds (as told)`, `iso`."""
         if self.unit is None:
-            return None
+            return "iso" if self.typed else None
         return UNITS.get(self.unit, self.layout or self.unit) + (" (as told)" if self.forced else "")
 
     def settle(self, times: "pl.Series") -> None:
         """Take the unit from these values unless it is known already."""
         import polars as pl
 
-        if self.unit is not None or not len(times):
-            return
         if times.dtype.is_temporal():
-            self.unit = "iso"
+            self.typed = True  # which says nothing of how another file writes its times
+            return
+        if self.unit is not None or not len(times):
             return
         if times.dtype == pl.String:
             times = times.drop_nulls()

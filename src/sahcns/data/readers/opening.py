@@ -15,6 +15,7 @@ from sahcns.errors import DataError
 CHUNK = 4 << 20  # text handed on at a time: large enough for polars' threads, small beside the columns it becomes
 BLOCK = 1 << 12  # compressed bytes fed at a time, and so the most that damage takes with it
 LONGEST_LINE = 64 << 20
+TABLES = (".csv", ".tsv", ".jsonl", ".parquet", ".gz", ".bz2", ".xz", ".zst")  # what a folder of a log's days holds
 
 
 class Decompressor(Protocol):
@@ -167,11 +168,13 @@ def _first_bytes(path: Path) -> tuple[int, bytes]:
 
 
 def _inside(folder: Path) -> str:
-    """What to name instead: the file in it, or, of several, those of the most frequent ending."""
+    """What to name instead: the file in it, or, of several, those of the most frequent ending and other tables."""
     there = sorted(child.name for child in folder.iterdir() if not child.name.startswith((".", "_")))
     endings = Counter(Path(name).suffix for name in there)
     if endings and (often := endings.most_common(1)[0])[1] > 1:
-        return f"give the files inside it, which are read as one: {folder / ('*' + often[0])}"
+        others = (ending for ending in endings if ending in TABLES and ending != often[0])
+        files = " ".join(str(folder / f"*{ending}") for ending in (often[0], *others))
+        return f"give the files inside it, which are read as one: {files}"
     return f"name the file inside it ({', '.join(there[:6]) or 'it is empty'})"
 
 
