@@ -3,9 +3,12 @@
 import pytest
 
 from sahcns.errors import SettingError
-from sahcns.samplers import DNS, RNS, SAHC, SAOnly
+from sahcns.samplers import DNS, RNS, SAHC, Sampler, SAOnly
+from sahcns.studies.inspection import costing
+from sahcns.studies.inspection.cost import Cost
 from sahcns.studies.inspection.costing import sampler_cost
 from sahcns.training import Protocol
+from sahcns.training.bench import Bench, Part
 from tests.studies.inspection.inspected import BACKBONES, small
 
 
@@ -22,6 +25,27 @@ def test_the_paper_s_three_samplers() -> None:
         assert one.extra == pytest.approx(one.forward - costs[0].forward)
         assert one.extra_share == pytest.approx(one.extra / one.epoch)
     assert costs[1].choose > costs[0].choose  # a score of thirty operations against one argmax
+
+
+def test_rounds_are_all_samplers_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that slows down counts against each of them alike; medians leave out what happens once."""
+    asked = []
+
+    def played(split: object, model: object, sampler: Sampler, *rest: object) -> Bench:
+        asked.append(sampler.name)
+        slow = 9.0 if len(asked) == 3 else 1.0  # DNS, the second time
+        parts = [Part(name, slow * second, 0) for name, second in (("match", 1), ("choose", 2), ("mix and loss", 3))]
+        own = 2 if sampler.name == "sahc" else 1
+        return Bench("gpu", "triton", "captured", 10, slow * own, 0.0, 0.0, parts, 0, 0)
+
+    monkeypatch.setattr(costing, "bench", played)
+    dns, sahc = sampler_cost(small(), [DNS(), SAHC()], BACKBONES["lightgcn"], device="cpu", rounds=3)
+    assert asked == ["dns", "sahc"] * 3
+    assert (dns.rounds, sahc.rounds) == ((1.0, 9.0, 1.0), (2.0, 2.0, 2.0))
+    assert (dns.match, dns.choose, dns.mix, dns.epoch) == (10.0, 20.0, 30.0, 1.0)
+    assert sahc.longer_than(dns) == [0.5, -3.5, 0.5]
+    older = {name: value for name, value in dns.to_dict().items() if name != "rounds"}
+    assert Cost.from_dict(older).rounds == (1.0,)
 
 
 def test_a_sampler_that_looks_at_no_score_has_no_matching_to_pay_for() -> None:

@@ -28,7 +28,7 @@ from tests.studies.inspection.inspected import trained
 
 SAMPLERS: list[Sampler] = [RNS(), DNS(), SAHC(alpha=0.9), MixGCF()]
 COSTS = tuple(
-    Cost({"name": name}, 0.01, choose, 0.02, 1.0, choose - 0.001, "cpu", "cpu", "eager")
+    Cost({"name": name}, 0.01, choose, 0.02, 1.0, choose - 0.001, "cpu", "cpu", "eager", (1.0,))
     for name, choose in (("dns", 0.001), ("sahc", 0.021))
 )
 

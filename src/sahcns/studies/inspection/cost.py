@@ -1,7 +1,8 @@
 """A sampler's share of an epoch, as plain numbers; `costing.py` measures them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from sahcns.studies.plain import Plain
 
@@ -14,11 +15,17 @@ class Cost(Plain):
     match: float  # the layer-wise scores of the pool
     choose: float  # the sampler itself
     mix: float  # the negative put together, and the loss of it
-    epoch: float  # a whole epoch of training
+    epoch: float  # a whole epoch of training, the median of the rounds
     extra: float  # match + choose + mix beyond those of the first sampler measured
     device: str
     kernels: str
     steps: str  # captured or eager
+    rounds: tuple[float, ...]  # a whole epoch, each time that all samplers were measured in turn
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """What was written before there were rounds has one."""
+        return super().from_dict({"rounds": [values.get("epoch")], **values})
 
     @property
     def name(self) -> str:
@@ -33,3 +40,7 @@ class Cost(Plain):
     def extra_share(self) -> float:
         """Of this sampler's own epoch."""
         return self.extra / self.epoch if self.epoch else 0.0
+
+    def longer_than(self, other: "Cost") -> list[float]:
+        """By which share of its own whole epochs are longer than another's, round by round."""
+        return [(own - its) / own for own, its in zip(self.rounds, other.rounds, strict=True)]

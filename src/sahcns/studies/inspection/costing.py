@@ -1,6 +1,8 @@
 """What a sampler costs in an epoch of training: the paper's efficiency paragraph."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from statistics import median
 from typing import Any
 
 from sahcns.backbones import Backbone, LightGCN
@@ -25,34 +27,45 @@ def sampler_cost(
     device: str = "auto",
     kernels: str = "auto",
     epochs: int = 3,
+    rounds: int = 1,
 ) -> list[Cost]:
     """Seconds an epoch of each sampler's forward pass, beside a whole epoch and beside the first of them.
 
     In the paper's order that is DNS, SA-only, SAHC. Each part of a step is timed alone (`sahcns bench`), times the steps
-    of an epoch. A negative that is mixed reads two items, so putting it together counts too, with its loss.
+    of an epoch. A negative that is mixed reads two items, so putting it together counts too, with its loss. Whatever
+    changes on a machine between one sampler and the next counts against one of them, so several `rounds` of all of them
+    give medians, and whole epochs round by round.
     """
     if not samplers:
         raise SettingError("samplers is empty; name at least one, the first is what others are held against")
     where, model = pick_device(device), backbone or LightGCN()
-    found = [bench(split, model, one, protocol or Protocol(), where, kernels, epochs) for one in samplers]
-    base = _forward(found[0])
-    return [_cost(described(one), made, base) for one, made in zip(samplers, found, strict=True)]
+    every = [
+        [bench(split, model, one, protocol or Protocol(), where, kernels, epochs) for one in samplers]
+        for _ in range(rounds)
+    ]
+    found = [_cost(described(one), made) for one, made in zip(samplers, zip(*every, strict=True), strict=True)]
+    return [replace(one, extra=one.forward - found[0].forward) for one in found]
 
 
-def _cost(sampler: dict[str, Any], made: Bench, base: float) -> Cost:
-    seconds = {part.name: part.seconds * made.steps for part in made.parts}
+def _cost(sampler: dict[str, Any], rounds: Sequence[Bench]) -> Cost:
+    first = rounds[0]
+    names = {part.name for part in first.parts}  # a sampler that looks at no score, such as RNS, has no "match"
+    match, choose, mix = (_seconds(rounds, name) if name in names else 0.0 for name in FORWARD)
+    times = tuple(one.epoch_seconds for one in rounds)
     return Cost(
         sampler=sampler,
-        match=seconds.get("match", 0.0),  # a sampler that looks at no score, such as RNS, has none computed
-        choose=seconds["choose"],
-        mix=seconds["mix and loss"],
-        epoch=made.epoch_seconds,
-        extra=_forward(made) - base,
-        device=made.device,
-        kernels=made.kernels,
-        steps=made.mode,
+        match=match,
+        choose=choose,
+        mix=mix,
+        epoch=median(times),
+        extra=0.0,
+        device=first.device,
+        kernels=first.kernels,
+        steps=first.mode,
+        rounds=times,
     )
 
 
-def _forward(made: Bench) -> float:
-    return sum(part.seconds for part in made.parts if part.name in FORWARD) * made.steps
+def _seconds(rounds: Sequence[Bench], name: str) -> float:
+    """Of one part, an epoch."""
+    return median(part.seconds for one in rounds for part in one.parts if part.name == name) * rounds[0].steps

@@ -278,7 +278,7 @@ CLAIMS: Sequence[Claim] = (
         "The paper's epochs take seconds because candidates are drawn in a Python loop; ours are drawn by a kernel, so "
         "that the same work is a larger share of a much shorter epoch.",
         "The share is that of the forward pass, which is what the paper timed, each piece of it alone. Whole epochs hold the "
-        "backward pass too, and are the median of three; by which piece they differ further is not measured. Where the two "
+        "backward pass too, and what changes on a machine from one measurement to the next. Where they and the share "
         "disagree about the claim, nothing is resolved.",
     ),
 )

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 FORMATS = {kind: f"sahcns-{kind}" for kind in ("diagnostics", "readings", "efficiency")}
 FORMAT_VERSION = 1
+ROUNDS = 5  # in which samplers are timed in turn
 
 
 def look_into(look: Look, folder: Path, name: str, device: str = "auto") -> dict[str, Any]:
@@ -92,7 +93,7 @@ def time_samplers(
     began, split = time.perf_counter(), load_split(folder)
     model, protocol = backbone(design.backbone()), Protocol.from_dict(design.protocol)
     samplers = [sampler(one) for one in timed(chosen, data)]
-    costs = sampler_cost(split, samplers, model, protocol=protocol, device=device, epochs=9)
+    costs = sampler_cost(split, samplers, model, protocol=protocol, device=device, epochs=3, rounds=ROUNDS)
     record = Record.of(split, model, samplers[-1], protocol, 0, pick_device(device), costs[0].kernels)
     return {
         **_head("efficiency", key, began),

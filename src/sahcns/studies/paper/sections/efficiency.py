@@ -19,6 +19,8 @@ def efficiency_section(evidence: Evidence) -> Section:
 def _table(evidence: Evidence) -> Table:
     rows: list[list[Cell | str]] = []
     devices = sorted({one.device for costs in evidence.costs.values() for one in costs})
+    fewest = min(len(one.rounds) for costs in evidence.costs.values() for one in costs)
+    turns = f"; medians of {fewest} rounds or more of all three in turn" if fewest > 1 else ""
     for data, costs in evidence.costs.items():
         one = evidence.design.data(data)
         ours = _ours(costs)
@@ -35,7 +37,7 @@ def _table(evidence: Evidence) -> Table:
         ],
         rows,
         f"Ours on {' and '.join(devices)}. Forward is scoring the pool, choosing, putting the negative together and its loss, "
-        "each timed alone; an epoch is whole, as training runs it, with the backward pass. The paper's epochs hold a "
+        f"each timed alone; an epoch is whole, as training runs it, with the backward pass{turns}. The paper's epochs hold a "
         "candidate loop in Python, so its shares are of much longer epochs. On a GPU SAHC-NS chooses and calibrates in one "
         "kernel made for it, and so does DNS.",
     )
