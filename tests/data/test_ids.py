@@ -1,9 +1,11 @@
 """Original ids are found by what they are, and by nothing that merely looks like them."""
 
+import re
+
 import numpy as np
 import pytest
 
-from sahcns.data.ids import IdMap
+from sahcns.data.ids import Id, IdMap
 from sahcns.errors import DataError
 
 
@@ -45,3 +47,11 @@ def test_it_shows_its_ends() -> None:
     assert repr(IdMap.of(["b", "a", "c"])) == "IdMap(3 ids, 'a' to 'c')"
     assert repr(IdMap.of([])) == "IdMap(0 ids)"
     assert repr(IdMap.of(["b", "a"]).values) == "Texts(2)"
+
+
+@pytest.mark.parametrize("ids", [[5, 7, 405], ["5", "7", "405", "A1"]])
+@pytest.mark.parametrize("asked", ["007", " 7", "7.0", "+7"])
+def test_an_id_that_is_another_but_for_zeros_and_blanks_is_pointed_at(ids: list[Id], asked: str) -> None:
+    """It said `ids run from 5 to 405`, among which 007 seems to be."""
+    with pytest.raises(DataError, match=rf"user '{re.escape(asked)}' is not in the data; did you mean {ids[1]!r}\?"):
+        IdMap.of(ids).encode([asked], what="user")

@@ -132,6 +132,10 @@ class IdMap:
     def _hint(self, value: Id) -> str:
         if not len(self):
             return ""
+        bare = re.sub(r"^\+?(-?)0*([0-9]+?)(\.0*)?$", r"\1\2", str(value).strip())  # 7 for ' 007' and '7.0'
+        like = self.find(bare)
+        if like is not None:
+            return f"; did you mean {self[like]!r}?"
         if not isinstance(self.values, Texts):
             return f" (ids run from {int(self.values[0])} to {int(self.values[-1])})"
         close = nearest(str(value), map(str, self.decode(range(len(self))))) if len(self) < SEARCHED else ""
