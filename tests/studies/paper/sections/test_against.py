@@ -155,6 +155,16 @@ def test_pools_are_told_apart_size_by_size(evidence: Evidence) -> None:
     assert "Recall@20 is highest for DNS at N = " in words(section)
 
 
+def test_of_one_pool_alone_none_is_the_best(tmp_path: Path) -> None:
+    """Runs of other tables are there before those that vary the pool."""
+    fill(tmp_path, DESIGN, moved, ["table2"])
+    assert "is highest for" not in words(pools_section(Evidence.of(tmp_path)))
+    fill(tmp_path, DESIGN, moved, ["pools"], lambda row, seed: row.label in ("DNS", "MixGCF"))
+    told = words(pools_section(Evidence.of(tmp_path)))
+    assert "Recall@20 is highest for DNS at N = " in told
+    assert "BNS at N" not in told
+
+
 def test_splits_are_told_apart_split_by_split(evidence: Evidence) -> None:
     section = splits_section(evidence)
     found = table(section, "splits-against-recall@20")

@@ -26,7 +26,7 @@ def pools_section(evidence: Evidence) -> Section:
         *parts_in_words(evidence, [evidence.design.single]),
     ]
     if board is not None:
-        found += [best_sizes(evidence, metric) for metric in AT_20]
+        found += [told for metric in AT_20 if (told := best_sizes(evidence, metric))]
         for metric, figure in zip(AT_20, pool_sizes(board, name, board.of("lightgcn"), name, AT_20), strict=False):
             found += [_table(evidence, metric), _named(figure)]
         found += _against(evidence)
@@ -46,14 +46,16 @@ def _cells(evidence: Evidence, metric: str) -> dict[tuple[str, str], Summary]:
 
 
 def best_sizes(evidence: Evidence, metric: str) -> str:
-    """`Recall@20 is highest for DNS at N = 20 (13.69), …`: no method is at its best with the pool of another."""
+    """`Recall@20 is highest for DNS at N = 20 (13.69), …`, of those that were run with more than one."""
     cells = _cells(evidence, metric)
     told = []
     for label in HARD:
         own = {size: one for (method, size), one in cells.items() if method == label}
-        if own:
+        if len(own) > 1:
             top = max(own, key=lambda size: own[size].mean)
             told.append(f"{label} at N = {top} ({number(100 * own[top].mean)})")
+    if not told:
+        return ""
     return f"{long_name(metric)} is highest for {joined(told)}; picked on the test part, so only for orientation."
 
 
