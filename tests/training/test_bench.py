@@ -11,6 +11,7 @@ from sahcns.rng import Rng
 from sahcns.samplers import Sampler
 from sahcns.samplers.matching import Matching
 from sahcns.samplers.mixture import Mixture
+from sahcns.training import bench as module
 from sahcns.training.bench import bench
 from sahcns.training.protocol import Protocol
 from tests.splits import random_split
@@ -40,3 +41,12 @@ def test_a_sampler_chooses_from_what_it_finds_in_a_step(scores: bool) -> None:
     assert ("match" in {part.name for part in found.parts}) is scores
     assert {frozenset(there) for _, there in SEEN} == {frozenset()}
     assert sum(asked for asked, _ in SEEN) == (7 if scores else 0)  # the part alone, two of them to warm up
+
+
+@pytest.mark.parametrize(("long", "calls"), [(0.0, 1), (60.0, 2 + 5)])
+def test_what_takes_long_is_timed_once(long: float, calls: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everybody was ranked seven times, by two of which nothing was timed."""
+    monkeypatch.setattr(module, "LONG", long)
+    called = list[None]()
+    assert module._median(lambda: called.append(None), torch.device("cpu")) >= 0
+    assert len(called) == calls
