@@ -243,6 +243,32 @@ def test_unfinished_folders_of_another_day_are_cleared_away(tmp_path: Path) -> N
     assert sorted(path.name for path in tmp_path.iterdir()) == [".box.new-young", "box"]
 
 
+def test_folders_that_cannot_be_opened_and_names_that_are_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The manners of Windows; a folder that may be written to but not listed cannot be opened elsewhere either."""
+    opened, renamed = os.open, os.rename
+
+    def no_folders(path: Any, flags: int, *rest: Any, **named: Any) -> int:
+        if os.path.isdir(path) and not named:  # with `dir_fd` it is shutil.rmtree, which goes another way on Windows
+            raise PermissionError(13, "Permission denied", str(path))
+        return opened(path, flags, *rest, **named)
+
+    def onto_nothing(old: Any, new: Any) -> None:
+        if os.path.exists(new):
+            raise FileExistsError(17, "File exists", str(new))
+        renamed(old, new)
+
+    monkeypatch.setattr(os, "open", no_folders)
+    monkeypatch.setattr(os, "rename", onto_nothing)
+    (tmp_path / "box").mkdir()
+    for text in ("one", "two"):  # into an empty folder, then in the place of a full one
+        assert read_folder(BOX, packed(tmp_path / "box", text))[1]["label"] == text
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    assert read_folder(BOX, packed(tmp_path / "box", "three"))[1]["label"] == "three"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["box"]
+
+
 @pytest.mark.parametrize(
     "array", [np.arange(6, dtype=np.int64).reshape(2, 3).T, np.zeros(0, np.uint8), np.array([1.5], np.float32)]
 )

@@ -211,6 +211,8 @@ def _write(path: Path, pieces: Iterable[bytes | memoryview]) -> dict[str, Any]:
 def _swap(fresh: Path, target: Path) -> None:
     """Put `fresh` in the place of `target`; killed between the two renames, the former one is still there, aside."""
     if not target.exists() or not any(target.iterdir()):
+        if target.exists():
+            target.rmdir()  # Windows renames onto nothing that is there
         fresh.rename(target)
         _sync(target.parent)
         return
@@ -231,10 +233,12 @@ def _alone(parent: Path) -> Iterator[None]:
     """Nobody else moves folders within `parent` meanwhile, as far as the system knows locks; it waits, but not for ever."""
     try:
         import fcntl
-    except ImportError:  # Windows
+
+        handle = os.open(parent, os.O_RDONLY)
+    except (ImportError, PermissionError):  # Windows, or a folder that may be written to but not listed
         yield
         return
-    handle, ends = os.open(parent, os.O_RDONLY), time.monotonic() + PATIENCE
+    ends = time.monotonic() + PATIENCE
     try:
         while time.monotonic() < ends:
             try:
@@ -283,7 +287,11 @@ def _sha256(path: Path) -> str:
 
 
 def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
+    """Bring the names in a folder to the disk at once, where it may be opened: see `_alone`."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except PermissionError:
+        return
     try:
         os.fsync(handle)
     finally:
