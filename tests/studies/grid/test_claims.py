@@ -70,3 +70,18 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "claims").write_text("a file")
     with pytest.raises(DataError, match=r"cannot write .*claims/a: "), claim(tmp_path, "a"):
         pass
+
+
+def test_a_system_without_file_locks_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Windows; what only reads results does not come here."""
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    with pytest.raises(DataError, match=r"file locks .* `sahcns train`"), claim(tmp_path, "a"):
+        pass
+    with pytest.raises(DataError, match="file locks"):  # which a grid begins with, before it starts processes
+        sweep(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_all_but_claims_can_be_imported_without_file_locks() -> None:
+    code = "import sys; sys.modules['fcntl'] = None; import sahcns; [getattr(sahcns, name) for name in sahcns.__all__]"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)

@@ -1,7 +1,6 @@
 """Who works on what: a locked file for each job, which the system frees when its process dies, however it dies."""
 
 import contextlib
-import fcntl
 import os
 import time
 from collections.abc import Iterator
@@ -41,6 +40,7 @@ def waiting_for(folder: Path, key: str) -> Iterator[None]:
 
 def sweep(folder: Path) -> None:
     """Remove what killed processes left: claims that nobody holds, and files that were being written under them."""
+    _refuse_without_locks()  # before a worker process is started, which would only say so to itself
     left = {path.name for path in _entries(folder / CLAIMS)} | {_key(path) for path in _unfinished(folder)}
     for key in left:
         with claim(folder, key) as mine:
@@ -49,8 +49,22 @@ def sweep(folder: Path) -> None:
                     path.unlink(missing_ok=True)
 
 
+def _refuse_without_locks() -> None:
+    """An error on a system that has no such locks, as Windows."""
+    try:
+        import fcntl  # noqa: F401
+    except ImportError:
+        raise DataError(
+            "what writes many runs into one folder needs the file locks of Linux and macOS, which this system does not "
+            "have: use one of them (on Windows, WSL), or train one run at a time with `sahcns train`"
+        ) from None
+
+
 def _lock(path: Path) -> int | None:
     """An open, locked file, or None if another process has it."""
+    _refuse_without_locks()
+    import fcntl
+
     while True:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
