@@ -15,7 +15,7 @@ from sahcns.cli import COMMANDS, HELP
 from sahcns.cli.group import Entry, prose, run
 from sahcns.version import __version__
 
-SAHCNS = [sys.executable, "-c", "from sahcns.cli import main; main()"]
+SAHCNS = [sys.executable, "-m", "sahcns"]
 
 
 def python(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
