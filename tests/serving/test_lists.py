@@ -1,6 +1,5 @@
 """Lists in a file: the same as asked for one by one, in every format, whole or not at all."""
 
-import resource
 from functools import partial
 from io import BytesIO
 from pathlib import Path
@@ -80,6 +79,7 @@ def test_a_disk_that_is_full_is_told_in_a_sentence_and_nothing_stays(
     tmp_path: Path, room: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "BLOCK", 7)
+    resource = pytest.importorskip("resource", reason="limits the size of files, on POSIX")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (room, hard))
     try:
