@@ -2,10 +2,12 @@
 
 import hashlib
 import io
+import pwd
 import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -232,6 +234,21 @@ def test_a_copy_from_its_own_folder_is_left_alone(tmp_path: Path) -> None:
     before = (folder / "ratings.csv.gz").stat().st_mtime_ns
     obtain(CATALOGUE["ml-latest-small"], to=tmp_path, source=folder)
     assert (folder / "ratings.csv.gz").stat().st_mtime_ns == before
+
+
+def test_without_a_home_folder_the_error_says_what_to_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A container may run under a number that no account has."""
+
+    def nobody(*_: object) -> NoReturn:
+        raise KeyError("uid not found")
+
+    for name in ("HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(pwd, "getpwuid", nobody)
+    with pytest.raises(DataError, match="there is no home folder to keep sets in; set XDG_CACHE_HOME to a folder"):
+        cache_folder()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache_folder() == tmp_path / "sahcns"
 
 
 def test_the_cache_is_under_the_home_folder_or_where_the_desktop_says(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,13 @@ EMBEDDED = Path(__file__).parent / "embedded"
 
 def cache_folder() -> Path:
     """Where sets are kept unless told otherwise: `~/.cache/sahcns`, or the same under XDG_CACHE_HOME."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sahcns"
+    told = os.environ.get("XDG_CACHE_HOME")
+    try:
+        return (Path(told) if told else Path.home() / ".cache") / "sahcns"
+    except RuntimeError:  # neither HOME nor an account, as in some containers
+        raise DataError(
+            "there is no home folder to keep sets in; set XDG_CACHE_HOME to a folder that can be written"
+        ) from None
 
 
 def obtain(
