@@ -1,5 +1,7 @@
 """The form of a sampler's answer, and what is said about a wrong one."""
 
+from collections.abc import Callable
+
 import pytest
 import torch
 
@@ -37,6 +39,64 @@ def test_a_blend_gives_the_weight_to_its_first_item(second: torch.Tensor) -> Non
     assert torch.equal(items[:, 0, 1], expected)
 
 
+@pytest.mark.parametrize("second", [IDS + 5, TABLE])
+@pytest.mark.parametrize(
+    "weight",
+    [0.3, torch.tensor(0.3), torch.tensor([0.3, 0.3]), torch.full((2, 1), 0.3), torch.full((2, 3), 0.3)],
+    ids=["number", "scalar", "for each pair", "for each pair, one layer", "for each pair and layer"],
+)
+def test_a_share_that_is_the_same_at_every_layer(weight: torch.Tensor | float, second: torch.Tensor) -> None:
+    found = Mixture.blend(IDS, second, weight).checked(2, 3, "S")
+    full = Mixture.blend(IDS, second, torch.full((2, 3), 0.3)).checked(2, 3, "S")
+    assert found.weights is not None
+    assert full.weights is not None
+    assert torch.equal(found.weights, full.weights)
+    assert torch.equal(found.items.expand(2, 1, 2, 3), full.items.expand(2, 1, 2, 3))
+
+
+def test_a_share_for_each_pair_is_not_one_for_each_layer_where_there_are_as_many() -> None:
+    found = Mixture.blend(IDS, IDS + 5, torch.tensor([0.1, 0.2])).checked(2, 2, "S")
+    assert found.weights is not None
+    assert torch.equal(found.weights[:, 0, 0], torch.tensor([[0.1, 0.1], [0.2, 0.2]]))
+
+
+def test_weights_for_all_layers_at_once() -> None:
+    found = Mixture(TABLE[:, :2, None], torch.full((2, 2, 1), 0.5)).checked(2, 3, "S")
+    assert found.weights is not None
+    assert found.weights.tolist() == torch.full((2, 1, 2, 3), 0.5).tolist()
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (
+            lambda: Mixture.single(TABLE),
+            r"Mixture.single takes ids as a tensor \[B\]; it was given one of shape \[2, 3\]",
+        ),
+        (lambda: Mixture.single([3, 1]), r"Mixture.single .*; it was given list"),  # type: ignore[arg-type]
+        (lambda: Mixture.single(IDS[0]), r"given one of shape \[\]"),
+        (
+            lambda: Mixture.several(IDS),
+            r"Mixture.several takes ids as a tensor \[B, K\]; it was given one of shape \[2\]",
+        ),
+        (lambda: Mixture.per_layer(IDS), r"Mixture.per_layer takes ids as a tensor \[B, T\]; .* \[2\]"),
+        (
+            lambda: Mixture.blend(IDS, TABLE[None], 0.5),
+            r"takes the second ids as a tensor \[B\] or \[B, T\]; .*\[1, 2, 3\]",
+        ),
+        (lambda: Mixture.blend(IDS, IDS, [0.5]), r"the weight as .* or \[B, T\], or as a number; it was given list"),  # type: ignore[arg-type]
+        (
+            lambda: Mixture.blend(IDS, TABLE[:, :2], torch.ones(2, 3)),
+            r"shape \[2\] and \[2, 2\] and a weight of .*\[2, 3\]",
+        ),
+        (lambda: Mixture.blend(IDS, IDS, torch.ones(3)), r"do not fit each other: one row for each pair"),  # [T]
+    ],
+)
+def test_ids_of_another_shape_are_said_where_they_are_given(make: Callable[[], Mixture], sentence: str) -> None:
+    with pytest.raises(TrainingError, match=sentence):
+        make()
+
+
 def test_weights_lose_their_gradient() -> None:
     weight = torch.full((2, 3), 0.5, requires_grad=True)
     assert not Mixture.blend(IDS, IDS, weight).weights.requires_grad  # type: ignore[union-attr]
@@ -63,7 +123,7 @@ def test_three_axes_are_one_negative() -> None:
         (Mixture(TABLE[:, None, None].float()), r"\(torch.float32\).*whole-number ids"),
         (Mixture(TABLE[:, None, :, None]), r"mixes 3 items but returned no weights"),
         (Mixture(TABLE[:, None, None], torch.ones(2, 1, 1, 2)), r"weights of shape \[2, 1, 1, 2\].*\[2, 1, 1, 3\]"),
-        (Mixture(TABLE[:, None, None], torch.ones(2, 1, 1, 1)), r"weights of shape \[2, 1, 1, 1\]"),
+        (Mixture(TABLE[:, None, None], torch.ones(2, 1, 1)), r"weights of shape \[2, 1, 1\]"),
         (Mixture(TABLE[:, None, None] > 1), r"\(torch.bool\).*whole-number ids"),  # a mask
         (Mixture.several(TABLE[:, :0]), r"items of shape \[2, 0, 1, 1\]"),  # no negative at all
         (Mixture(TABLE[:, None].numpy()), r"items as ndarray; they must be a torch tensor"),  # type: ignore[arg-type]

@@ -74,17 +74,17 @@ class PerLayerAsItIs(SAHC):
 
 
 @dataclass(frozen=True)
-class OneShare:
-    """Shares [B, 1], where there should be one for each layer."""
+class TwoShares:
+    """Shares [B, 2], where there should be one for each of three layers."""
 
     def __call__(self, match: Matching, rng: Rng) -> Tensor:
-        return torch.full_like(match.p[:, :1], 0.5)
+        return torch.full_like(match.p[:, :2], 0.5)
 
 
 @dataclass(frozen=True)
 class TooFewShares(SAHC):
     def parts(self) -> tuple[Selection, Calibration]:
-        return StructureAware(self.alpha), OneShare()
+        return StructureAware(self.alpha), TwoShares()
 
 
 def match_on(path: str, sampler: Sampler) -> Matching:
@@ -116,7 +116,7 @@ def test_a_position_for_each_layer(path: str) -> None:
 @every_path
 def test_shares_of_another_shape_are_refused(path: str) -> None:
     match = match_on(path, SAHC(pool=6))
-    with pytest.raises(TrainingError, match=r"it returned weights of shape \[\d+, 1, 2, 1\]"):
+    with pytest.raises(TrainingError, match=r"it returned weights of shape \[\d+, 1, 2, 2\]"):
         TooFewShares(pool=6).choose(match, choice()).checked(len(match.users), 3, "it")
 
 

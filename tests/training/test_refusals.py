@@ -177,11 +177,11 @@ def test_weights_that_do_not_sum_to_one(first: float, second: float, says: str) 
         (lambda match: Mixture.single(match.candidates[:, 0].float()), r"\(torch.float32\).*whole-number ids"),
         (lambda match: Mixture(match.candidates[:, :2, None]), r"Answering mixes 2 items but returned no weights"),
         (
-            lambda match: Mixture(match.candidates[:, :2, None], torch.ones(16, 2, 1) / 2),
-            r"weights of shape \[16, 1, 2, 1\]; expected \[16, 1, 2, 3\], one for each item and layer",
+            lambda match: Mixture(match.candidates[:, :2, None], torch.ones(16, 2, 2) / 2),
+            r"weights of shape \[16, 1, 2, 2\]; expected \[16, 1, 2, 3\], one for each item and layer \(or 1\)",
         ),
     ],
-    ids=["two axes", "too few", "two of three layers", "float ids", "no weights", "weights for one layer"],
+    ids=["two axes", "too few", "two of three layers", "float ids", "no weights", "weights for two layers"],
 )
 def test_a_wrong_shape(answer: Callable[[Matching], Mixture], says: str) -> None:
     with pytest.raises(TrainingError, match=says):

@@ -1,6 +1,7 @@
 """A sampler's answer: a negative is a mixture of real items, layer by layer."""
 
 from dataclasses import dataclass
+from numbers import Real
 
 import torch
 from torch import Tensor
@@ -16,8 +17,10 @@ class Mixture:
 
         negative[b, k, t] = Σ_m weights[b, k, m, t] · V[items[b, k, m, t], t]
 
-    items    [B, M, T], or [B, K, M, T] for K negatives a pair; a last axis of 1 means the same item at every layer
-    weights  the same shape with T full, sums to 1 over M, carries no gradient; None stands for M = 1
+    items    [B, M, T], or [B, K, M, T] for K negatives a pair
+    weights  likewise, sums to 1 over M, carries no gradient; None stands for M = 1
+
+    In both a last axis of 1 means the same at every layer.
     """
 
     items: Tensor
@@ -26,26 +29,41 @@ class Mixture:
     @classmethod
     def single(cls, ids: Tensor) -> "Mixture":
         """[B]: one real item for all layers."""
+        _expect("single", ids, "ids", "[B]")
         return cls(ids[:, None, None, None])
 
     @classmethod
     def several(cls, ids: Tensor) -> "Mixture":
         """[B, K]: K real items, each a negative of its own."""
+        _expect("several", ids, "ids", "[B, K]")
         return cls(ids[:, :, None, None])
 
     @classmethod
     def per_layer(cls, ids: Tensor) -> "Mixture":
         """[B, T]: one real item for each layer."""
+        _expect("per_layer", ids, "ids", "[B, T]")
         return cls(ids[:, None, None, :])
 
     @classmethod
-    def blend(cls, first: Tensor, second: Tensor, weight: Tensor) -> "Mixture":
-        """weight · first + (1 - weight) · second; ids [B] or [B, T], `weight [B, T]` is the share of `first`."""
-        shape = weight.shape if first.dim() == 2 or second.dim() == 2 else (len(weight), 1)
-        ids = [side if side.dim() == 2 else side[:, None] for side in (first, second)]
-        items = torch.stack([side.expand(shape) for side in ids], dim=1)  # [B, 2, T or 1]
-        weight = weight.detach()
-        return cls(items[:, None], torch.stack([weight, 1.0 - weight], dim=1)[:, None])
+    def blend(cls, first: Tensor, second: Tensor, weight: Tensor | float) -> "Mixture":
+        """weight · first + (1 - weight) · second; ids [B] or [B, T].
+
+        `weight` is the share of `first`: [B, T], [B] for the same at every layer, or one number for all.
+        """
+        _expect("blend", first, "the first ids", "[B]", "[B, T]")
+        _expect("blend", second, "the second ids", "[B]", "[B, T]")
+        share = _share(weight, first)
+        rows = [side if side.dim() == 2 else side[:, None] for side in (first, second, share)]  # [B, T or 1] each
+        width = max(side.shape[1] for side in rows)
+        if any(len(side) != len(first) or side.shape[1] not in (1, width) for side in rows):
+            raise TrainingError(
+                f"Mixture.blend was given ids of shape {list(first.shape)} and {list(second.shape)} and a weight of shape "
+                f"{list(share.shape)}, which do not fit each other: one row for each pair, one column for each layer"
+            )
+        ids, share = rows[:2], rows[2].detach()
+        width = max(side.shape[1] for side in ids)
+        items = torch.stack([side.expand(-1, width) for side in ids], dim=1)  # [B, 2, T or 1]
+        return cls(items[:, None], torch.stack([share, 1.0 - share], dim=1)[:, None])
 
     def checked(self, pairs: int, layers: int, sampler: str) -> "Mixture":
         """In its full form, items [B, K, M, T or 1] and weights [B, K, M, T]; a wrong shape is an error."""
@@ -63,9 +81,29 @@ class Mixture:
             )
         if weights is None and items.shape[2] != 1:
             raise TrainingError(f"{sampler} mixes {items.shape[2]} items but returned no weights")
-        if weights is not None and weights.shape != (*items.shape[:3], layers):
-            raise TrainingError(
-                f"{sampler} returned weights of shape {list(weights.shape)}; "
-                f"expected {[*items.shape[:3], layers]}, one for each item and layer"
-            )
-        return Mixture(items.long(), None if weights is None else weights.detach())
+        if weights is not None:
+            full = (*items.shape[:3], layers)
+            if weights.shape not in (full, (*full[:3], 1)):
+                raise TrainingError(
+                    f"{sampler} returned weights of shape {list(weights.shape)}; "
+                    f"expected {list(full)}, one for each item and layer (or 1)"
+                )
+            weights = weights.detach().expand(full).contiguous()  # kernels read them by place
+        return Mixture(items.long(), weights)
+
+
+def _share(weight: Tensor | float, ids: Tensor) -> Tensor:
+    """[B] or [B, T], also from one number."""
+    if isinstance(weight, Tensor) and weight.dim() == 0:
+        return weight.expand(len(ids))
+    if isinstance(weight, Real):  # numpy's numbers too
+        return torch.full((len(ids),), float(weight), device=ids.device)
+    return _expect("blend", weight, "the weight", "[B]", "[B, T]", other=", or as a number")
+
+
+def _expect(maker: str, value: object, what: str, *shapes: str, other: str = "") -> Tensor:
+    """A tensor with as many axes as one of `shapes` has; the sentence says what was given instead."""
+    if isinstance(value, Tensor) and value.dim() in [shape.count(",") + 1 for shape in shapes]:
+        return value
+    given = f"one of shape {list(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
+    raise TrainingError(f"Mixture.{maker} takes {what} as a tensor {' or '.join(shapes)}{other}; it was given {given}")
