@@ -1,5 +1,7 @@
 """Early stopping, with the metric written down look by look."""
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -50,3 +52,15 @@ def test_a_value_that_is_not_a_number_is_never_the_best() -> None:
     stopping, stopped = follow([0.1, float("nan"), float("nan")], 2)
     assert stopped == 2
     assert stopping.best_epoch == 0
+
+
+def test_an_interruption_while_weights_are_copied_leaves_the_former_best() -> None:
+    class Interrupted(dict[str, torch.Tensor]):
+        def items(self) -> Any:
+            raise KeyboardInterrupt
+
+    stopping = EarlyStopping(3)
+    stopping.update(0, 0.1, {"ego": torch.zeros(1)})
+    with pytest.raises(KeyboardInterrupt):
+        stopping.update(5, 0.2, Interrupted())
+    assert (stopping.best, stopping.best_epoch, stopping.weights["ego"].tolist()) == (0.1, 0, [0.0])

@@ -18,8 +18,9 @@ class EarlyStopping:
     def update(self, epoch: int, value: float, parameters: dict[str, Tensor]) -> bool:
         """Take note of one look; true when training should stop."""
         if value >= self.best:
-            self.best, self.best_epoch, self.since = value, epoch, 0
-            self.weights = {name: tensor.detach().clone() for name, tensor in parameters.items()}
+            weights = {name: tensor.detach().clone() for name, tensor in parameters.items()}
+            # Together, and after the copying: a Ctrl-C within it leaves the former best as it was.
+            self.best, self.best_epoch, self.since, self.weights = value, epoch, 0, weights
             return False
         self.since += 1
         return self.since >= self.patience
