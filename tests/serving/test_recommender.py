@@ -123,6 +123,14 @@ def test_users_may_come_from_anything_that_can_be_gone_through() -> None:
         model.recommend(user for user in ("p03", "nobody"))
 
 
+def test_ids_may_come_in_a_tensor() -> None:
+    model = made(films())
+    best = [one.item for one in model.recommend(["p03"], 3)[0]]
+    shorter = model.recommend(["p03"], 2, without=torch.tensor(best[:1]))  # type: ignore[arg-type]
+    assert [one.item for one in shorter[0]] == best[1:]
+    assert model.recommend_new(torch.tensor([104, 105]), 2) == model.recommend_new([104, 105], 2)  # type: ignore[arg-type]
+
+
 def test_what_a_user_is_known_to_have() -> None:
     split = Split.from_pairs([[1, 3], [0, 2], [1, 0]], valid=[[1, 1]], test=[[1, 2]], n_users=3)
     model = made(split)
@@ -154,6 +162,8 @@ def test_refusals() -> None:
         model.recommend(["p01"], exclude="all")
     with pytest.raises(DataError, match="user 'nobody' is not in the data"):
         model.recommend(["p01", "nobody"])
+    with pytest.raises(SettingError, match=r"item=\[104, 105\] must be one id; for several, ask for each"):
+        model.similar_items([104, 105])  # type: ignore[arg-type]
     with pytest.raises(DataError, match=r"item 7 is not in the data \(ids run from 100 to 119\)"):
         model.similar_items(7)
 

@@ -2,13 +2,14 @@
 
 from typing import Any
 
+import polars
 import pytest
 import torch
 from torch import Tensor
 
 from sahcns.backbones import MF, LightGCN
 from sahcns.data.split import Split
-from sahcns.errors import DataError
+from sahcns.errors import DataError, SettingError
 from sahcns.ranking import Truth, evaluate
 from sahcns.samplers import DNS, RNS, SAHC
 from sahcns.training import Protocol, fit
@@ -224,3 +225,9 @@ def test_a_run_and_its_model_show_what_they_are_and_not_their_vectors() -> None:
     assert repr(run) == f"Run({model}, 1 epochs, best epoch 0, {numbers})"
     live = fit(split, LightGCN(dim=4), DNS(), protocol=protocol, device="cpu", whole=True)
     assert repr(live) == f"Run({model}, 1 epochs)"
+
+
+def test_a_frame_for_a_split_is_refused_in_one_line() -> None:
+    frame = polars.DataFrame({"user": [1, 2], "item": [3, 4]})
+    with pytest.raises(SettingError, match=r"^fit: split=<DataFrame> must be a Split, such as .*$"):
+        fit(frame)  # type: ignore[arg-type]

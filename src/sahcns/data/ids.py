@@ -97,6 +97,8 @@ class IdMap:
 
     def find(self, value: Id) -> int | None:
         """Position of an id, or None. On the command line ids arrive as text, so '17' finds the number 17."""
+        if getattr(value, "ndim", None) == 0:  # one number of a tensor or of an array
+            value = value.item()  # type: ignore[union-attr]
         if isinstance(self.values, Texts):
             # text that is not Unicode (a stray byte of a command line) is no id, and no reason to break off either
             return _bisect(self.values, str(value).encode("utf-8", "surrogatepass"))

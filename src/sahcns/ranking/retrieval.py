@@ -54,7 +54,7 @@ def recommend(
     for name, table in tables.items():
         if table.ndim != 2:
             raise SettingError(f"{name} has shape {tuple(table.shape)}; it must be a matrix, one vector a row")
-    lists = [torch.zeros(0)] * len(user_vectors) if seen is None else seen
+    lists = [user_vectors.new_zeros(0)] * len(user_vectors) if seen is None else seen
     if len(lists) != len(user_vectors):
         raise SettingError(f"seen has {len(lists)} lists for {len(user_vectors)} users; give one list a user")
     masked = lists if isinstance(lists, Csr) else Csr.of_lists(lists, len(item_vectors), item_vectors.device)

@@ -95,9 +95,12 @@ def blocks(
             raise SettingError(
                 f"exclude={exclude!r} is for users of the model; what new people have is always left out"
             )
-        people, rows = users.people, torch.arange(len(users))
+        people, rows = users.people, torch.arange(len(users), device="cpu")
     else:
-        people, rows = model.user_ids, torch.arange(len(model.user_ids)) if users is None else model.rows(users)
+        people, rows = (
+            model.user_ids,
+            torch.arange(len(model.user_ids), device="cpu") if users is None else model.rows(users),
+        )
     every = range(len(model.item_ids))
     item_ids, titles = _ids(model.item_ids, every), pl.Series([model.title(item) for item in every], dtype=pl.String)
     for part in torch.split(rows, BLOCK):

@@ -20,7 +20,7 @@ from sahcns.ranking import Csr, recommend
 from sahcns.serving.fold_in import folded, gram
 
 EXCLUDE = ("known", "train", "nothing")
-NOBODY = torch.zeros(0, dtype=torch.int32)
+NOBODY = torch.zeros(0, dtype=torch.int32, device="cpu")  # whatever torch's default is when this is imported
 
 
 @dataclass(frozen=True)
@@ -124,15 +124,18 @@ class Recommender:
 
     def similar_items(self, item: Id, k: int = 20, *, without: Sequence[Id] = ()) -> list[Recommendation]:
         """The k items whose vectors point most nearly the same way (cosine)."""
-        row = int(self.item_ids.encode([item], what="item")[0])
-        own = [torch.tensor([row])]
+        if np.ndim(item):
+            raise SettingError(f"item={item!r} must be one id; for several, ask for each")
+        place = self.item_ids.encode([item], what="item")
+        row = int(place[0])
+        own = [torch.from_numpy(place)]
         items, scores = recommend(self._unit[row][None], self._unit, own, self._most(k), hidden=self._hidden(without))
         return self._named(items[0].tolist(), scores[0].tolist())
 
     def popular(self, k: int = 20, *, without: Sequence[Id] = ()) -> list[Recommendation]:
         """The k items that most people of the data have, for somebody of whom nothing is known; the score counts them."""
         items, scores = recommend(
-            torch.ones(1, 1), self._holders[:, None], None, self._most(k), hidden=self._hidden(without)
+            self._holders.new_ones(1, 1), self._holders[:, None], None, self._most(k), hidden=self._hidden(without)
         )
         return self._named(items[0].tolist(), scores[0].tolist())
 
@@ -172,8 +175,8 @@ class Recommender:
     def known(self, user: int, which: str = "known") -> Tensor:
         """Item positions a user (position) is known to have, in the training part or in all of the data."""
         if which == "nothing":
-            return torch.zeros(0, dtype=torch.int64)
-        own = _of(self.known_users, torch.tensor([user]))[1]
+            return self.known_items.new_zeros(0, dtype=torch.int64)
+        own = _of(self.known_users, self.known_users.new_tensor([user]))[1]
         items = self.known_items[own].long()
         return items[self.known_part[own] == 0] if which == "train" else items
 
@@ -208,7 +211,7 @@ class Recommender:
     def _hidden(self, without: Sequence[Id]) -> Tensor:
         _refuse_one("without", without)
         found = (self.item_ids.find(item) for item in without)
-        return torch.tensor([row for row in found if row is not None], dtype=torch.int64)
+        return self.known_items.new_tensor([row for row in found if row is not None], dtype=torch.int64)
 
     def _named(self, items: list[int], scores: list[float]) -> list[Recommendation]:
         return [
@@ -224,7 +227,7 @@ def _of(column: Tensor, users: Tensor) -> tuple[Tensor, Tensor]:
     first, end = (torch.searchsorted(column, wanted, right=right) for right in (False, True))
     lengths = end - first
     whose = torch.repeat_interleave(lengths)
-    return whose, torch.arange(len(whose)) + (end - lengths.cumsum(0))[whose]
+    return whose, torch.arange(len(whose), device=column.device) + (end - lengths.cumsum(0))[whose]
 
 
 def _refuse_one(argument: str, ids: object) -> None:

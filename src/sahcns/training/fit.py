@@ -26,6 +26,7 @@ from sahcns.training.record import Record
 from sahcns.training.start import start
 from sahcns.training.step import Streams, TrainingStep
 from sahcns.training.stopping import EarlyStopping
+from sahcns.training.surroundings import as_torch_starts
 
 OnEpoch = Callable[[dict[str, Any]], None]
 KS = (10, 20)
@@ -80,7 +81,7 @@ def fit(
     seed = _checked_seed(seed)
     where = pick_device(device)
     _check_monitor(protocol.monitor)
-    with answering(where), seeded_generators(seed, where):
+    with answering(where), seeded_generators(seed, where), as_torch_starts():
         return _trained(split, backbone, sampler, protocol, seed, where, kernels, whole, on_epoch)
 
 
@@ -186,7 +187,9 @@ def _check_kinds(split: object, backbone: object, sampler: object, protocol: obj
     }
     for name, (value, kind, such) in wanted.items():
         if not isinstance(value, kind):
-            shown = value.__name__ if isinstance(value, type) else repr(value)[:60]
+            shown = value.__name__ if isinstance(value, type) else repr(value)
+            if len(shown) > 60 or "\n" in shown:  # a frame, say, whose text is a page
+                shown = f"<{type(value).__name__}>"
             raise SettingError(f"fit: {name}={shown} must be a {kind.__name__}, such as {such}")
 
 
