@@ -1,6 +1,8 @@
 """What training refuses, each in one sentence that says what was wrong and what to do."""
 
+import re
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 import pytest
@@ -104,8 +106,43 @@ def test_weights_that_are_not_numbers_show_in_the_loss() -> None:
 
     with pytest.raises(TrainingError, match=r"nan at step 1 of epoch 1; .*check the sampler's weights"):
         train(later)
-    with pytest.raises(TrainingError, match=r"nan at step 0 of epoch 0; .*check the sampler's weights"):
+
+
+def test_weights_that_are_not_numbers_where_all_scores_are() -> None:
+    with pytest.raises(
+        TrainingError, match=r"Answering returned weights that are not numbers \(NaN\), though all scores are"
+    ):
         train(weighted(float("nan"), 1.0))
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        *("users", "positives", "pairs", "epoch", "popularity"),
+        *("layers[0]", "graph.pair_items", "graph.seen_items", "graph.seen_keys"),
+    ],
+)
+def test_what_training_goes_on_with_is_not_changed_in_place(what: str) -> None:
+    """The loss was that of other users, or the popularity another one, and nobody said so."""
+
+    def changing(match: Matching) -> Mixture:
+        tensor = match.layers[0] if what == "layers[0]" else attrgetter(what)(match)
+        tensor.mul_(1)
+        return Mixture.single(match.candidates[:, 0])
+
+    with pytest.raises(
+        TrainingError, match=rf"Answering.choose\(\) changed .*match\.{re.escape(what)} .*change a copy"
+    ):
+        train(changing)
+
+
+def test_what_belongs_to_the_batch_may_be_changed_in_place() -> None:
+    def changing(match: Matching) -> Mixture:
+        match.scores.neg_()
+        match.candidates.copy_(match.candidates.flip(1))
+        return match.pick(match.scores.argmax(1))
+
+    train(changing)
 
 
 def weighted(first: float, second: float) -> Callable[[Matching], Mixture]:

@@ -1,4 +1,4 @@
-"""The trainer's check of a sampler's answers: real ids, unseen items, shares that add up to one."""
+"""The trainer's check of a sampler's answers: real ids, unseen items, shares that add up to one, nothing else changed."""
 
 import torch
 from torch import Tensor
@@ -14,15 +14,43 @@ from sahcns.samplers.mixture import Mixture
 def answer(sampler: Sampler, match: Matching, rng: Rng, checked: bool = True) -> Mixture:
     """The sampler's mixture for a batch in its full form; `checked` looks at its ids and weights too."""
     name = type(sampler).__name__
+    lent = _lent(match) if checked else {}
+    before = {what: tensor._version for what, tensor in lent.items()}
     mixture = sampler.choose(match, rng)
+    changed = [f"match.{what}" for what, tensor in lent.items() if tensor._version != before[what]]
+    if changed:  # parts of one tensor cannot be told apart
+        raise TrainingError(
+            f"{name}.choose() changed {' or '.join(changed)} in place, with which training goes on; change a copy (.clone())"
+        )
     if not isinstance(mixture, Mixture):
         raise TrainingError(f"{name}.choose() must return a Mixture; it returned {type(mixture).__name__}")
     mixture = mixture.checked(len(match.users), len(match.layers), name)
     if mixture.weights is not None:  # in another float type they would widen, or break, what comes after
         mixture = Mixture(mixture.items, mixture.weights.to(match.layers[0].dtype))
     if checked:
+        if mixture.weights is not None and bool(mixture.weights.isnan().any()) and _sound(match):
+            raise TrainingError(
+                f"{name} returned weights that are not numbers (NaN), though all scores are; look for 0/0, inf - inf, or the "
+                "root or logarithm of something below 0"
+            )
         check(mixture, match.users, match.positives, match.graph, name)
     return mixture
+
+
+def _lent(match: Matching) -> dict[str, Tensor]:
+    """What a sampler reads and somebody else goes on with: the loss, the next batch, the parameters themselves."""
+    graph = match.graph
+    whole = ("popularity", "pair_users", "pair_items", "seen_offsets", "seen_items", "seen_keys")
+    return {
+        **{what: getattr(match, what) for what in ("users", "positives", "pairs", "epoch")},
+        **{f"layers[{at}]": layer for at, layer in enumerate(match.layers)},
+        **{"popularity" if what == "popularity" else f"graph.{what}": getattr(graph, what) for what in whole},
+    }
+
+
+def _sound(match: Matching) -> bool:
+    """Whether scores and even their squares are finite: where training exploded, the sampler is not to blame."""
+    return all(bool(scores.square().sum().isfinite()) for scores in (match.a, match.p))
 
 
 def check(mixture: Mixture, users: Tensor, positives: Tensor, graph: Graph, sampler: str) -> None:
@@ -34,7 +62,7 @@ def check(mixture: Mixture, users: Tensor, positives: Tensor, graph: Graph, samp
         raise TrainingError(f"{sampler} returned item {value}; items run from 0 to {graph.n_items - 1}")
     if weights is not None:
         total = weights.sum(2)
-        off = (total - 1).abs().nan_to_num(0.0)  # NaN shows in the loss, whose sentence names the step and what to try
+        off = (total - 1).abs().nan_to_num(0.0)  # NaN of scores that exploded shows in the loss, which says what to try
         if (off > 1e-4).any():
             worst = float(total.flatten()[off.argmax()])
             raise TrainingError(
