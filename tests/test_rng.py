@@ -146,3 +146,9 @@ def test_permutations() -> None:
         rng.advance()
     assert set(orders) == set(itertools.permutations(range(4)))
     assert chisquare(list(orders.values())).pvalue > 1e-3
+
+
+def test_it_shows_where_it_stands() -> None:
+    rng = Rng(4, "choice")
+    rng.advance()
+    assert repr(rng) == "Rng(4, 'choice', step 1)"

@@ -34,11 +34,16 @@ class Rng:
     def __init__(self, seed: int, stream: str, device: torch.device | str = "cpu", step: Tensor | None = None) -> None:
         """Streams that move together may share one `step` counter, an int64 scalar on the device."""
         self.device = torch.device(device)
+        self.seed, self.stream = seed, stream
         self.key = signed(stream_key(seed, stream))
         self.step = torch.zeros((), dtype=torch.int64, device=self.device) if step is None else step
         self.call = 0
 
+    def __repr__(self) -> str:
+        return f"Rng({self.seed}, {self.stream!r}, step {int(self.step)})"
+
     def advance(self) -> None:
+        """To the next step, whose calls are numbered from 0 again."""
         self.step += 1
         self.call = 0
 

@@ -69,3 +69,12 @@ def test_misspelt_names_get_the_nearest() -> None:
 def test_nothing_held_out_is_refused() -> None:
     with pytest.raises(DataError, match="the split has no valid pairs to rank against"):
         Truth.of(Split.from_pairs(train=[[0, 0]], test=[[0, 1]]), "valid")
+
+
+def test_what_is_no_split_is_refused() -> None:
+    with pytest.raises(SettingError, match=r"split is of type str; give a Split: load_split\(folder\)"):
+        Truth.of(cast(Split, "shop"), "test")
+
+
+def test_it_shows_its_size_and_not_its_tensors() -> None:
+    assert repr(Truth.of(SPLIT, "test", "train+valid")) == "Truth(test: 3 users with 4 items, mask='train+valid')"

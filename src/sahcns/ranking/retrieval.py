@@ -29,6 +29,11 @@ def rank(user_vectors: Tensor, item_vectors: Tensor, truth: Truth, k: int, block
     nothing else; so may, on some processors, the place where an item stands.
     """
     tables = {"user_vectors": user_vectors, "item_vectors": item_vectors}
+    if not isinstance(truth, Truth):
+        raise SettingError(f"truth is of type {type(truth).__name__}; make one of a split: Truth.of(split, 'test')")
+    for name, table in tables.items():
+        if not isinstance(table, Tensor):
+            raise SettingError(f"{name} is of type {type(table).__name__}; give a tensor: torch.as_tensor({name})")
     for (name, table), rows in zip(tables.items(), (truth.n_users, truth.n_items), strict=True):
         if table.ndim != 2 or len(table) != rows:
             raise SettingError(f"{name} has shape {tuple(table.shape)}; this split needs ({rows}, D)")

@@ -15,7 +15,7 @@ Part = Literal["valid", "test"]
 Mask = Literal["train", "train+valid", "none"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Truth:
     """Prepared once a run, on the device of the vectors, for the E users with at least one held-out item.
 
@@ -46,6 +46,10 @@ class Truth:
             raise SettingError(
                 "mask='train+valid' would hide the validation items that part='valid' looks for; use mask='train'"
             )
+        if not isinstance(split, Split):
+            raise SettingError(
+                f"split is of type {type(split).__name__}; give a Split: load_split(folder), or what a run was trained on"
+            )
         held = split.parts()[part]
         if not len(held):
             raise DataError(f"the split has no {part} pairs to rank against; prepare the data with a {part} share")
@@ -72,3 +76,6 @@ class Truth:
 
     def __len__(self) -> int:
         return len(self.held)
+
+    def __repr__(self) -> str:
+        return f"Truth({self.part}: {len(self):,} users with {len(self.held.items):,} items, mask={self.mask!r})"

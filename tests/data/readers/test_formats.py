@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 from sahcns.data.readers import read
@@ -316,6 +317,13 @@ def test_settings_are_checked(tmp_path: Path) -> None:
         read(path, delimiter="")
     with pytest.raises(SettingError, match="source is of type int"):
         read(5)
+    with pytest.raises(SettingError, match=r"source is of type ndarray; .*become one with polars\.DataFrame\("):
+        read(np.zeros((3, 2), np.int64))
+    frame = pl.DataFrame({"user": [1], "item": [2]})
+    with pytest.raises(SettingError, match=r"source is of type list and holds a DataFrame; .* or one pandas"):
+        read([frame, frame])
+    with pytest.raises(SettingError, match="title is of type DataFrame; name a column of titles"):
+        read(frame, title=frame)  # type: ignore[arg-type]
     with pytest.raises(SettingError, match="empty list"):
         read([])
     with pytest.raises(SettingError, match="'user' cannot be both the user and the item column"):

@@ -73,6 +73,11 @@ def read(
     """
     if format not in FORMATS:
         raise SettingError(f"format is {format!r}; {nearest(str(format), FORMATS)}")
+    if title is not None and not isinstance(title, str | Path):
+        raise SettingError(
+            f"title is of type {type(title).__name__}; name a column of titles, which another table's can be joined as, "
+            "or a file with an id and a title on each line"
+        )
     wanted: dict[str, Column] = {"user": user, "item": item, "rating": rating, "time": time, "event": event}
     into = Gathered(Faults(lenient), Clock(time_unit), _offset(items_offset))
     into.kinds = Kinds(told=event is not None, glance=glance)
@@ -221,8 +226,11 @@ def _titles(path: Path, title: str | Path | None, delimiter: str | None, entry: 
 def _paths(source: Any) -> list[Path]:
     several = [source] if isinstance(source, str | Path) else source
     if not isinstance(several, list | tuple) or not all(isinstance(path, str | Path) for path in several):
+        odd = next((one for one in several if not isinstance(one, str | Path)), None) if type(source) is list else None
+        held = "" if odd is None else f" and holds a {type(odd).__name__}"
         raise SettingError(
-            f"source is of type {type(source).__name__}; give a path, a list of paths, or a pandas, polars or Arrow table"
+            f"source is of type {type(source).__name__}{held}; give a path, a list of paths, or one pandas, polars or Arrow "
+            "table; an array, a dict or rows become one with polars.DataFrame(…, schema=['user', 'item'])"
         )
     if not several:
         raise SettingError("source is an empty list; give at least one path")
