@@ -27,6 +27,12 @@ def import_once(paths: Iterable[str | Path]) -> None:
             _import(path)
 
 
+def came_through_own(error: BaseException) -> bool:
+    """Whether it arose in a file that was imported here, or in what that called."""
+    files = {getattr(module, "__file__", None) for name, module in sys.modules.items() if name.startswith(PREFIX)}
+    return any(frame.f_code.co_filename in files for frame, _ in traceback.walk_tb(error.__traceback__))
+
+
 def _import(path: Path) -> None:
     if not path.is_file():
         raise DataError(f"--import {path}: there is no such file")

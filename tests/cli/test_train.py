@@ -331,6 +331,27 @@ def test_a_mistake_in_ones_own_file_is_one_sentence(
     assert sentence in refused(done)
 
 
+@pytest.mark.parametrize("command", ["train", "inspect", "bench"])
+def test_a_fault_in_an_imported_file_is_a_sentence_with_its_line(
+    sahcns: Sahcns, prepared: Path, tmp_path: Path, command: str
+) -> None:
+    """compare and tune said it in a line, and these in sixty."""
+    (tmp_path / "mine.py").write_text(MINE.replace("match.scores", "match.score"))
+    mine = ("--import", tmp_path / "mine.py", "--sampler", "softest")
+    if command == "inspect":
+        sahcns("train", prepared, "--sampler", "rns", "--out", tmp_path / "run", *QUICK)
+        line = ("inspect", tmp_path / "run", *mine)
+    else:
+        line = (command, prepared, *mine, *(("--out", tmp_path / "run", *QUICK) if command == "train" else ()))
+    done = sahcns(*line)
+    assert refused(done) == (
+        f"AttributeError: 'Matching' object has no attribute 'score' (mine.py, line 13); "
+        f"`sahcns --traceback {command} …` shows the way there"
+    )
+    with pytest.raises(AttributeError):
+        sahcns("--traceback", *line)
+
+
 def test_a_file_may_import_what_stands_beside_it(
     sahcns: Sahcns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,6 +13,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from sahcns.cli.console import complain
 from sahcns.errors import SahcnsError, SettingError, nearest
+from sahcns.importing import came_through_own
 
 # click's error class, reached through typer, which brings click along beside itself or, in newer versions, inside
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
@@ -106,6 +107,13 @@ def run(entries: Sequence[Entry], help: str, arguments: list[str]) -> int:
         if arguments[:1] == ["--traceback"]:
             raise
         complain(_sentence(problem))
+        return 2
+    except Exception as problem:
+        if arguments[:1] == ["--traceback"] or not came_through_own(problem):
+            raise
+        from sahcns.studies.grid.failure import one_sentence
+
+        complain(f"{one_sentence(problem)}; `sahcns --traceback {arguments[0]} …` shows the way there")
         return 2
     if code == 130:
         complain("interrupted")
