@@ -1,13 +1,17 @@
 """The public names: all there, all lazy, and the same for Python and for a type checker."""
 
 import ast
+import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import sahcns
+from sahcns.settings import Configured
 
 
 def python(code: str) -> subprocess.CompletedProcess[str]:
@@ -71,6 +75,29 @@ def test_what_is_not_there_is_an_attribute_error_and_modules_still_import() -> N
     from sahcns import folders
 
     assert folders.__name__ == "sahcns.folders"
+
+
+def test_completion_offers_public_names_and_modules_and_nothing_else() -> None:
+    from sahcns import folders
+
+    offered = {name for name in dir(sahcns) if not name.startswith("_")}
+    modules = {name for name in offered if isinstance(getattr(sahcns, name), ModuleType)}
+    assert folders.__name__.rpartition(".")[2] in modules
+    assert offered - modules == set(sahcns.__all__) - {"__version__"}
+
+
+def test_help_explains_every_name_and_every_argument() -> None:
+    for name in sahcns.__all__:
+        text = getattr(sahcns, name).__doc__
+        assert text, name
+        assert not text.startswith(f"{name}("), f"{name} has only what dataclass makes up"
+        if isinstance(getattr(sahcns, name), type) and issubclass(getattr(sahcns, name), Configured):
+            for entry in getattr(sahcns, name).settings():
+                assert f"{entry['name']}=" in text, name
+                assert entry["meaning"] in text
+    for function in (sahcns.fit, sahcns.read, sahcns.compare, sahcns.tune):
+        for argument in inspect.signature(function).parameters:
+            assert re.search(rf"\b{argument}\b", function.__doc__ or ""), (function.__name__, argument)
 
 
 def test_a_star_brings_exactly_the_public_names() -> None:

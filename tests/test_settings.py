@@ -257,3 +257,21 @@ def test_arguments_that_are_no_settings_are_refused() -> None:
         pass
 
     assert Slotted(strings=6).strings == 6
+
+
+def test_help_has_each_setting_below_what_the_class_says() -> None:
+    first, _, table = (Violin.__doc__ or "").partition("\n\n")
+    assert first == Violin.own_text == "Everything a setting can be."
+    lines = table.splitlines()
+    assert " ".join(lines[0].split()) == "strings=4 how many strings; in [1, 12]"  # of its base
+    assert " ".join(lines[1].split()) == "tension=0.5 tension of the bow; >= 0"
+    assert [line.split("=")[0] for line in lines] == [entry["name"] for entry in Violin.settings()]
+
+
+def test_a_class_without_a_text_of_its_own_has_none_of_its_bases() -> None:
+    @dataclass(frozen=True)
+    class Fiddle(Violin):
+        bow: int = setting(1, "which bow")
+
+    assert Fiddle.own_text == ""
+    assert (Fiddle.__doc__ or "").splitlines()[0].startswith("strings=4 ")

@@ -89,4 +89,6 @@ if not TYPE_CHECKING:  # a type checker that saw this function would take any mi
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    """What a notebook completes: the public names, and modules that were imported, but not what this file works with."""
+    modules = {name for name, value in globals().items() if getattr(value, "__name__", "") == f"{__name__}.{name}"}
+    return sorted({*modules, *__all__, *(name for name in globals() if name.startswith("__"))})

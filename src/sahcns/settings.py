@@ -5,6 +5,7 @@ is its manual (`sahcns samplers` prints it), its range (checked at construction)
 """
 
 import dataclasses
+import inspect
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -92,6 +93,7 @@ class Configured:
     """Base of everything that is chosen by name and set by arguments: samplers, backbones, protocols."""
 
     name: ClassVar[str] = ""
+    own_text: ClassVar[str] = ""  # the docstring as it was written, before the settings were put below it for `help`
 
     def __init_subclass__(cls, **told: Any) -> None:
         """Its settings are its arguments, all of them; and its name is its own.
@@ -105,6 +107,8 @@ class Configured:
                 f"{cls.__name__}: write no __init__, whose arguments no record would know; declare each as a setting, such as "
                 'share: float = sahcns.setting(0.5, "what it is"), under @dataclass(frozen=True)'
             )
+        cls.own_text = cls.__dict__.get("__doc__") or ""
+        cls.__doc__ = "\n\n".join(filter(None, (inspect.cleandoc(cls.own_text), _manual(cls))))
         cls.name = cls.__dict__.get("name", "")
         ours = next((kind for kind in _named_like(cls) if _is_ours(kind)), None)
         if ours is not None and not _is_ours(cls):
@@ -205,6 +209,23 @@ def kind_of(annotation: object) -> str:
     text = annotation.__name__ if isinstance(annotation, type) and not get_args(annotation) else str(annotation)
     inside = re.fullmatch(r"(?:typing\.)?Optional\[(.+)\]", text)
     return f"{inside[1]} | None" if inside else text
+
+
+def _manual(kind: type[Configured]) -> str:
+    """Each argument with its default, meaning and range, a line each, for `help` and a notebook's `?`.
+
+    The class is no dataclass yet: what it declares itself stands in it, what its bases declare is found in their fields.
+    """
+    own = {name: value for name, value in vars(kind).items() if isinstance(value, dataclasses.Field)}
+    entries = {**getattr(kind, "__dataclass_fields__", {}), **own}
+    lines = {
+        f"{name}={entry.default!r}": str(entry.metadata["meaning"])
+        + ("" if str(entry.metadata["allowed"]) == "any" else f"; {entry.metadata['allowed']}")
+        for name, entry in entries.items()
+        if "meaning" in entry.metadata
+    }
+    width = max(map(len, lines), default=0)
+    return "\n".join(f"{name:{width}}  {meaning}" for name, meaning in lines.items())
 
 
 def named(base: type[Base]) -> dict[str, type[Base]]:

@@ -59,9 +59,8 @@ def _named_in(value: object, module: str) -> bool:
 
 
 def _docstring(kind: type[Configured]) -> str:
-    """The class's own docstring; what dataclass makes up in its absence is none."""
-    text = inspect.cleandoc(kind.__doc__ or "")
-    return "" if text.startswith(f"{kind.__name__}(") else text
+    """The class's own docstring, without the settings, which stand in a table here."""
+    return inspect.cleandoc(kind.own_text)
 
 
 def _page(kinds: list[type[Configured]]) -> "Iterator[RenderableType]":

@@ -69,12 +69,20 @@ def fit(
     """Train `backbone` on the split's training part with negatives from `sampler`, judged on its validation part.
 
     The epoch is picked on validation and the best weights are restored; the test part is ranked once at the end, for
-    the best and for the last epoch. `on_epoch` receives each epoch's history entry. Ctrl-C ends training early and
-    keeps the best epoch so far. The same seed gives the same result, bit for bit on a CPU with as many threads.
+    the best and for the last epoch. Ctrl-C, or a notebook's stop button, ends training early and keeps the best epoch
+    so far; before the first look there is none, and it ends the call.
     The pairs of users who have every item shape the graph and are not trained on: there is nothing to prefer them to.
 
-    `whole` trains on every pair of the split, validation and test included, for the model to put to use: nothing is
-    looked at, all epochs of the protocol are run, and the last one is kept.
+    backbone   LightGCN() unless told
+    sampler    SAHC() unless told
+    protocol   Protocol() unless told: up to 1000 epochs, and when to stop; `help(Protocol)` has them all
+    seed       any whole number; the same gives the same result, bit for bit on a CPU with as many threads
+    device     "auto" is the GPU when there is one; "cpu", "cuda", "cuda:1"
+    kernels    "auto" is the fastest of the device; "reference" is plain torch
+    whole      train on every pair of the split, validation and test included, for the model to put to use: nothing is
+               looked at, all epochs of the protocol are run, the last one is kept, and Ctrl-C keeps nothing
+    on_epoch   is called after each epoch with its entry of the history, {"epoch": 0, "loss": …, "seconds": …}, with
+               "valid": {"recall@20": …} where it looked; a KeyboardInterrupt that it raises ends training like Ctrl-C
     """
     backbone, sampler, protocol = backbone or LightGCN(), sampler or SAHC(), protocol or Protocol()
     _check_kinds(split, backbone, sampler, protocol)

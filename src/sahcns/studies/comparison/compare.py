@@ -76,9 +76,15 @@ def compare(
 
     data       one or more sets: prepared folders, or splits, which are stored in the folder
     samplers   names, classes or samplers; {label: …} names the rows of a table
+    backbones  one or more, by name or as LightGCN(dim=32)
+    out        the folder of results; what is in it is not run again
     seeds      how many, from 2020 on, or which; with one seed all samplers see the same start, order and pools
+    protocol   of every run; Protocol() unless told
     tuned      files or folders of `sahcns tune`, for the samplers given by name or class
     imports    your own files that define samplers or backbones, for other processes if there are more workers than 1
+    workers    processes to share the work; 1 is this one
+    device, kernels   as of `fit`
+    on_event   is called with an `Event` when a run is begun, after each of its epochs, and at its end; nothing is printed
     """
     from sahcns.training import Protocol
 

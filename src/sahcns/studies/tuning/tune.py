@@ -62,6 +62,10 @@ def tune(
     nothing to tune is trained once. Trials are kept in the folder `out`: a search that was killed goes on there, several
     processes may share it, more trials or samplers may be added, and a search on other terms is refused.
 
+    data     one set: a prepared folder, or a split
+    samplers names or classes; one or several
+    backbone, protocol, device, kernels   as of `fit`, for every trial
+    seed     of the trainings and of the search
     pool     one value sets the pool of all samplers, several are searched; none leaves each its default
     fixed    {"dens": {"schedule": "warmup"}}: settings held at a value
     search   {"sahc": {"alpha": (0.0, 0.5)}}: what to try instead of what the settings say of themselves
