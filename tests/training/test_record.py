@@ -98,3 +98,8 @@ def test_a_sampler_from_a_users_script_is_recorded_by_the_name_of_its_class() ->
     record = fit(SPLIT, BACKBONE, Softest(pool=3), protocol=PROTOCOL, device="cpu").record
     assert record.sampler == {"name": "Softest", "pool": 3}
     assert json.loads(json.dumps(record.to_dict())) == record.to_dict()
+
+
+def test_it_shows_itself_without_its_history(run: Run) -> None:
+    assert "history" not in repr(run.record)
+    assert f"best_epoch={run.record.best_epoch}" in repr(run.record)

@@ -38,7 +38,7 @@ class Series:
             raise SettingError(f"series {self.name!r}: low and high are given together or not at all")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Figure:
     """A picture: its series over named axes.
 
@@ -57,6 +57,16 @@ class Figure:
     value_label: str = ""  # what the colours of a heat map stand for; its y_label is what the rows are
     partial_label: str = ""  # what the hatched cells of a heat map are
 
+    def __repr__(self) -> str:
+        return f"Figure({self.name!r}, {self.kind}, {len(self.series)} series)"
+
+    def _repr_svg_(self) -> str:
+        """What a notebook shows."""
+        from sahcns.reports.svg import to_svg  # here, because that file is about this class
+
+        made = to_svg(self)
+        return made[made.index("<svg") :]
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -68,7 +78,7 @@ class Cell:
     hint: str = ""  # longer, shown on hover and left out of print
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Table:
     """Rows under columns; a column named `>R@20` is set to the right, and `toys · R@20` may stand below a common `toys`."""
 
@@ -77,6 +87,15 @@ class Table:
     columns: Sequence[str]
     rows: Sequence[Sequence[Cell | str]]
     caption: str = ""
+
+    def __repr__(self) -> str:
+        return f"Table({self.name!r}, {len(self.rows)} rows of {len(self.columns)} columns)"
+
+    def _repr_markdown_(self) -> str:
+        """What a notebook shows."""
+        from sahcns.reports.as_markdown import to_markdown
+
+        return to_markdown(self)
 
     def __post_init__(self) -> None:
         for at, row in enumerate(self.rows, 1):
@@ -94,7 +113,7 @@ class Section:
     blocks: Sequence[str | Table | Figure]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report:
     """A whole page. `facts` is what one must know to trust it: protocol, data, versions, commands."""
 
@@ -102,3 +121,6 @@ class Report:
     summary: Sequence[str]
     sections: Sequence[Section]
     facts: Sequence[tuple[str, str]] = field(default=())
+
+    def __repr__(self) -> str:
+        return f"Report({self.title!r}, {len(self.sections)} sections)"

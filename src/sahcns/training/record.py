@@ -24,9 +24,8 @@ class Record:
     protocol: dict[str, Any]
     data: dict[str, Any]
     machine: dict[str, Any]
-    history: list[dict[str, Any]] = field(
-        default_factory=list
-    )  # one entry an epoch: loss, seconds, validation if looked
+    # One entry an epoch: loss, seconds, validation if looked. A thousand of them are no line of a notebook.
+    history: list[dict[str, Any]] = field(default_factory=list, repr=False)
     best_epoch: int = -1
     epochs_run: int = 0
     stopped: str = ""  # "patience", "epochs" or "interrupted"

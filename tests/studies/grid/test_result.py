@@ -11,6 +11,7 @@ import pytest
 from sahcns.errors import DataError, SettingError
 from sahcns.studies.grid import commit
 from sahcns.studies.grid.result import Result, columns, results_in, terms_differ
+from sahcns.studies.grid.running import Outcome
 
 
 def result(seed: int = 1, label: str = "sahc", **rest: object) -> Result:
@@ -194,3 +195,10 @@ def test_a_checkout_says_its_commit_and_whether_it_was_changed(tmp_path: Path, m
     assert commit._from_git.__wrapped__() == git("rev-parse", "HEAD")
     (package / "new.py").write_text("")
     assert commit._from_git.__wrapped__() == git("rev-parse", "HEAD") + "+changes"
+
+
+def test_it_shows_what_it_is_in_a_line() -> None:
+    assert repr(result()) == "Result('sahc', mf, seed 1, test recall@20 40.00%, ndcg@20 30.00%)"
+    assert repr(result(test={})) == "Result('sahc', mf, seed 1)"
+    outcome = Outcome(Path("study"), [result(), result(2)], [])
+    assert repr(outcome) == "Outcome('study', 2 results, 0 failures)"

@@ -65,6 +65,10 @@ def text(cell: Cell | str) -> str:
     return cell if isinstance(cell, str) else cell.text
 
 
+def test_a_search_shows_what_it_is_in_a_line() -> None:
+    assert repr(SEARCH) == "Search('films', lightgcn, trials: 1 of dns, 6 of sahc, 1 of ahns, 2 of dens)"
+
+
 def test_what_is_best_and_what_is_finished() -> None:
     best = SEARCH.best("sahc")
     assert best is not None

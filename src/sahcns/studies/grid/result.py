@@ -30,7 +30,7 @@ PerUser = dict[str, npt.NDArray[Any]]
 """`{"user": positions [E] int32, "recall@20": [E] float32, …}` for the E users with test items, ascending."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Result:
     """A finished run: what it was, under which terms, and what came out."""
 
@@ -53,7 +53,13 @@ class Result:
     code: str | None = None  # digest of the user's own files, if the sampler or the backbone comes from one
     imports: list[str] = field(default_factory=list)  # the user's own files
     path: Path | None = None  # of the JSON file
-    per_user: PerUser | None = field(default=None, repr=False)  # before it is saved
+    per_user: PerUser | None = None  # before it is saved
+
+    def __repr__(self) -> str:
+        best = self.test.get("best", {})
+        found = ", ".join(f"{name} {best[name]:.2%}" for name in ("recall@20", "ndcg@20") if name in best)
+        judged = f", test {found}" if found else ""
+        return f"Result({self.label!r}, {self.backbone['name']}, seed {self.seed}{judged})"
 
     @property
     def terms(self) -> Terms:

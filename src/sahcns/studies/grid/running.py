@@ -58,13 +58,16 @@ class Call:
         return cls(**{**values, "folder": Path(values["folder"])})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Outcome:
     """What a grid came to: its results and its failures, both in the order of the jobs."""
 
     folder: Path
     results: list[Result]
     failures: list[Failure]
+
+    def __repr__(self) -> str:
+        return f"Outcome({str(self.folder)!r}, {len(self.results)} results, {len(self.failures)} failures)"
 
 
 def run_grid(

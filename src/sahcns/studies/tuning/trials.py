@@ -51,7 +51,7 @@ class Trial:
         return max(self.looks, default=None)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Search:
     """A whole search. `spaces` is {"sahc": {"alpha": [0, 0.1, …]}, "ahns": {"beta": {"low": …, "high": …, "log": …}}}."""
 
@@ -68,6 +68,10 @@ class Search:
     kernels: str = "auto"
     code: dict[str, str] = field(default_factory=dict)  # digests of those that come from a user's own files
     folder: Path | None = None
+
+    def __repr__(self) -> str:
+        trials = ", ".join(f"{len(self.of(name))} of {name}" for name in self.samplers)
+        return f"Search({self.data.get('name', '')!r}, {self.backbone['name']}, trials: {trials})"
 
     @property
     def monitor(self) -> str:
