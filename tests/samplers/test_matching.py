@@ -1,10 +1,13 @@
 """What a sampler looks at, against plain loops: the block reading of concat, the score as a sum over layers."""
 
+from collections.abc import Callable
+
 import pytest
 import torch
 
 from sahcns.aggregation import Aggregation, Kind
-from sahcns.samplers import DNS
+from sahcns.errors import TrainingError
+from sahcns.samplers import DNS, Matching
 from tests.samplers.oracle import pairs_of
 from tests.samplers.world import World, every_case, scored
 
@@ -68,3 +71,40 @@ def test_what_is_chosen_is_read_from_the_pool() -> None:
     assert match.chosen(two).tolist() == [
         [pool[k], pool[3 - k]] for pool, k in zip(match.candidates.tolist(), n.tolist(), strict=True)
     ]
+
+
+@pytest.mark.parametrize(
+    ("ask", "sentence"),
+    [
+        (
+            lambda m: m.pick(m.scores.max(1).values),
+            r"match.chosen takes positions in the pool as a whole-number tensor .*\(torch.float64\)",
+        ),
+        (lambda m: m.pick(m.scores.max(1)), r"it was given max"),
+        (lambda m: m.pick(m.scores.argmax(1) > 0), r"\(torch.bool\)"),
+        (lambda m: m.pick(m.scores.argmax()), r"\[B\] or \[B, X\] with B=\d+; it was given a tensor of shape \[\] "),
+        (lambda m: m.pick(0), r"it was given 0"),
+        (lambda m: m.pick(m.scores.argmax(1)[1:]), r"it was given a tensor of shape \[\d+\]"),
+        (
+            lambda m: m.ranked(2),
+            r"match.ranked takes places in the order as a whole-number tensor \[B\] with .*given 2",
+        ),
+        (lambda m: m.ranked(m.scores[:, 0]), r"\(torch.float64\)"),
+        (lambda m: m.ranked(m.hardest(2)), r"a tensor of shape \[\d+, 2\]"),
+        (lambda m: m.nearest(0.5), r"match.nearest takes target scores as a tensor \[B\] with B=\d+; it was given 0.5"),
+        (lambda m: m.nearest(m.positive_score[:, None]), r"a tensor of shape \[\d+, 1\]"),
+        (lambda m: m.hardest(5), r"match.hardest\(5\): the pool has 4 candidates; set pool higher"),
+    ],
+)
+def test_what_is_no_position_is_said(ask: Callable[[Matching], object], sentence: str) -> None:
+    """hardest gave fewer than it was asked for; the others spoke of gather and of dim."""
+    with pytest.raises(TrainingError, match=sentence):
+        ask(World.random("mean", 2, 0).match(DNS(pool=4)))
+
+
+def test_positions_of_any_whole_type() -> None:
+    match = World.random("mean", 2, 0).match(DNS(pool=4))
+    n = match.scores.argmax(1)
+    for kind in (torch.int32, torch.int16, torch.uint8):
+        assert torch.equal(match.chosen(n.to(kind)), match.ranked())
+        assert torch.equal(match.ranked(torch.zeros_like(n, dtype=kind)), match.ranked())

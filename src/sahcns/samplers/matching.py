@@ -5,14 +5,16 @@ Nothing here carries gradient. What a sampler does not ask for is not computed.
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from numbers import Real
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from sahcns.aggregation import Aggregation
+from sahcns.errors import TrainingError
 from sahcns.graph import Graph
-from sahcns.samplers.mixture import Mixture
+from sahcns.samplers.mixture import WHOLE, Mixture
 
 
 @dataclass(eq=False)
@@ -114,10 +116,16 @@ class Matching:
         Of equal scores the first, as with argmax; `topk` promises no order, and ties are real: without layer 0, items
         that have no training pair all score 0.
         """
+        if count > self.candidates.shape[1]:
+            raise TrainingError(
+                f"match.hardest({count}): the pool has {self.candidates.shape[1]} candidates; set pool higher"
+            )
         return self.scores.argsort(dim=1, descending=True, stable=True)[:, :count]
 
     def ranked(self, place: Tensor | None = None) -> Tensor:
         """[B]: the item at a place [B] of its pool, 0 for the hardest, which is also what no place means; equals as above."""
+        if place is not None:
+            place = self._one_a_pair("ranked", "places in the order", place).long()
         if not self.scored:
             found = self.graph.verbs.ranked(self.a, self.aggregation.kind == "mean", self.candidates, place)
             if found is not None:
@@ -129,6 +137,7 @@ class Matching:
 
     def nearest(self, target: Tensor) -> Tensor:
         """[B]: the item of its pool whose score is nearest to a target [B]; of equals the first."""
+        self._one_a_pair("nearest", "target scores", target, whole=False)
         if not self.scored:
             found = self.graph.verbs.nearest(self.a, self.aggregation.kind == "mean", self.candidates, target)
             if found is not None:
@@ -137,14 +146,28 @@ class Matching:
 
     def chosen(self, n: Tensor) -> Tensor:
         """Candidate ids at positions n: [B] → [B], or [B, X] → [B, X]."""
-        index = n if n.dim() == 2 else n[:, None]
-        ids = torch.gather(self.candidates, 1, index)
+        n = self._one_a_pair("chosen", "positions in the pool", n, "[B] or [B, X]").long()
+        ids = torch.gather(self.candidates, 1, n if n.dim() == 2 else n[:, None])
         return ids if n.dim() == 2 else ids[:, 0]
 
     def pick(self, n: Tensor) -> Mixture:
         """The candidate at position n [B] as it is, for all layers; with n [B, T], the one at each layer."""
         ids = self.chosen(n)
         return Mixture.per_layer(ids) if ids.dim() == 2 else Mixture.single(ids)
+
+    def _one_a_pair(self, method: str, what: str, value: Tensor, shape: str = "[B]", whole: bool = True) -> Tensor:
+        """`value` with one row for each pair of the batch; anything else is a sentence that says what was given."""
+        if isinstance(value, Tensor):
+            fits = value.dim() in ((1, 2) if "X" in shape else (1,)) and len(value) == len(self.users)
+            if fits and (value.dtype in WHOLE or not whole):
+                return value
+            given = f"a tensor of shape {list(value.shape)} ({value.dtype})"
+        else:
+            given = repr(value) if isinstance(value, Real) else type(value).__name__
+        number = "whole-number " if whole else ""
+        raise TrainingError(
+            f"match.{method} takes {what} as a {number}tensor {shape} with B={len(self.users)}; it was given {given}"
+        )
 
 
 def seen_in(graph: Graph, users: Tensor, items: Tensor) -> Tensor:
