@@ -11,6 +11,8 @@ import torch
 from sahcns.backbones import MF, LightGCN
 from sahcns.data.split import Split
 from sahcns.errors import DataError, SettingError, TrainingError
+from sahcns.graph import Graph
+from sahcns.rng import Rng
 from sahcns.samplers import BNS, DENS, RNS, SAHC, DivNS, Matching, Mixture, Sampler
 from sahcns.training import Protocol, fit
 from tests.splits import random_split
@@ -246,6 +248,45 @@ def test_weights_in_another_float_type_are_those_of_the_layers(kind: torch.dtype
         for one in (kind, torch.float32)
     ]
     assert torch.equal(*(run.recommender.weights["ego"] for run in runs))
+
+
+class Returning(Sampler):
+    """Hands a new state over, as if somebody took it."""
+
+    def begin(self, graph: Graph) -> torch.Tensor:
+        return torch.zeros(graph.n_items)
+
+    def choose(self, match: Matching, rng: Rng) -> Mixture:
+        return match.pick(match.state[match.candidates].argmin(1))
+
+    def end_epoch(self, state: Any, item_vectors: torch.Tensor, graph: Graph, rng: Rng) -> None:
+        return state + 1  # type: ignore[no-any-return]
+
+
+class Forgetful(Returning):
+    begin = Sampler.begin
+
+
+def test_a_state_that_is_returned_and_not_changed() -> None:
+    with pytest.raises(TrainingError, match=r"Returning.end_epoch\(\) returned Tensor, .* change the state in place"):
+        fit(SPLIT, MF(dim=4), Returning(), protocol=PROTOCOL, device="cpu")
+
+
+def test_an_end_of_epochs_without_a_state() -> None:
+    with pytest.raises(TrainingError, match=r"Forgetful.end_epoch\(\) would never be called, .* begin\(self, graph\)"):
+        fit(SPLIT, MF(dim=4), Forgetful(), protocol=PROTOCOL, device="cpu")
+
+
+def test_weights_may_be_made_from_popularity_in_place() -> None:
+    class Smoothed(Sampler):
+        def weights(self, popularity: torch.Tensor) -> torch.Tensor:
+            return popularity.add_(100)
+
+        def choose(self, match: Matching, rng: Rng) -> Mixture:
+            assert int(match.popularity.sum()) == len(SPLIT.train)
+            return Mixture.single(match.candidates[:, 0])
+
+    fit(SPLIT, MF(dim=4), Smoothed(), protocol=PROTOCOL, device="cpu")
 
 
 def test_a_fault_in_a_later_epoch_is_found_too() -> None:

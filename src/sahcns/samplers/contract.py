@@ -1,4 +1,9 @@
-"""The trainer's check of a sampler's answers: real ids, unseen items, shares that add up to one, nothing else changed."""
+"""The trainer's check of a sampler's answers: real ids, unseen items, shares that add up to one, nothing else changed.
+
+And of its hooks: what they do must have an effect, and only where it is meant to.
+"""
+
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -9,6 +14,27 @@ from sahcns.rng import Rng
 from sahcns.samplers.base import Sampler
 from sahcns.samplers.matching import Matching, seen_in
 from sahcns.samplers.mixture import Mixture
+
+
+def begun(sampler: Sampler, graph: Graph) -> Any:
+    """The state that the sampler begins with."""
+    kind = type(sampler)
+    if kind.end_epoch is not Sampler.end_epoch and kind.begin is Sampler.begin:
+        raise TrainingError(
+            f"{kind.__name__}.end_epoch() would never be called, since there is no state for it to work on; write "
+            "begin(self, graph), which returns one"
+        )
+    return sampler.begin(graph)
+
+
+def ended(sampler: Sampler, state: Any, item_vectors: Tensor, graph: Graph, rng: Rng) -> None:
+    """Its work between epochs; what it returns would be lost."""
+    returned = sampler.end_epoch(state, item_vectors, graph, rng)  # type: ignore[func-returns-value]
+    if returned is not None:
+        raise TrainingError(
+            f"{type(sampler).__name__}.end_epoch() returned {type(returned).__name__}, which nothing would look at; change the "
+            "state in place, such as state.copy_(new), and return None"
+        )
 
 
 def answer(sampler: Sampler, match: Matching, rng: Rng, checked: bool = True) -> Mixture:

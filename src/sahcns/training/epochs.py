@@ -8,6 +8,7 @@ step to step (batch, counters of the random streams, Adam's state) lives in tens
 import torch
 from torch import Tensor
 
+from sahcns.samplers.contract import ended
 from sahcns.training.bindings import Bindings, bindings, replaced
 from sahcns.training.clock import Clock
 from sahcns.training.step import PARTS, TrainingStep
@@ -81,7 +82,7 @@ class Epochs:
             items = step.aggregation.pool_layers(tuple(layer[step.graph.n_users :] for layer in layers))
             if not bool(torch.isfinite(items).all()):  # the last step overshot: the next look, or loss, will say so
                 return
-            step.sampler.end_epoch(step.state, items, step.graph, step.streams.choice)
+            ended(step.sampler, step.state, items, step.graph, step.streams.choice)
 
     def _one(self) -> None:
         """The batch under the cursor; the same code runs eagerly and inside the capture."""

@@ -11,7 +11,7 @@ from torch import Tensor
 from sahcns.graph import Graph
 from sahcns.kernels import Read
 from sahcns.samplers import Matching, Mixture, Sampler
-from sahcns.samplers.contract import answer
+from sahcns.samplers.contract import answer, begun, ended
 from sahcns.studies.inspection.rebuilt import Rebuilt
 from sahcns.training.record import described
 from sahcns.training.step import Streams
@@ -105,10 +105,10 @@ class Walk:
         self.streams = Streams.of(seed, graph.device)
         self.notes: list[str] = []
         self.parameters = self._parameters()
-        weights = sampler.weights(graph.popularity)
+        weights = sampler.weights(graph.popularity.clone())  # the graph is looked at with other samplers too
         self.unseen = graph.unseen if weights is None else graph.reweighted(weights)
         self.epoch = torch.tensor(float(max(model.record["best_epoch"], 0)), device=graph.device)
-        self.state: Any = sampler.begin(graph)
+        self.state: Any = begun(sampler, graph)
         if self.state is not None:
             self._first_epoch(graph)
 
@@ -150,9 +150,8 @@ class Walk:
             self._answer(step, step + len(self))  # pools that the epoch itself does not see
         items = tuple(layer[graph.n_users :] for layer in self.model.layers)
         with torch.no_grad():
-            self.sampler.end_epoch(
-                self.state, self.model.backbone.aggregation.pool_layers(items), graph, self.streams.choice
-            )
+            vectors = self.model.backbone.aggregation.pool_layers(items)
+            ended(self.sampler, self.state, vectors, graph, self.streams.choice)
         self.notes.append("what it keeps between epochs was filled by one epoch on this model")
 
     def _parameters(self) -> dict[str, Tensor]:
