@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 import statistics
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -17,6 +18,7 @@ from sahcns.samplers import DENS, DNS, DNSMN, RNS, SAHC, DivNS, Matching, MixGCF
 from sahcns.samplers.mixture import Mixture as Mixed
 from sahcns.studies.inspection.diagnosing import diagnose
 from sahcns.studies.inspection.diagnostics import Diagnostics, Spread
+from sahcns.studies.inspection.pairs import inspect_pairs
 from sahcns.studies.inspection.rebuilt import Rebuilt
 from sahcns.studies.inspection.walk import Walk
 from sahcns.training.fit import fit
@@ -350,3 +352,16 @@ def test_the_gpu_s_kernels_see_the_same() -> None:
     assert fused.hardness.user_gradient.mean == pytest.approx(plain.hardness.user_gradient.mean, rel=1e-5)
     assert fused.mixing.strength == pytest.approx(plain.mixing.strength, rel=1e-5)
     assert fused.mixing.easy.before == pytest.approx(plain.mixing.easy.before, rel=1e-5)
+
+
+@pytest.mark.parametrize("around", [torch.inference_mode(), torch.device("meta")])
+def test_what_a_notebook_has_set_for_torch_changes_nothing(around: AbstractContextManager[object]) -> None:
+    model = trained("lightgcn")
+
+    def seen() -> tuple[object, object]:
+        views = inspect_pairs(model, sampler=SAHC(pool=5), count=2, device="cpu")
+        return diagnose(model, sampler=SAHC(pool=5), device="cpu").to_dict(), views
+
+    expected = seen()
+    with around:
+        assert seen() == expected

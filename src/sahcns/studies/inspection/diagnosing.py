@@ -30,12 +30,14 @@ from sahcns.studies.inspection.scales import Scales
 from sahcns.studies.inspection.tally import Bins, Ranked, Spreading, Sum
 from sahcns.studies.inspection.walk import BATCH, Negatives, Walk
 from sahcns.training.record import described
+from sahcns.training.surroundings import as_torch_starts
 
 OnBatch = Callable[[int, int], None]
 FIFTH = 0.2  # easy and hard pools are the outer fifths
 UNIT = Bins(0.0, 0.05, 20)  # of shares between 0 and 1
 
 
+@as_torch_starts()
 def diagnose(
     model: Model | Rebuilt,
     split: Split | None = None,

@@ -23,8 +23,10 @@ from sahcns.studies.inspection.pair_view import Candidate, Ingredient, Negative,
 from sahcns.studies.inspection.rebuilt import Model, Rebuilt
 from sahcns.studies.inspection.walk import BATCH, Negatives, Walk
 from sahcns.training.record import described
+from sahcns.training.surroundings import as_torch_starts
 
 
+@as_torch_starts()
 def inspect_pairs(
     model: Model | Rebuilt,
     split: Split | None = None,
