@@ -37,7 +37,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")), *sorted(ROOT.glob("docs/*.md"))]
 WORDS = {entry.name for entry in (*COMMANDS, *DATA_COMMANDS)}
 # What these print does not depend on what was learnt, so it must be what the page shows.
-EXACT = ("your-own-sampler.md", "samplers.md", "backbones.md")
+EXACT = ("your-own-sampler.md", "samplers.md", "backbones.md", "data.md")
 
 
 @dataclass(frozen=True)
