@@ -1,7 +1,13 @@
 """A split as a whole: the same pairs and ids, with nothing held out."""
 
-import numpy as np
+from typing import Any
 
+import numpy as np
+import polars
+import pytest
+
+from sahcns.data.split import Split
+from sahcns.errors import DataError
 from tests.serving.films import films
 
 
@@ -23,3 +29,17 @@ def test_it_shows_its_size_and_not_its_pairs() -> None:
     split = films()
     sizes = ", ".join(f"{name} {len(pairs)}" for name, pairs in split.parts().items())
     assert repr(split) == f"Split({split.n_users} users, {split.n_items} items: {sizes})"
+
+
+@pytest.mark.parametrize(
+    "wrong", [[[0, 1, 5], [1, 0, 3]], [[0, 1, 2, 3], [1, 0, 2, 2]], [[0.5, 1.0]], [["ann", "tea"]], [0, 1, 1, 0]]
+)
+def test_pairs_of_another_shape_or_kind_are_refused(wrong: list[Any]) -> None:
+    """Two rows of three numbers would be three pairs otherwise, and half a user user 0."""
+    with pytest.raises(DataError, match=r"valid is an array of .* must hold whole numbers with shape \(n, 2\)"):
+        Split.from_pairs([[0, 1]], wrong)
+
+
+def test_pairs_may_be_empty_or_a_frame() -> None:
+    frame = polars.DataFrame({"user": [0, 1], "item": [1, 0]})
+    assert repr(Split.from_pairs(frame, [], np.zeros((0, 2)))) == "Split(2 users, 2 items: train 2, valid 0, test 0)"

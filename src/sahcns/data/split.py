@@ -100,8 +100,12 @@ class Split:
         n_users: int | None = None,
         n_items: int | None = None,
     ) -> "Split":
-        """From arrays of dense `[user, item]` rows; the ids are the positions themselves."""
-        tables = [np.asarray(part, np.int64).reshape(-1, 2) for part in (train, valid, test)]
+        """From arrays of dense `[user, item]` rows; the ids are the positions themselves.
+
+        The parts are taken as they are: that no pair stands in two of them is the caller's care.
+        """
+        given = {"train": train, "valid": valid, "test": test}
+        tables = [_dense(name, part) for name, part in given.items()]
         together = np.concatenate(tables)
         if len(together) and together.min() < 0:
             raise DataError(f"ids must be 0 or more; the pairs hold {together.min()}")
@@ -113,3 +117,16 @@ class Split:
             )
         first, second, third = (Pairs(t[:, 0].astype(np.int32), t[:, 1].astype(np.int32)) for t in tables)
         return cls(first, second, third, user_ids=IdMap(np.arange(users)), item_ids=IdMap(np.arange(items)))
+
+
+def _dense(name: str, part: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    """Rows [n, 2] of whole numbers; a third column, say, would otherwise be taken for users and items."""
+    table = np.asarray(part)
+    if not table.size:
+        return np.zeros((0, 2), np.int64)
+    if table.ndim != 2 or table.shape[1] != 2 or not np.issubdtype(table.dtype, np.integer):
+        raise DataError(
+            f"{name} is an array of {table.dtype} with shape {table.shape}; it must hold whole numbers with shape (n, 2), a "
+            "row [user, item] for each pair; ids of any kind, ratings and times are for prepare(read(table))"
+        )
+    return table.astype(np.int64, copy=False)
