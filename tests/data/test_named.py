@@ -75,6 +75,8 @@ def test_yelp_keeps_its_years_counts_rows_for_the_core_and_tells_the_difference(
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"has no train\.txt; run: sahcns data get gowalla"):
         prepare_named(CATALOGUE["gowalla"], tmp_path)
+    with pytest.raises(DataError, match=r"has no train\.txt"):
+        prepare_named("gowalla", str(tmp_path))
 
 
 if "SAHCNS_DATA" in os.environ:  # the real files, one folder for each set, where someone has them

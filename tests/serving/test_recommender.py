@@ -138,6 +138,12 @@ def test_what_a_user_is_known_to_have() -> None:
     assert model.known(1, "train").tolist() == [0, 3]
     assert model.known(1, "nothing").tolist() == []
     assert model.known(2).tolist() == []
+    assert model.known(torch.tensor(1)).tolist() == [0, 1, 2, 3]  # type: ignore[arg-type]
+    for user in (3, -1, "1"):
+        with pytest.raises(SettingError, match=r"is no position \(0 to 2\); that of an id is user_ids\.encode"):
+            model.known(user)  # type: ignore[arg-type]
+    with pytest.raises(SettingError, match="which='trian' must be one of known, train, nothing"):
+        model.known(1, "trian")
     assert Recommendation(1, 0.5).title is None
 
 

@@ -1,5 +1,6 @@
 """A set of the catalogue from its name to its split."""
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,11 @@ from sahcns.errors import DataError
 
 
 def prepare_named(
-    wanted: NamedSet | str, folder: Path | None = None, recipe: Recipe | None = None, *, lenient: bool = False
+    wanted: NamedSet | str,
+    folder: str | os.PathLike[str] | None = None,
+    recipe: Recipe | None = None,
+    *,
+    lenient: bool = False,
 ) -> Split:
     """The split of a named set by its own recipe or another: `prepare_named("ml-latest-small")`.
 
@@ -24,9 +29,9 @@ def prepare_named(
     The manifest says which set it is, on what terms, and whether its counts are those of the catalogue.
     """
     wanted = named_set(wanted) if isinstance(wanted, str) else wanted
-    folder = folder or obtain(wanted)
+    home = obtain(wanted) if folder is None else Path(folder)
     recipe = recipe or wanted.recipe
-    parts = {part: _read(wanted, folder, name, lenient) for part, name in wanted.parts.items()}
+    parts = {part: _read(wanted, home, name, lenient) for part, name in wanted.parts.items()}
     if "all" in parts:
         split = prepare(parts["all"], recipe)
     else:

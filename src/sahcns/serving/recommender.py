@@ -173,10 +173,16 @@ class Recommender:
         return torch.bincount(self.known_items, minlength=len(self.item_ids)).float()
 
     def known(self, user: int, which: str = "known") -> Tensor:
-        """Item positions a user (position) is known to have, in the training part or in all of the data."""
+        """Item positions a user (position) is known to have, in the training part or in all of the data ("known")."""
+        if which not in EXCLUDE:
+            raise SettingError(f"which={which!r} must be one of {', '.join(EXCLUDE)}")
+        if np.ndim(user) or isinstance(user, str) or not 0 <= user < len(self.user_ids):
+            raise SettingError(
+                f"user={user!r} is no position (0 to {len(self.user_ids) - 1}); that of an id is user_ids.encode([id])[0]"
+            )
         if which == "nothing":
             return self.known_items.new_zeros(0, dtype=torch.int64)
-        own = _of(self.known_users, self.known_users.new_tensor([user]))[1]
+        own = _of(self.known_users, self.known_users.new_tensor([int(user)]))[1]
         items = self.known_items[own].long()
         return items[self.known_part[own] == 0] if which == "train" else items
 

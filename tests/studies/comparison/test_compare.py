@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
+import polars
 import pytest
 
-from sahcns.backbones import MF
+from sahcns.backbones import MF, LightGCN
 from sahcns.data import load_split, save_split
 from sahcns.errors import DataError, SettingError
 from sahcns.rng import Rng
@@ -157,7 +158,13 @@ def test_a_class_that_other_processes_cannot_see_is_refused(
     ("wrong", "sentence"),
     [
         ({"data": []}, "data is empty"),
-        ({"samplers": "rns"}, "samplers='rns' must be a list"),
+        (
+            {"data": polars.DataFrame({"user": [1], "item": [2]})},
+            "data is of type DataFrame; give a Split or a prepared",
+        ),
+        ({"samplers": "rns"}, r"samplers='rns' must be a list, such as \['rns', …\]"),
+        ({"backbones": LightGCN}, r"backbones: LightGCN must be a name or a Backbone, such as LightGCN\(dim=32\)"),
+        ({"protocol": {"epochs": 3}}, r"protocol=\{'epochs': 3\} must be a Protocol, such as"),
         ({"backbones": []}, "backbones is empty"),
         ({"seeds": 0}, "seeds=0 must be 1 or more"),
         ({"backbones": "lihgtgcn"}, "did you mean 'lightgcn'"),

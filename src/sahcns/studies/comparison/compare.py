@@ -93,7 +93,14 @@ def compare(
     rows, models, which = rows_of(samplers), models_of(backbones), seeds_of(seeds)
     if workers > 1:
         _refuse_unreachable([*(row.kind for row in rows), *map(type, models)], own)
-    sets = [data] if isinstance(data, Split | str | os.PathLike) else data
+    if protocol is not None and not isinstance(protocol, Protocol):
+        raise SettingError(f"protocol={protocol!r} must be a Protocol, such as Protocol(epochs=40)")
+    sets = [data] if isinstance(data, Split | str | os.PathLike) else list(data)
+    for one in sets:
+        if not isinstance(one, Split | str | os.PathLike):
+            raise SettingError(
+                f"data is of type {type(data).__name__}; give a Split or a prepared folder, or a list of them"
+            )
     folders = [_folder(one, Path(out)) for one in sets]
     jobs = planned(folders, rows, models, which, protocol or Protocol(), tuned=tuned, kernels=kernels, imports=own)
     return as_planned(run_grid(jobs, out, workers=workers, device=device, on_event=on_event), jobs)
@@ -171,7 +178,7 @@ def seeds_of(seeds: int | Sequence[int]) -> list[int]:
 def rows_of(samplers: Sequence[Given] | Mapping[str, Given]) -> list[Contestant]:
     """A row for each; a dictionary's keys are their labels."""
     if isinstance(samplers, str):
-        raise SettingError(f"samplers={samplers!r} must be a list, such as [{samplers!r}, 'rns']")
+        raise SettingError(f"samplers={samplers!r} must be a list, such as [{samplers!r}, …]")
     pairs = samplers.items() if isinstance(samplers, Mapping) else [("", given) for given in samplers]
     return [Contestant.of(given, label) for label, given in pairs]
 
@@ -181,8 +188,13 @@ def models_of(backbones: "Backbone | str | Sequence[Backbone | str]") -> "list[B
     from sahcns.backbones import Backbone
     from sahcns.settings import by_name
 
-    given = [backbones] if isinstance(backbones, Backbone | str) else backbones
-    return [by_name(Backbone, one, {}) if isinstance(one, str) else one for one in given]
+    given = [backbones] if isinstance(backbones, Backbone | str | type) else backbones
+    made = [by_name(Backbone, one, {}) if isinstance(one, str) else one for one in given]
+    for one in made:
+        if not isinstance(one, Backbone):
+            shown = one.__name__ if isinstance(one, type) else repr(one)
+            raise SettingError(f"backbones: {shown} must be a name or a Backbone, such as LightGCN(dim=32)")
+    return made
 
 
 def _refuse_others(base: "type[Configured]", kinds: "Iterable[type[Configured]]") -> None:
