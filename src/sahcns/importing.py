@@ -1,6 +1,5 @@
 """A user's own files: run once, so that the samplers and backbones in them are named like the built-in ones."""
 
-import dataclasses
 import hashlib
 import importlib.util
 import sys
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sahcns.errors import DataError, SettingError
+from sahcns.settings import lacks_decorator
 
 PREFIX = "sahcns_user_"  # of the module that a file becomes
 
@@ -59,10 +59,9 @@ def _module_name(path: Path) -> str:
 
 
 def _refuse_bare(kind: Any, module: str, path: Path) -> None:
-    """Without its decorator a class has the settings of its parent, and its own are dead text."""
     if not isinstance(kind, type) or kind.__module__ != module:
         return
-    if any(isinstance(value, dataclasses.Field) for value in vars(kind).values()):
+    if lacks_decorator(kind):
         raise SettingError(f"{path}: {kind.__name__} has settings, so it needs @dataclass(frozen=True) above it")
 
 

@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
+from enum import Enum
 from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Any, ClassVar, Self, TypeVar, Union, get_args, get_origin
@@ -80,6 +81,9 @@ def setting(
             tries all that is allowed, if that has an end
     unless  values of other settings with which this one makes no difference: {"schedule": ("warmup",)}
     """
+    if isinstance(choices, str) or isinstance(search, str):  # whose letters would be the choices
+        raise SettingError(f"setting({default!r}, …): choices and search are tuples of values, such as ('near', 'far')")
+    choices, search = tuple(choices), tuple(search) if isinstance(search, list) else search
     allowed = Allowed(low, high, above, choices)
     for value in (search.low, search.high) if isinstance(search, Between) else search or ():
         if (choices or isinstance(value, Real)) and not allowed.holds(value):
@@ -110,6 +114,10 @@ class Configured:
         cls.own_text = cls.__dict__.get("__doc__") or ""
         cls.__doc__ = "\n\n".join(filter(None, (inspect.cleandoc(cls.own_text), _manual(cls))))
         cls.name = cls.__dict__.get("name", "")
+        if not isinstance(cls.name, str):
+            raise SettingError(
+                f'{cls.__name__}: its name must be a text, written name: ClassVar[str] = "mine", and no setting'
+            )
         ours = next((kind for kind in _named_like(cls) if _is_ours(kind)), None)
         if ours is not None and not _is_ours(cls):
             raise SettingError(
@@ -118,13 +126,34 @@ class Configured:
 
     def __post_init__(self) -> None:
         for kind in type(self).__mro__:
-            if any(isinstance(value, dataclasses.Field) for value in vars(kind).values()):
+            if lacks_decorator(kind):
                 raise SettingError(f"{kind.__name__} has settings, so it needs @dataclass(frozen=True) above it")
+        self.check_plain(declared=True)
+        family = _family(type(self))
         for entry in fields(self):
+            if hasattr(family, entry.name) and entry.name not in {own.name for own in fields(family)}:
+                other = ', or write name: ClassVar[str] = "mine"' if entry.name == "name" else ""
+                raise SettingError(
+                    f"{type(self).__name__}: {entry.name} is something else in every {family.__name__.lower()}; call the "
+                    f"setting otherwise{other}"
+                )
             value = getattr(self, entry.name)
+            if isinstance(value, list) and "meaning" in entry.metadata:  # as which a tuple comes back from JSON
+                value = tuple(value)
+                object.__setattr__(self, entry.name, value)
             self._check(entry.name, value, entry.metadata.get("allowed"), kind_of(entry.type))
             if isinstance(value, Real) and not isinstance(value, bool):  # also one of numpy, which JSON does not know
                 object.__setattr__(self, entry.name, int(value) if isinstance(value, Integral) else float(value))
+
+    def check_plain(self, declared: bool = False) -> None:
+        """Refuses a value that no record could hold; with `declared`, only of what was declared by `setting`."""
+        for entry in fields(self):
+            value = getattr(self, entry.name)
+            if not _is_plain(value) and ("meaning" in entry.metadata or not declared):
+                raise SettingError(
+                    f"{type(self).__name__}: {entry.name} is a {type(value).__name__}, which no record of a run could hold; a "
+                    "setting is a number, a text, true or false, None, or a tuple of these"
+                )
 
     def _check(self, argument: str, value: object, allowed: Allowed | None, kind: str) -> None:
         if value is None and "None" in kind:
@@ -137,7 +166,8 @@ class Configured:
         if kind == "bool" and not isinstance(value, bool):
             raise SettingError(f"{type(self).__name__}: {argument}={value!r} must be true or false")
         if allowed is not None and (number or allowed.choices) and not allowed.holds(value):
-            raise SettingError(f"{type(self).__name__}: {argument}={value!r} is not allowed; it must be {allowed}")
+            must = "a finite number" if str(allowed) == "any" else allowed
+            raise SettingError(f"{type(self).__name__}: {argument}={value!r} is not allowed; it must be {must}")
 
     @classmethod
     def settings(cls) -> list[dict[str, str]]:
@@ -246,10 +276,33 @@ def _below(base: type[Base]) -> Iterator[type[Base]]:
         yield from _below(child)
 
 
+def _family(kind: type[Configured]) -> type[Configured]:
+    """What all samplers, or all backbones, are."""
+    return kind.__mro__[kind.__mro__.index(Configured) - 1]
+
+
 def _named_like(kind: type[Configured]) -> Iterator[type[Configured]]:
-    """The other classes of its family, samplers or backbones, that have its name."""
-    family: type[Configured] = kind.__mro__[kind.__mro__.index(Configured) - 1]
-    return (other for other in _below(family) if kind.name and other is not kind and other.name == kind.name)
+    """The other classes of its family that have its name."""
+    return (other for other in _below(_family(kind)) if kind.name and other is not kind and other.name == kind.name)
+
+
+def lacks_decorator(kind: type) -> bool:
+    """Whether it declares settings and is no dataclass: it has those of its parent, and its own are dead text."""
+    own = vars(kind)
+    if any(isinstance(value, dataclasses.Field) for value in own.values()):
+        return True
+    if not issubclass(kind, Configured) or "__dataclass_fields__" in own:
+        return False
+    return any(name != "name" and "ClassVar" not in str(text) for name, text in inspect.get_annotations(kind).items())
+
+
+def _is_plain(value: object) -> bool:
+    """Whether JSON holds it, and gives it back."""
+    if isinstance(value, tuple | list):
+        return all(map(_is_plain, value))
+    if isinstance(value, dict):
+        return all(isinstance(name, str) and _is_plain(part) for name, part in value.items())
+    return value is None or (isinstance(value, bool | Real | str) and not isinstance(value, Enum))
 
 
 def _is_ours(kind: type) -> bool:

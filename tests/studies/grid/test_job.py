@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from sahcns.backbones import MF, LightGCN
 from sahcns.data import load_split, save_split
@@ -59,6 +60,19 @@ def test_a_number_is_the_same_however_it_was_typed(tmp_path: Path) -> None:
     keys = {job(data, SAHC(alpha=alpha)).key for alpha in typed}
     assert len(keys) == 1
     assert job(data, SAHC(alpha=2)).key not in keys
+
+
+def test_what_has_no_text_of_its_own_is_no_part_of_a_key(tmp_path: Path) -> None:
+    """Two large tensors are shown alike, so the second run was taken for the first."""
+
+    @dataclasses.dataclass(frozen=True)
+    class Weighted(DNS):
+        table: Any = None
+
+    folder = prepared(tmp_path)
+    Job.of(folder, MF(dim=4), Weighted(table=(1, 2)), QUICK)
+    with pytest.raises(SettingError, match="Weighted: table is a Tensor, which no record of a run could hold"):
+        Job.of(folder, MF(dim=4), Weighted(table=torch.zeros(5000)), QUICK)
 
 
 def test_the_label_is_the_samplers_name_unless_told(tmp_path: Path) -> None:

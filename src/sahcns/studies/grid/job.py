@@ -63,6 +63,8 @@ class Job:
         """From the parts themselves, on the set in a prepared folder."""
         from sahcns.training.record import described
 
+        for part in (backbone, sampler):
+            part.check_plain()  # as text in the key two large tensors would be one, and a function never the same
         manifest = read_manifest(folder)
         return cls(
             str(folder),
