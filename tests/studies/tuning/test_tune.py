@@ -286,6 +286,11 @@ def test_mistakes_are_told_in_a_sentence(
         quick(tmp_path / "out", *samplers, **told)
     with pytest.raises(SettingError, match="no samplers to tune: name at least one, such as sahc"):
         tune(films(), [], tmp_path / "out")
+    for made in (DNS(), [DNS()]):
+        with pytest.raises(
+            SettingError, match=r"DNS\(pool=10\) has its settings already; give the class, DNS, and what"
+        ):
+            tune(films(), made, tmp_path / "out")  # type: ignore[arg-type]
     assert not (tmp_path / "out").exists()
 
 

@@ -160,7 +160,13 @@ def spaces_of(
     from sahcns.samplers import Sampler
     from sahcns.settings import class_named
 
-    given = [samplers] if isinstance(samplers, str | type) else list(samplers)
+    given = [samplers] if isinstance(samplers, str | type | Sampler) else list(samplers)
+    for one in given:
+        if isinstance(one, Sampler):
+            kind = type(one).__name__
+            raise SettingError(
+                f"{one} has its settings already; give the class, {kind}, and what to hold with fixed={{…}}"
+            )
     kinds = list(dict.fromkeys(class_named(Sampler, one) if isinstance(one, str) else one for one in given))
     if not kinds:
         raise SettingError("no samplers to tune: name at least one, such as sahc")
