@@ -1,6 +1,7 @@
 """What a sampler looks at, against plain loops: the block reading of concat, the score as a sum over layers."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 import torch
@@ -71,6 +72,18 @@ def test_what_is_chosen_is_read_from_the_pool() -> None:
     assert match.chosen(two).tolist() == [
         [pool[k], pool[3 - k]] for pool, k in zip(match.candidates.tolist(), n.tolist(), strict=True)
     ]
+
+
+@every_case
+def test_items_from_elsewhere_in_the_place_of_the_pool(kind: Kind, depth: int, seed: int) -> None:
+    match = World.random(kind, depth, seed).match(DNS(pool=3), seed)
+    assert match.scores.shape[1] == 3  # asked for before, and not kept
+    ids = match.candidates.flip(0, 1)[:, :2]
+    other = replace(match, candidates=ids)
+    scores = (match.user_vectors[:, None] * match.item_vectors[ids]).sum(-1)
+    torch.testing.assert_close(other.scores, scores)
+    assert torch.equal(other.ranked(), ids.gather(1, other.scores.argmax(1)[:, None])[:, 0])
+    assert torch.equal(other.positive_score, match.positive_score)
 
 
 @pytest.mark.parametrize(
