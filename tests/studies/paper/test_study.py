@@ -153,8 +153,8 @@ def test_it_is_rebuilt_without_torch_and_without_training(home: Path, tmp_path: 
 
 
 def test_it_changes_when_a_file_changes(home: Path) -> None:
-    before, page = str(paper_report(home)), does_it_hold(home)
-    assert str(paper_report(home)) == before
+    before, page = to_html(paper_report(home)), does_it_hold(home)
+    assert to_html(paper_report(home)) == before
     evidence = Evidence.of(home)
     row = next(row for row in evidence.rows("table2") if row.label == "RNS")
     kinds = [
@@ -166,7 +166,7 @@ def test_it_changes_when_a_file_changes(home: Path) -> None:
         whole = path.read_text("utf-8")
         path.write_text(_changed(json.loads(whole), path), "utf-8")
         try:
-            assert str(paper_report(home)) != before, path
+            assert to_html(paper_report(home)) != before, path
             if path.parent.name == "runs":
                 assert does_it_hold(home) != page
         finally:
