@@ -35,12 +35,12 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes | Iterable[by
 
 
 def _replace(target: Path, pieces: Iterable[bytes]) -> None:
-    beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+    beside = target.with_name(unfinished_name(target))
     rest = iter(pieces)
     first = next(rest, b"")  # an error in making it leaves not even a folder
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        for stale in abandoned(target, "." + "[0-9a-f]" * 8):
+        for stale in abandoned(target, "." + "[0-9a-f]" * 8):  # of `unfinished_name`
             with contextlib.suppress(OSError):  # another's, perhaps
                 shutil.rmtree(stale) if stale.is_dir() else stale.unlink()
         with open(beside, "wb") as out:
@@ -51,6 +51,11 @@ def _replace(target: Path, pieces: Iterable[bytes]) -> None:
     finally:
         with contextlib.suppress(OSError):
             beside.unlink()
+
+
+def unfinished_name(target: Path) -> str:
+    """Hidden, and another each time: for what is to become `target`, beside it; what is left of one is cleared away."""
+    return f".{target.name}.{secrets.token_hex(4)}"
 
 
 def abandoned(target: Path, ending: str) -> Iterator[Path]:

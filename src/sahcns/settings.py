@@ -130,8 +130,9 @@ class Configured:
                 raise SettingError(f"{kind.__name__} has settings, so it needs @dataclass(frozen=True) above it")
         self.check_plain(declared=True)
         family = _family(type(self))
+        shared = {entry.name for entry in fields(family)}
         for entry in fields(self):
-            if hasattr(family, entry.name) and entry.name not in {own.name for own in fields(family)}:
+            if hasattr(family, entry.name) and entry.name not in shared:
                 other = ', or write name: ClassVar[str] = "mine"' if entry.name == "name" else ""
                 raise SettingError(
                     f"{type(self).__name__}: {entry.name} is something else in every {family.__name__.lower()}; call the "

@@ -1,15 +1,31 @@
 """Rankings and metrics in plain Python loops, straight from their definitions; and random splits to try them on."""
 
 import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
+from hypothesis import strategies as st
 from torch import Tensor
 
 from sahcns.data.split import Split
+from sahcns.ranking import Mask, Part
 
 Lists = list[list[int]]
+MASKS: list[tuple[Part, Mask, tuple[str, ...]]] = [
+    ("valid", "train", ("train",)),
+    ("test", "train", ("train",)),
+    ("test", "train+valid", ("train", "valid")),
+    ("test", "none", ()),
+]
+DRAWN: dict[str, st.SearchStrategy[Any]] = {  # what lists are held against loops on
+    "seed": st.integers(0, 10**6),
+    "n_users": st.integers(2, 9),
+    "n_items": st.integers(1, 40),
+    "k": st.integers(1, 45),
+    "busy": st.sampled_from([0.1, 0.6, 0.99]),
+}
 
 
 def random_split(seed: int, n_users: int, n_items: int, *, busy: float = 0.5) -> Split:

@@ -3,23 +3,15 @@
 import pytest
 import torch
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from sahcns.data.split import Split
 from sahcns.ranking import Truth, most_popular, rank
 from sahcns.ranking import retrieval as module
-from tests.ranking.oracle import random_split, ranking
-from tests.ranking.test_retrieval import MASKS
+from tests.ranking.oracle import DRAWN, MASKS, random_split, ranking
 
 
 @settings(max_examples=40, deadline=None)
-@given(
-    seed=st.integers(0, 10**6),
-    n_users=st.integers(2, 9),
-    n_items=st.integers(1, 40),
-    k=st.integers(1, 45),
-    busy=st.sampled_from([0.1, 0.6, 0.99]),
-)
+@given(**DRAWN)
 def test_lists_equal_loops(seed: int, n_users: int, n_items: int, k: int, busy: float) -> None:
     split = random_split(seed, n_users, n_items, busy=busy)
     for part, mask, masks in MASKS:

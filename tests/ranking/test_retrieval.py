@@ -10,27 +10,13 @@ from torch import Tensor
 
 from sahcns.data.split import Split
 from sahcns.errors import SettingError, TrainingError
-from sahcns.ranking import Csr, Mask, Part, Truth, rank, recommend
+from sahcns.ranking import Csr, Truth, rank, recommend
 from sahcns.ranking.retrieval import _group, _select, block_rows
-from tests.ranking.oracle import random_split, ranking, whole_vectors
-
-MASKS: list[tuple[Part, Mask, tuple[str, ...]]] = [
-    ("valid", "train", ("train",)),
-    ("test", "train", ("train",)),
-    ("test", "train+valid", ("train", "valid")),
-    ("test", "none", ()),
-]
+from tests.ranking.oracle import DRAWN, MASKS, random_split, ranking, whole_vectors
 
 
 @settings(max_examples=40, deadline=None)
-@given(
-    seed=st.integers(0, 10**6),
-    n_users=st.integers(2, 9),
-    n_items=st.integers(1, 40),
-    k=st.integers(1, 45),
-    block=st.sampled_from([None, 1, 2, 3, 100]),
-    busy=st.sampled_from([0.1, 0.6, 0.99]),
-)
+@given(**DRAWN, block=st.sampled_from([None, 1, 2, 3, 100]))
 def test_lists_equal_loops(seed: int, n_users: int, n_items: int, k: int, block: int | None, busy: float) -> None:
     split = random_split(seed, n_users, n_items, busy=busy)
     users, items = whole_vectors(seed, n_users, n_items)

@@ -9,11 +9,17 @@ import torch
 from torch import Tensor
 
 from sahcns.errors import TrainingError
-from sahcns.graph import Graph
+from sahcns.graph import Graph, Unseen
 from sahcns.rng import Rng
 from sahcns.samplers.base import Sampler
 from sahcns.samplers.matching import Matching, seen_in
 from sahcns.samplers.mixture import Mixture
+
+
+def drawn_from(sampler: Sampler, graph: Graph) -> Unseen:
+    """What its pools are drawn from, by its own weights if it has some."""
+    weights = sampler.weights(graph.popularity.clone())  # a copy: one that is added to would change what all see
+    return graph.unseen if weights is None else graph.reweighted(weights)
 
 
 def begun(sampler: Sampler, graph: Graph) -> Any:
@@ -66,11 +72,11 @@ def answer(sampler: Sampler, match: Matching, rng: Rng, checked: bool = True) ->
 def _lent(match: Matching) -> dict[str, Tensor]:
     """What a sampler reads and somebody else goes on with: the loss, the next batch, the parameters themselves."""
     graph = match.graph
-    whole = ("popularity", "pair_users", "pair_items", "seen_offsets", "seen_items", "seen_keys")
+    whole = ("pair_users", "pair_items", "seen_offsets", "seen_items", "seen_keys")
     return {
-        **{what: getattr(match, what) for what in ("users", "positives", "pairs", "epoch")},
+        **{what: getattr(match, what) for what in ("users", "positives", "pairs", "epoch", "popularity")},
         **{f"layers[{at}]": layer for at, layer in enumerate(match.layers)},
-        **{"popularity" if what == "popularity" else f"graph.{what}": getattr(graph, what) for what in whole},
+        **{f"graph.{what}": getattr(graph, what) for what in whole},
     }
 
 

@@ -2,11 +2,12 @@
 
 import io
 import os
-import secrets
 import shutil
 from collections.abc import Generator, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from sahcns.files import unfinished_name
 
 if TYPE_CHECKING:
     import polars as pl
@@ -25,7 +26,7 @@ def parquet_pieces(frames: Iterable["pl.DataFrame"], target: Path) -> Generator[
     home = Path(os.path.realpath(target)).parent
     while not home.exists():
         home = home.parent
-    beside = home / f".{target.name}.{secrets.token_hex(4)}"
+    beside = home / unfinished_name(target)
     beside.mkdir()
     try:
         parts = list[Path]()

@@ -14,7 +14,7 @@ from sahcns.kernels import Read
 from sahcns.objectives import bpr, l2, one_number
 from sahcns.rng import Rng
 from sahcns.samplers.base import Sampler
-from sahcns.samplers.contract import answer, begun
+from sahcns.samplers.contract import answer, begun, drawn_from
 from sahcns.samplers.matching import Matching
 from sahcns.samplers.mixture import Mixture
 from sahcns.training.clock import Clock
@@ -64,8 +64,7 @@ class TrainingStep:
         self.parameters, self.streams, self.clock = parameters, streams, clock
         self.aggregation = backbone.aggregation
         self.own = {k.removeprefix(SAMPLER): v for k, v in parameters.items() if k.startswith(SAMPLER)}
-        weights = sampler.weights(graph.popularity.clone())  # its own, to add to in place
-        self.unseen: Unseen = graph.unseen if weights is None else graph.reweighted(weights)
+        self.unseen: Unseen = drawn_from(sampler, graph)
         self.state: Any = begun(sampler, graph)
         self.first_call = 0 if self.state is None else BETWEEN
         self.epoch = torch.zeros((), device=graph.device)

@@ -1,6 +1,6 @@
 """The one function that reads everything."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -85,7 +85,11 @@ def read(
         record, titles = read_frame(source, wanted, title, into)
         record["files"] = []
     else:
-        parts, empty = _read_files(_paths(source), format, wanted, title, delimiter, header, into)
+
+        def read_one(path: Path) -> tuple[dict[str, Any], Titles]:
+            return _read_file(path, format, wanted, title, delimiter, header, into)
+
+        parts, empty = _read_files(_paths(source), read_one, lenient)
         files, titles = [entry for entry, _ in parts], next((found for _, found in parts if found), None)
         for _, found in parts:  # the first title of an item wins, within a file and among files
             if titles and found:
@@ -103,23 +107,17 @@ def read(
 
 
 def _read_files(
-    paths: Sequence[Path],
-    format: str,
-    wanted: Mapping[str, Column],
-    title: str | Path | None,
-    delimiter: str | None,
-    header: bool | None,
-    into: Gathered,
+    paths: Sequence[Path], read_one: Callable[[Path], tuple[dict[str, Any], Titles]], lenient: bool
 ) -> tuple[list[tuple[dict[str, Any], Titles]], list[str]]:
-    """All files into `into`: of each its part of the record and its titles; and those that are empty, if lenient."""
+    """Of each file its part of the record and its titles; and the names of those that are empty, if lenient."""
     parts, empty = [], list[str]()
     for path in paths:
         try:
-            parts.append(_read_file(path, format, wanted, title, delimiter, header, into))
+            parts.append(read_one(path))
         except EmptyFile as error:
             if len(paths) == 1 or error.name != str(path):  # a file of titles is not one of several
                 raise
-            if not into.faults.lenient:
+            if not lenient:
                 raise DataError(f"{error}, or read with lenient to leave it out") from None
             empty.append(str(path))
     if not parts:

@@ -11,7 +11,7 @@ from torch import Tensor
 from sahcns.graph import Graph
 from sahcns.kernels import Read
 from sahcns.samplers import Matching, Mixture, Sampler
-from sahcns.samplers.contract import answer, begun, ended
+from sahcns.samplers.contract import answer, begun, drawn_from, ended
 from sahcns.studies.inspection.rebuilt import Rebuilt
 from sahcns.training.record import described
 from sahcns.training.step import Streams
@@ -105,8 +105,7 @@ class Walk:
         self.streams = Streams.of(seed, graph.device)
         self.notes: list[str] = []
         self.parameters = self._parameters()
-        weights = sampler.weights(graph.popularity.clone())  # the graph is looked at with other samplers too
-        self.unseen = graph.unseen if weights is None else graph.reweighted(weights)
+        self.unseen = drawn_from(sampler, graph)
         self.epoch = torch.tensor(float(max(model.record["best_epoch"], 0)), device=graph.device)
         self.state: Any = begun(sampler, graph)
         if self.state is not None:

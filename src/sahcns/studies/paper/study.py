@@ -104,7 +104,7 @@ class Study:
     def tune(self, data: str, samplers: Sequence[str] = TUNABLE, watch: "Watch | None" = None) -> None:
         """Samplers on one set, on validation, each with equal trials and one pool; needs Optuna.
 
-        Each begins with the paper's settings for the set, so that none ends below them there.
+        Each begins with the paper's settings for the set, as far as they are searched: the pool is not.
         """
         from sahcns.studies.paper.measuring import backbone
         from sahcns.studies.tuning.tune import tune
