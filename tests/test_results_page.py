@@ -34,7 +34,6 @@ from tests.results_page import (
 )
 
 STAR = r"\*"  # as Markdown writes it
-POOLED = ("DNS", "DNS(M,N)", "MixGCF", METHOD)  # the others are not run with every pool yet
 POWERED = ("DNS(M,N)", "MixGCF", *(one for one in variants(sampler("sahc")) if one != "SAHC w/o Discrepancy"))
 
 
@@ -113,10 +112,14 @@ def marked(text: str, ps: dict[str, float]) -> str:
 def test_pools() -> None:
     section = "The size of the pool"
     ((head, *rows),) = tables(section)
-    assert [label for label, *_ in rows] == [label for label in HARD if label in POOLED]
+    assert [label for label, *_ in rows] == [*HARD]
     settings = {(row.label, f"N = {row.group}"): row.sampler for row in evidence().rows("pools")}
     for label, *cells in rows:
         assert cells == [ours(TOYS, settings[label, size], seeds_of(section)) for size in head[1:]]
+    bns, divns = (as_published(TOYS, label)["lam"] for label in ("BNS", "DivNS"))
+    assert all(settings[label, "N = 10"] == as_published(TOYS, label) for label in ("BNS", "DivNS"))
+    assert f"BNS and DivNS are as the paper has them (λ = {bns:g}, λ = {divns:g})" in sections()[section]
+    assert all(settings[label, "N = 10"] == as_tuned(TOYS, label) for label in ("DENS", "AHNS"))
 
 
 def test_pools_on_yelp_like() -> None:

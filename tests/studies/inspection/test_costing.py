@@ -5,7 +5,6 @@ import pytest
 from sahcns.errors import SettingError
 from sahcns.samplers import DNS, RNS, SAHC, Sampler, SAOnly
 from sahcns.studies.inspection import costing
-from sahcns.studies.inspection.cost import Cost
 from sahcns.studies.inspection.costing import sampler_cost
 from sahcns.training import Protocol
 from sahcns.training.bench import Bench, Part
@@ -44,8 +43,6 @@ def test_rounds_are_all_samplers_in_turn(monkeypatch: pytest.MonkeyPatch) -> Non
     assert (dns.rounds, sahc.rounds) == ((1.0, 9.0, 1.0), (2.0, 2.0, 2.0))
     assert (dns.match, dns.choose, dns.mix, dns.epoch) == (10.0, 20.0, 30.0, 1.0)
     assert sahc.longer_than(dns) == [0.5, -3.5, 0.5]
-    older = {name: value for name, value in dns.to_dict().items() if name != "rounds"}
-    assert Cost.from_dict(older).rounds == (1.0,)
 
 
 def test_a_sampler_that_looks_at_no_score_has_no_matching_to_pay_for() -> None:

@@ -17,6 +17,7 @@ from sahcns.studies.paper.evidence import Evidence
 from sahcns.studies.paper.experiments import Row
 from sahcns.studies.paper.methods import METHOD
 from sahcns.studies.paper.published import TABLE_2, hardness_kept
+from sahcns.studies.paper.reasons import restless_epochs
 from sahcns.studies.paper.seconds import clock_in_words
 from sahcns.studies.paper.verdicts import Instance, Race
 from tests.studies.paper.tiny import TINY, Value, fill, luck, noisy
@@ -366,6 +367,10 @@ def test_a_cost_is_judged_by_the_parts_and_by_whole_epochs(
     ends = [f"{100 - 100 * one:.2f}" for one in (max(rounds), min(rounds))]
     longer = " to ".join(dict.fromkeys(ends))
     assert first.ours == f"{forward}; by whole epochs {longer} %, with DNS {1000 * rounds[0]:.1f} ms"
+    larger, moves = extra > 0.0212, max(rounds) / min(rounds) - 1
+    why = restless_epochs(evidence)
+    assert (f"On {first.where} the same work is a larger share" in why) == larger
+    assert (f"longer than the quickest by {100 * moves:.1f} % on {first.where}." in why) == (len(rounds) > 1)
 
 
 def test_a_printed_bound_has_the_digits_that_are_printed() -> None:

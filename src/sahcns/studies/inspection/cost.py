@@ -1,8 +1,7 @@
 """A sampler's share of an epoch, as plain numbers; `costing.py` measures them."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 from sahcns.studies.plain import Plain
 
@@ -22,11 +21,6 @@ class Cost(Plain):
     steps: str  # captured or eager
     rounds: tuple[float, ...]  # a whole epoch, each time that all samplers were measured in turn
 
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """What was written before there were rounds has one."""
-        return super().from_dict({"rounds": [values.get("epoch")], **values})
-
     @property
     def name(self) -> str:
         return str(self.sampler["name"])
@@ -40,6 +34,11 @@ class Cost(Plain):
     def extra_share(self) -> float:
         """Of this sampler's own epoch."""
         return self.extra / self.epoch if self.epoch else 0.0
+
+    @property
+    def moves(self) -> float:
+        """By which share the slowest of its whole epochs is longer than the quickest."""
+        return max(self.rounds) / min(self.rounds) - 1.0
 
     def longer_than(self, other: "Cost") -> list[float]:
         """By which share of its own whole epochs are longer than another's, round by round."""

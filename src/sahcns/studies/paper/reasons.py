@@ -14,7 +14,7 @@ from sahcns.studies.paper.beside import READINGS
 from sahcns.studies.paper.evidence import Evidence
 from sahcns.studies.paper.leading import AT_20, METRICS, against_strongest
 from sahcns.studies.paper.methods import METHOD
-from sahcns.studies.paper.published import PrintedNumbers, printed_2, printed_3, printed_4
+from sahcns.studies.paper.published import EFFICIENCY, PrintedNumbers, printed_2, printed_3, printed_4
 from sahcns.studies.paper.sections.table_2 import HARD, table_2_board
 from sahcns.studies.paper.verdicts import luck_in_words, resolved
 
@@ -84,6 +84,26 @@ def overfitting(evidence: Evidence) -> str:
         "Where training stopped, a method stands the lower the more it loses after its best epoch. Lost in Recall@20 between "
         f"the two, in points, on average over the sets: {told}."
     )
+
+
+def restless_epochs(evidence: Evidence) -> str:
+    """Our share of an epoch may be the larger one, or epochs may move by more than what a bound leaves room for."""
+    timed = [(one, evidence.costs[one.folder]) for one in evidence.design.sets if evidence.costs.get(one.folder)]
+    larger = [
+        one.name
+        for one, costs in timed
+        if one.printed and round(100 * costs[-1].extra_share, 2) > EFFICIENCY[one.like].share
+    ]
+    moved = [f"{100 * costs[0].moves:.1f} % on {one.name}" for one, costs in timed if costs[0].moves]
+    told = [
+        f"On {joined(larger)} the same work is a larger share of a much shorter epoch: candidates, which the paper's code "
+        "draws in a Python loop, are drawn by a kernel here."
+    ] * bool(larger)
+    told += [
+        "From one round to the next a whole epoch moves by more than the bounds allow: the slowest with DNS is longer than "
+        f"the quickest by {joined(moved)}."
+    ] * bool(moved)
+    return " ".join(told)
 
 
 def _board(evidence: Evidence, part: str) -> Board | None:
