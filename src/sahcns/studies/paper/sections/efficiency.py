@@ -39,7 +39,8 @@ def _table(evidence: Evidence) -> Table:
         f"Ours on {' and '.join(devices)}. Forward is scoring the pool, choosing, putting the negative together and its loss, "
         f"each timed alone; an epoch is whole, as training runs it, with the backward pass{turns}. The paper's epochs hold a "
         "candidate loop in Python, so its shares are of much longer epochs. On a GPU SAHC-NS chooses and calibrates in one "
-        "kernel made for it, and so does DNS.",
+        "kernel made for it, and DNS chooses in one; SA alone looks up what it chose in further steps, which take longer than "
+        "HC does.",
     )
 
 
