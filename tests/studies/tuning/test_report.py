@@ -10,6 +10,7 @@ import pytest
 
 from sahcns.errors import DataError
 from sahcns.reports.parts import Cell, Figure, Table
+from sahcns.studies.tuning.ends import end_of
 from sahcns.studies.tuning.figures import search_figures
 from sahcns.studies.tuning.going import epochs_in_words, foretold, going_table
 from sahcns.studies.tuning.report import search_report
@@ -118,6 +119,25 @@ def test_what_is_finished_is_chosen_and_ranked() -> None:
     rows = {text(row[0]): row for row in table.rows}
     assert [text(rows["sahc"][at]) for at in (1, 6)] == ["alpha=0.3, lambda_max=1", "5, 1 cut off"]
     assert [row[2].mark for name in ("sahc", "dns") if isinstance((row := rows[name])[2], Cell)] == ["best", "second"]
+
+
+@pytest.mark.parametrize(
+    ("beta", "end"),
+    [(0.1, "low"), (0.13, "low"), (0.14, None), (1.0, None), (36.5, None), (36.7, "high"), (50.0, "high")],
+)
+def test_a_choice_at_an_end_of_its_range_is_told(beta: float, end: str | None) -> None:
+    """Log 50/0.1 is 6.2, and a twentieth of it a factor of 1.36."""
+    told = f"Beyond an end nothing was tried: beta of ahns is at the {end} end of what was searched (0.1 to 50)."
+    trials = [other("ahns", 0, {"beta": 2.0}, 0.1), other("ahns", 1, {"beta": beta}, 0.2)]
+    (midway,) = search_tables(replace(SEARCH, trials=trials))
+    (table,) = search_tables(replace(SEARCH, trials=trials, budget={**SEARCH.budget, "ahns": 2}))
+    assert "Beyond" not in midway.caption  # more may come
+    assert table.caption.endswith(told) if end else "Beyond" not in table.caption
+
+
+def test_the_end_of_a_range_that_is_not_logarithmic() -> None:
+    space = {"low": 0.0, "high": 2.0, "log": False}
+    assert [end_of(space, value) for value in (0.0, 0.1, 0.11, 1.89, 1.9)] == ["low", "low", None, None, "high"]
 
 
 def test_a_search_that_has_not_begun_says_so(tmp_path: Path) -> None:

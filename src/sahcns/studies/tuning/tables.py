@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from sahcns.reports.parts import Cell, Mark, Table
+from sahcns.studies.tuning.ends import ends_in_words
 from sahcns.studies.tuning.space import short
 from sahcns.studies.tuning.trials import Search, Trial
 
@@ -43,6 +44,8 @@ def search_tables(search: Search) -> list[Table]:
         "or what the search was told to begin with, where they belong to its search space; spread: the lowest and the "
         "highest of the complete trials."
     )
+    if ends := ends_in_words(search):
+        caption += f" Beyond an end nothing was tried: {'; '.join(ends)}."
     columns = ["sampler", "chosen", f">{monitor}", ">epoch", ">first", ">spread", ">trials"]
     return [Table("tuned", f"Tuned on {search.data['name']}, {search.backbone['name']}", columns, rows, caption)]
 
