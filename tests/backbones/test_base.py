@@ -129,3 +129,21 @@ def test_there_are_four_and_each_is_built_from_its_own_description() -> None:
     assert {"lightgcn", "mf", "ngcf", "simgcl"} <= set(named(Backbone))
     for backbone in ALL:
         assert by_name(Backbone, backbone.name, backbone.to_dict()) == backbone
+
+
+@pytest.mark.parametrize(
+    ("backbone", "settings"),
+    [
+        (MF(), {"dim": 64, "depth": 0}),
+        (LightGCN(), {"dim": 64, "depth": 3}),
+        (NGCF(), {"dim": 64, "depth": 3, "pool": "concat", "variant": "mixgcf", "dropout": 0.0}),
+        (
+            SimGCL(),
+            {"dim": 64, "depth": 3, "cl_weight": 0.1, "noise": 0.1, "temperature": 0.2, "include_layer0": False},
+        ),
+    ],
+    ids=lambda value: value.name if isinstance(value, Backbone) else "",
+)
+def test_the_defaults_are_the_papers_and_those_of_the_lineage(backbone: Backbone, settings: dict[str, Any]) -> None:
+    """The paper has d = 64 and three layers; the rest is what docs/backbones.md says, and moves every number."""
+    assert backbone.to_dict() == settings

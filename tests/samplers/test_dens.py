@@ -222,3 +222,4 @@ def test_gates_start_as_torchs_linear_does() -> None:
 
 def test_defaults_are_the_papers_for_toys() -> None:
     assert (DENS().alpha, DENS().gamma, DENS().pool, DENS().schedule) == (1.0, 0.3, 10, "fixed")
+    assert DENS().warmup == 100  # of the authors' code, for those who ask for a schedule

@@ -253,3 +253,4 @@ def test_a_cache_as_large_as_the_pool_is_refused() -> None:
 
 def test_defaults_are_the_papers_for_toys() -> None:
     assert (DivNS().pool, DivNS().ratio, DivNS().lam, DivNS().selector) == (10, 4, 0.8, "kdpp")
+    assert DivNS().cap == 512  # ours, and stated in docs/samplers.md

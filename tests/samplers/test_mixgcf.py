@@ -111,3 +111,8 @@ def test_a_pool_of_one_without_positive_mixing_is_rns() -> None:
 def test_ends_in_the_wrong_order_are_refused() -> None:
     with pytest.raises(SettingError, match=r"beta_low=0\.9 .* beta_high=0\.1"):
         MixGCF(beta_low=0.9, beta_high=0.1)
+
+
+def test_defaults_are_the_papers() -> None:
+    """Ten candidates, as all two-pass samplers have in the paper (the authors' code: 16 to 64), and β ~ U(0, 1)."""
+    assert (MixGCF().pool, MixGCF().beta_low, MixGCF().beta_high) == (10, 0.0, 1.0)

@@ -13,6 +13,7 @@ from sahcns.samplers import (
     HCOnly,
     SAHCFixed,
     SAHCGlobal,
+    Sampler,
     SAOnly,
     WithoutDiscrepancy,
     WithoutMean,
@@ -127,3 +128,22 @@ def test_global_is_layerwise_with_one_layer(kind: Kind, depth: int, seed: int) -
     one, other = SAHC(pool=3).choose(match, choice()), SAHCGlobal(pool=3).choose(match, choice())
     assert torch.equal(one.items, other.items)
     assert torch.allclose(shares_of(one), shares_of(other), rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("variant", "settings"),
+    [
+        (SAOnly(), {"pool": 10, "alpha": 0.3}),
+        (HCOnly(), {"pool": 10, "lambda_max": 0.5}),
+        (WithoutDiscrepancy(), {"pool": 10, "lambda_max": 0.5}),
+        (WithoutMean(), {"pool": 10, "lambda_max": 0.5}),
+        (SAHCFixed(), {"pool": 10, "alpha": 0.3, "high": 0.5}),
+        (SAHCGlobal(), {"pool": 10, "alpha": 0.3, "lambda_max": 0.5}),
+    ],
+    ids=lambda value: value.name if isinstance(value, Sampler) else "",
+)
+def test_defaults_are_those_of_the_whole(variant: Sampler, settings: dict[str, float]) -> None:
+    """An ablation that differed in a setting too would not tell what its part is worth; U(0, λmax) for the fixed one."""
+    assert variant.to_dict() == settings
+    whole = {**SAHC().to_dict(), "high": SAHC().lambda_max}
+    assert settings.items() <= whole.items()
