@@ -2,20 +2,25 @@
 
 import contextlib
 import hashlib
+import itertools
 import json
 import os
 import resource
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
+from sahcns import folders
 from sahcns.errors import DataError
 from sahcns.folders import FolderKind, load_folder, npy, read_description, read_folder, refuse_foreign, write_folder
 
@@ -171,6 +176,48 @@ def test_a_process_killed_at_any_moment_leaves_a_whole_folder(
     packed(tmp_path / "box", "three")
     assert read_folder(BOX, tmp_path / "box")[1]["label"] == "three"
     assert not (tmp_path / ".box.old").exists()
+
+
+def interrupted(at: int, call: Callable[[], object]) -> bool:
+    """Whether Ctrl-C came: before line number `at`, counted as they are run, of the code that writes folders."""
+    lines = 0
+
+    def trace(frame: FrameType, event: str, _: object) -> Any:
+        nonlocal lines
+        if frame.f_code.co_filename != folders.__file__:
+            return None
+        lines += event == "line"
+        if event == "line" and lines == at:
+            raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        call()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
+
+
+def test_ctrl_c_at_any_line_leaves_the_former_folder_or_the_new_one(tmp_path: Path) -> None:
+    """In its place, where people look for it, and with nothing beside it but what the next writer clears away."""
+    found, beside = [], []
+    for at in itertools.count(1):
+        home = tmp_path / str(at)
+        packed(home / "box")
+        came = interrupted(at, partial(packed, home / "box", "two"))
+        found.append(read_folder(BOX, home / "box")[1]["label"])
+        beside += [path.name for path in home.iterdir() if path.name != "box"]
+        if not came:
+            break
+    assert found == sorted(found)  # "one" as long as it is not there whole
+    assert {"one", "two"} == set(found)
+    assert len(found) > 50
+    assert set(beside) <= {".box.old"}
+    assert len(beside) <= 3  # Ctrl-C in the very lines that clear it away
 
 
 def test_two_who_write_and_one_who_reads_do_not_disturb_each_other(tmp_path: Path) -> None:

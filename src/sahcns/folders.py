@@ -67,8 +67,8 @@ def write_folder(
             _clear_up(target)
             refuse_foreign(kind, target)
         fresh = target.with_name(f".{target.name}.new-{secrets.token_hex(4)}")
-        fresh.mkdir()
         try:
+            fresh.mkdir()
             listed = {name: _write(fresh / name, pieces) for name, pieces in files}
             heading = {"format": kind.format, "format_version": kind.version, "sahcns_version": __version__}
             rest = {name: value for name, value in described.items() if name not in heading}
@@ -218,14 +218,15 @@ def _swap(fresh: Path, target: Path) -> None:
         return
     aside = _aside(target)
     shutil.rmtree(aside, ignore_errors=True)
-    target.rename(aside)
     try:
+        target.rename(aside)
         fresh.rename(target)
-    except OSError:
-        aside.rename(target)
-        raise
-    _sync(target.parent)
-    shutil.rmtree(aside, ignore_errors=True)
+        _sync(target.parent)
+    finally:  # by a Ctrl-C too
+        if target.exists():
+            shutil.rmtree(aside, ignore_errors=True)
+        else:
+            aside.rename(target)
 
 
 @contextlib.contextmanager

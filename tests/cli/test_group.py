@@ -185,9 +185,11 @@ def test_a_reader_that_leaves_early_is_no_error() -> None:
     assert done.returncode == 1
 
 
-def test_ctrl_c_in_a_real_process(tmp_path: Path) -> None:
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_and_sigterm_in_a_real_process(tmp_path: Path, stop: signal.Signals) -> None:
     (tmp_path / "toy_wait.py").write_text(
-        "import time\ndef command() -> None:\n    print('ready', flush=True)\n    time.sleep(30)\n"
+        "import time\ndef command() -> None:\n    try:\n        print('ready', flush=True)\n        time.sleep(30)\n"
+        "    finally:\n        print('cleared', flush=True)\n"
     )
     code = (
         f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from sahcns.cli.group import Entry, run; "
@@ -196,10 +198,10 @@ def test_ctrl_c_in_a_real_process(tmp_path: Path) -> None:
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
-    process.send_signal(signal.SIGINT)
-    _, error = process.communicate(timeout=30)
+    process.send_signal(stop)
+    told, error = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert error == "error: interrupted\n"
+    assert (told, error) == ("cleared\n", "error: interrupted\n")
 
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])

@@ -2,16 +2,20 @@
 
 import os
 import pty
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import textwrap
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from sahcns import folders
 from sahcns.data import Split, load_split, save_split
 from sahcns.serving import Recommender
 from sahcns.training import Protocol
@@ -380,6 +384,54 @@ def test_a_disk_that_fills_up_meanwhile_does_not_cost_the_training(
     kept = Path(sentence.partition("; the trained model is in ")[2].removesuffix(" instead"))
     assert kept.parent == tmp_path / "spare"
     assert len(Recommender.load(kept).recommend(["p03"], 3)[0]) == 3
+
+
+def test_a_working_folder_that_goes_meanwhile_does_not_cost_the_training(
+    sahcns: Sahcns, prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    update = EarlyStopping.update
+
+    def gone(*values: Any) -> bool:
+        shutil.rmtree(tmp_path / "here", ignore_errors=True)
+        return update(*values)
+
+    monkeypatch.setattr(EarlyStopping, "update", gone)
+    done = sahcns("train", os.path.relpath(prepared), *QUICK, "--out", "runs/one")
+    assert (done.code, done.err) == (0, "")
+    assert record_of(tmp_path / "here" / "runs" / "one")["data"]["folder"] == str(prepared)
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_during_the_last_ranking_and_while_it_is_saved_keeps_the_model(
+    sahcns: Sahcns, prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: signal.Signals
+) -> None:
+    sahcns("train", prepared, *QUICK, "--out", tmp_path / "run")
+    former, stops = record_of(tmp_path / "run"), []
+
+    def signalled(at: int, real: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapped(*values: Any, **named: Any) -> Any:
+            stops.append(real.__name__)
+            if stops.count(real.__name__) == at:
+                signal.raise_signal(stop)
+            return real(*values, **named)
+
+        return wrapped
+
+    fitting = sys.modules["sahcns.training.fit"]
+    monkeypatch.setattr(fitting, "evaluate", signalled(3, fitting.evaluate))  # after two looks
+    monkeypatch.setattr(folders, "_write", signalled(2, folders._write))
+    done = sahcns("train", prepared, *QUICK, "--seed", "1", "--out", tmp_path / "run")
+    assert (done.code, done.err) == (0, "")
+    assert "valid" in done.out
+    assert "then it was told to stop; the best so far is kept, and not ranked on the test part: " in done.out
+    assert f"`sahcns evaluate {tmp_path / 'run'}` does that; in percent" in done.out
+    record = record_of(tmp_path / "run")
+    assert (former["seed"], record["seed"], record["stopped"], record["test"]) == (0, 1, "interrupted", {})
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["films", "run"]
+    assert "recall" in sahcns("evaluate", tmp_path / "run").out
+    assert sahcns("diff", tmp_path / "run", tmp_path / "run").code == 0
 
 
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])

@@ -1,5 +1,6 @@
 """The loop: which batches, when it looks, when it stops, and what it hands back."""
 
+import sys
 from typing import Any
 
 import polars
@@ -13,6 +14,7 @@ from sahcns.errors import DataError, SettingError
 from sahcns.ranking import Truth, evaluate
 from sahcns.samplers import DNS, RNS, SAHC
 from sahcns.training import Protocol, fit
+from sahcns.training.stopping import EarlyStopping
 from tests.serving.films import films
 from tests.splits import random_split
 from tests.training.spying import spying
@@ -167,6 +169,70 @@ def test_ctrl_c_before_the_first_look_ends_the_program() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         fit(SPLIT, SMALL, Impatient(), protocol=protocol(), device="cpu")
+
+
+def interrupt(monkeypatch: pytest.MonkeyPatch, rankings: int) -> None:
+    """Ctrl-C within a ranking, after so many of them."""
+    done = 0
+
+    def counted(*values: Any) -> dict[str, float]:
+        nonlocal done
+        done += 1
+        if done > rankings:
+            raise KeyboardInterrupt
+        return evaluate(*values)
+
+    monkeypatch.setattr(sys.modules[fit.__module__], "evaluate", counted)
+
+
+@pytest.mark.parametrize(("beyond", "valid", "test"), [(0, 4, 0), (1, 20, 0), (2, 20, 20), (3, 20, 20)])
+def test_ctrl_c_during_the_last_ranking_keeps_the_model(
+    monkeypatch: pytest.MonkeyPatch, beyond: int, valid: int, test: int
+) -> None:
+    """Three looks, then the best on validation and test, then the last on both."""
+    update = EarlyStopping.update
+    monkeypatch.setattr(EarlyStopping, "update", lambda self, epoch, _, state: update(self, epoch, -epoch, state))
+    whole = fit(SPLIT, SMALL, RNS(), protocol=protocol(), device="cpu")
+    assert (whole.record.best_epoch, whole.record.epochs_run) == (0, 3)  # so there is a last one to rank
+    interrupt(monkeypatch, rankings=3 + beyond)
+    run = fit(SPLIT, SMALL, RNS(), protocol=protocol(), device="cpu")
+    assert torch.equal(run.recommender.user_vectors, whole.recommender.user_vectors)
+    assert torch.equal(run.recommender.weights["ego"], whole.recommender.weights["ego"])
+    assert run.recommender.record["stopped"] == run.record.stopped == "interrupted"  # so that studies take it for none
+    assert [*run.record.valid] == ["best"]
+    assert run.record.valid["best"].items() <= whole.record.valid["best"].items()
+    assert (len(run.record.valid["best"]), len(run.test)) == (valid, test)
+    assert run.test.items() <= whole.test.items()
+    truth = Truth.of(run.recommender.split(), "test", "train")
+    found = evaluate(run.recommender.user_vectors, run.recommender.item_vectors, truth)
+    assert found == {name: whole.test[name] for name in found}
+
+
+def test_a_second_ctrl_c_during_the_last_ranking_keeps_the_model_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(entry: dict[str, Any]) -> None:
+        raise KeyboardInterrupt
+
+    interrupt(monkeypatch, rankings=1)
+    run = fit(SPLIT, SMALL, RNS(), protocol=protocol(), device="cpu", on_epoch=stop)
+    assert (run.record.best_epoch, run.record.stopped, run.record.test) == (0, "interrupted", {})
+    assert repr(run) == "Run(Recommender(mf, rns, 24 users, 40 items), 1 epochs, best epoch 0)"
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_ctrl_c_while_the_vectors_are_made_begins_them_again(monkeypatch: pytest.MonkeyPatch, whole: bool) -> None:
+    calls, vectors = [0], MF.vectors
+
+    def third(self: MF, *values: Any) -> Any:
+        calls[0] += 1
+        if calls[0] == (1 if whole else 4):  # a look after each epoch, where there are any
+            raise KeyboardInterrupt
+        return vectors(self, *values)
+
+    monkeypatch.setattr(MF, "vectors", third)
+    run = fit(SPLIT, SMALL, RNS(), protocol=protocol(), device="cpu", whole=whole)
+    assert calls[0] >= (2 if whole else 5)
+    assert (run.record.stopped, run.record.epochs_run) == ("epochs", 3)
+    assert run.recommender.recommend([0], k=3)
 
 
 def test_the_test_mask_is_the_protocols() -> None:

@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from sahcns.cli.console import complain
+from sahcns.cli.stopping import stopped_like_ctrl_c
 from sahcns.errors import SahcnsError, SettingError, nearest
 from sahcns.importing import came_through_own
 
@@ -95,8 +96,9 @@ def build(entries: Sequence[Entry], help: str, name: str, root: Callable[..., No
 def run(entries: Sequence[Entry], help: str, arguments: list[str]) -> int:
     """Run one command line and return its exit code; a user's mistake becomes one sentence on stderr."""
     try:
-        code = build(entries, help, "sahcns", _root).main(arguments, prog_name="sahcns", standalone_mode=False)
-        sys.stdout.flush()
+        with stopped_like_ctrl_c():
+            code = build(entries, help, "sahcns", _root).main(arguments, prog_name="sahcns", standalone_mode=False)
+            sys.stdout.flush()
     except (KeyboardInterrupt, typer.Abort):
         code = 130
     except BrokenPipeError:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sahcns.cli.console import Json, show, show_json, table, warn
-from sahcns.cli.stopping import stopped_like_ctrl_c
 from sahcns.errors import SettingError
 
 if TYPE_CHECKING:
@@ -151,8 +150,7 @@ def _write(
         rows = torch.arange(len(model.user_ids)) if users is None else model.rows(users)
         _remark(model, rows)
         count = len(rows)
-    with stopped_like_ctrl_c():  # else a SIGTERM would leave the part that is written, hidden beside the file
-        written = write_blocks(blocks(model, who, k, exclude=exclude, without=without), to)
+    written = write_blocks(blocks(model, who, k, exclude=exclude, without=without), to)
     if json:
         show_json({"file": to, "users": count, "rows": written, **left})
     else:

@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from sahcns.cli.console import Json, show_json, tell
-from sahcns.cli.stopping import stopped_like_ctrl_c
 
 
 def command(
@@ -42,8 +41,7 @@ def command(
         f"{run} answers at {server.url}/recommend?user=…, /new?item=…, /popular, /similar?item=… and /health; Ctrl-C ends it"
     )
     try:
-        with stopped_like_ctrl_c():
-            server.serve_forever()
+        server.serve_forever()
     except KeyboardInterrupt:
         tell("ended")
     finally:

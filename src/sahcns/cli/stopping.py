@@ -1,4 +1,4 @@
-"""How a command that runs for long is told to end."""
+"""How a command is told to end."""
 
 import signal
 import threading
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def stopped_like_ctrl_c() -> Iterator[None]:
-    """SIGTERM, by which schedulers and containers end a process, is Ctrl-C meanwhile."""
+    """SIGTERM, by which schedulers and containers end a process, is Ctrl-C meanwhile: what is half-written is cleared."""
     if threading.current_thread() is not threading.main_thread():
         yield  # signals are the main thread's
         return

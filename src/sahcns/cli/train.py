@@ -11,7 +11,6 @@ from sahcns.cli.full_users import remark_full_users
 from sahcns.cli.importing import Imports, import_files
 from sahcns.cli.machine import keep_memory
 from sahcns.cli.protocol_options import with_protocol
-from sahcns.cli.stopping import stopped_like_ctrl_c
 from sahcns.errors import DataError, SettingError
 
 if TYPE_CHECKING:
@@ -67,9 +66,9 @@ def command(
     """Train a recommender on a prepared set and store it, with its record, in a folder.
 
     The epoch is picked on the validation part; test numbers are those of that epoch, and of the last one beside it.
-    Ctrl-C, or a SIGTERM, ends training and keeps the best epoch so far. The same seed gives the same result. --whole is
-    for the model to put to use: it trains on the held-out pairs too, for as many epochs as the run of --config found
-    best, with its settings, or for --epochs.
+    Ctrl-C, or a SIGTERM, ends training and keeps the best epoch so far; another one ends its ranking. The same seed
+    gives the same result. --whole is for the model to put to use: it trains on the held-out pairs too, for as many
+    epochs as the run of --config found best, with its settings, or for --epochs.
 
     Examples: sahcns train films --set alpha=0.5 --out runs/sahc
               sahcns train films --config runs/sahc --whole --out runs/live
@@ -114,6 +113,7 @@ def command(
     from sahcns.serving.folder import check_place
     from sahcns.studies.grid.own_code import own_code
     from sahcns.training import fit
+    from sahcns.training.interruption import kept_from_ctrl_c
 
     import_files(plan.imports)
     model, chooser, terms = plan.build()
@@ -129,7 +129,12 @@ def command(
         pairs = sum(len(part) for part in split.parts().values()) if whole else len(split.train)
         tell(f"{folder}: {split.n_users:,} users, {split.n_items:,} items, {pairs:,} training pairs")
         tell(f"{model}\n{chooser}")
-    with train_progress(terms, quiet=json, looks=not whole) as told, stopped_like_ctrl_c():
+    place = plan.out.absolute()  # now: the folder that it is relative to may be gone after hours of training
+    origin: dict[str, Any] = {"imports": [str(path.resolve()) for path in plan.imports]} if plan.imports else {}
+    origin |= {"code": code} if code is not None else {}
+    # With --whole the folder holds the same pairs in parts, and is not what the model was trained on.
+    of_data = {} if whole else {"folder": str(folder.resolve())}
+    with train_progress(terms, quiet=json, looks=not whole) as told:
         run = fit(
             split,
             model,
@@ -142,13 +147,9 @@ def command(
             on_epoch=told,
         )
     record = run.recommender.record
-    if not whole:  # else the folder holds the same pairs in parts, and is not what the model was trained on
-        record["data"]["folder"] = str(folder.resolve())
-    if plan.imports:
-        record["imports"] = [str(path.resolve()) for path in plan.imports]
-    if code is not None:
-        record["code"] = code
-    saved = _saved(run.recommender, plan.out)
+    record["data"] |= of_data
+    record |= origin
+    saved = kept_from_ctrl_c(lambda: _saved(run.recommender, place))
     taught = _taught(record["data"])
     if json:
         show_json({"run": saved, **{name: value for name, value in record.items() if name != "history"}})
@@ -162,7 +163,7 @@ def command(
     show(
         results(run.record),
         "",
-        f"{_epochs(run.record)}, {_ended(run.record)}; "
+        f"{_epochs(run.record)}, {_ended(run.record, saved)}; "
         f"in percent, one seed, {terms.mask} items left out of the test ranking",
         f"saved in {saved}",
     )
@@ -172,8 +173,10 @@ def _epochs(record: "Record") -> str:
     return f"{record.epochs_run} epoch{'s' * (record.epochs_run != 1)} in {record.seconds['total']:.1f} s"
 
 
-def _ended(record: "Record") -> str:
-    """Why training stopped, and whether it stopped too early."""
+def _ended(record: "Record", saved: Path) -> str:
+    """Why training stopped, and whether it stopped too early, or before the test part was ranked."""
+    if record.data["test"] and not record.test:
+        return f"{STOPPED[record.stopped]}, and not ranked on the test part: `sahcns evaluate {saved}` does that"
     last = record.stopped == "epochs" and record.best_epoch == record.epochs_run - 1
     return STOPPED[record.stopped] + (", of which the last was the best, so more may be better" if last else "")
 

@@ -21,6 +21,7 @@ from sahcns.training.clock import Clock
 from sahcns.training.device import answering, pick_device
 from sahcns.training.epochs import Epochs
 from sahcns.training.global_generators import seeded_generators
+from sahcns.training.interruption import kept_from_ctrl_c
 from sahcns.training.protocol import Protocol
 from sahcns.training.record import Record
 from sahcns.training.start import start
@@ -29,6 +30,7 @@ from sahcns.training.stopping import EarlyStopping
 from sahcns.training.surroundings import as_torch_starts
 
 OnEpoch = Callable[[dict[str, Any]], None]
+Vectors = tuple[Tensor, Tensor]  # of users and items
 KS = (10, 20)
 WATCHED = ("recall", "ndcg")  # at each look at the validation part
 REPORTED = ("recall", "ndcg", "precision", "hit", "mrr", "map", "coverage", "popularity", "bias", "gini")
@@ -70,7 +72,8 @@ def fit(
 
     The epoch is picked on validation and the best weights are restored; the test part is ranked once at the end, for
     the best and for the last epoch. Ctrl-C, or a notebook's stop button, ends training early and keeps the best epoch
-    so far; before the first look there is none, and it ends the call.
+    so far; before the first look there is none, and it ends the call. During that ranking it ends the ranking and keeps
+    the model: test numbers are then missing, and `evaluate` has them.
     The pairs of users who have every item shape the graph and are not trained on: there is nothing to prefer them to.
 
     backbone   LightGCN() unless told
@@ -142,29 +145,31 @@ def _trained(
         if stopping.best_epoch < 0:
             raise
         record.stopped = "interrupted"
-    clock.settle()
     record.best_epoch = stopping.best_epoch
     record.machine["steps"] = epochs.mode
-    vectors: dict[str, tuple[Tensor, Tensor]] = {}
-    readings = [("last", parameters), ("best", stopping.weights)]
-    for reading, weights in readings if record.stopped != "interrupted" else readings[1:]:  # a cut epoch is no reading
-        if "last" in vectors and record.best_epoch == record.epochs_run - 1:  # the same weights, ranked already
-            vectors["best"] = vectors["last"]
+    users, items = kept_from_ctrl_c(lambda: backbone.vectors(stopping.weights, graph))
+    if valid is None and not all(bool(table.isfinite().all()) for table in (users, items)):  # no ranking will find it
+        raise TrainingError("the last step left vectors that are not finite; lower the learning rate")
+    try:
+        clock.settle()
+        _judge(record, "best", (users, items), valid, test)
+        if record.stopped == "interrupted":
+            pass  # a cut epoch is no reading
+        elif record.best_epoch == record.epochs_run - 1:  # the same weights, ranked already
             for found in (record.valid, record.test):
-                found.update({"best": dict(found["last"])} if found else {})
-            continue
-        vectors[reading] = backbone.vectors(weights, graph)
-        if valid is not None:
-            record.valid[reading] = evaluate(*vectors[reading], valid, KS, REPORTED)
-        elif not all(bool(table.isfinite().all()) for table in vectors[reading]):  # which a ranking would have found
-            raise TrainingError("the last step left vectors that are not finite; lower the learning rate")
-        if test is not None:
-            record.test[reading] = evaluate(*vectors[reading], test, KS, REPORTED)
+                found.update({"last": dict(found["best"])} if found else {})
+        else:
+            _judge(record, "last", backbone.vectors(parameters, graph), valid, test)
+    except KeyboardInterrupt:
+        _judged_no_further(record)
     record.seconds = {part: round(value, 6) for part, value in clock.seconds.items()}
     record.seconds["total"] = round(time.perf_counter() - began, 6)
-    weights = {name: value.cpu() for name, value in stopping.weights.items()}
-    users, items = (table.cpu() for table in vectors["best"])
-    return Run(Recommender.of(split, users, items, weights, record.to_dict()), record)
+
+    def model() -> Recommender:
+        weights = {name: value.cpu() for name, value in stopping.weights.items()}
+        return Recommender.of(split, users.cpu(), items.cpu(), weights, record.to_dict())
+
+    return Run(kept_from_ctrl_c(model), record)
 
 
 def _epoch(epochs: Epochs, epoch: int) -> dict[str, Any]:
@@ -178,6 +183,24 @@ def _epoch(epochs: Epochs, epoch: int) -> dict[str, Any]:
                 "(--learning-rate 0.0001) or more L2, and check the sampler's weights"
             )
     return {"loss": sum(values) / len(values), "seconds": round(time.perf_counter() - began, 6)}
+
+
+def _judge(record: Record, reading: str, vectors: Vectors, valid: Truth | None, test: Truth | None) -> None:
+    """All metrics of one reading, on the parts that there are."""
+    if valid is not None:
+        record.valid[reading] = evaluate(*vectors, valid, KS, REPORTED)
+    if test is not None:
+        record.test[reading] = evaluate(*vectors, test, KS, REPORTED)
+
+
+def _judged_no_further(record: Record) -> None:
+    """Ctrl-C cut the ranking, not the model: of validation there is at least what training looked at."""
+    record.stopped = "interrupted"
+    for found in (record.valid, record.test):
+        found.pop("last", None)
+    looked = record.history[record.best_epoch].get("valid")
+    if looked:
+        record.valid.setdefault("best", dict(looked))
 
 
 def _test_truth(split: Split, protocol: Protocol, device: torch.device) -> Truth | None:

@@ -1,0 +1,24 @@
+"""Ctrl-C once is survived, twice is obeyed."""
+
+import pytest
+
+from sahcns.training.interruption import kept_from_ctrl_c
+
+
+@pytest.mark.parametrize("stops", [0, 1, 2])
+def test_one_ctrl_c_begins_it_again_and_another_ends_it(stops: int) -> None:
+    calls = 0
+
+    def make() -> str:
+        nonlocal calls
+        calls += 1
+        if calls <= stops:
+            raise KeyboardInterrupt
+        return "made"
+
+    if stops == 2:
+        with pytest.raises(KeyboardInterrupt):
+            kept_from_ctrl_c(make)
+    else:
+        assert kept_from_ctrl_c(make) == "made"
+    assert calls == min(stops + 1, 2)
