@@ -17,6 +17,7 @@ from sahcns.settings import named
 from sahcns.studies.grid.result import results_in
 from sahcns.studies.tuning.space import Space
 from sahcns.studies.tuning.trials import read_search
+from sahcns.training.stopping import EarlyStopping
 from tests.cli.conftest import Sahcns, refused
 from tests.serving.films import films
 
@@ -53,6 +54,27 @@ def mine(tmp_path: Path) -> Iterator[Path]:
     for kind in named(Sampler).values():
         if kind.__module__.endswith("mine_to_tune"):
             kind.name = ""
+
+
+def test_ctrl_c_says_that_the_same_command_goes_on(
+    sahcns: Sahcns, prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    update, looks = EarlyStopping.update, 0
+
+    def second(*values: Any) -> bool:
+        nonlocal looks
+        looks += 1
+        if looks == 3:  # in the second trial of two epochs
+            raise KeyboardInterrupt
+        return update(*values)
+
+    monkeypatch.setattr(EarlyStopping, "update", second)
+    line = ("tune", prepared, *SMALL, "--samplers", "sahc", "--trials", 2, "--out", tmp_path / "out")
+    done = sahcns(*line)
+    kept = f"what is finished is kept in {tmp_path / 'out'}; the same command goes on from there"
+    assert (done.code, done.err.splitlines()[-2:]) == (130, [kept, "error: interrupted"])
+    assert sahcns(*line).code == 0
+    assert [trial.state for trial in read_search(tmp_path / "out").trials] == ["complete", "lost", "complete"]
 
 
 def test_a_table_and_two_files_come_of_it(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
