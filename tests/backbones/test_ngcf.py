@@ -99,6 +99,16 @@ def test_layer_0_is_stored_raw_and_later_layers_with_length_one(variant: str) ->
     assert (np.abs(np.linalg.norm(fed[1], axis=1) - 1) > 1e-3).all()
 
 
+def test_short_rows_are_stored_with_length_one_too_and_empty_ones_stay_empty() -> None:
+    """What normalising adds to a length against 0/0 is far below any row; a node without pairs and biases has none."""
+    graph = Graph.of(Split.from_pairs([[0, 0], [0, 1], [1, 1]], n_items=3), dtype=torch.float64)
+    backbone = NGCF(dim=4, depth=2)
+    parameters = {name: value * (name[0] != "b") for name, value in start(backbone, graph).items()}
+    parameters["ego"] = parameters["ego"] * 1e-6
+    for layer in backbone.layers(parameters, graph)[1:]:
+        torch.testing.assert_close(layer.norm(dim=1), torch.tensor([1.0, 1.0, 1.0, 1.0, 0.0], dtype=torch.float64))
+
+
 def test_weights_and_biases_start_with_xaviers_bounds() -> None:
     graph, backbone = Graph.of(random_split(6, 8, each=3)), NGCF(dim=64, depth=2)
     parameters = backbone.initial(graph, Rng(0, "start"))
@@ -119,6 +129,8 @@ def test_dropout_is_in_training_only_and_rescales(variant: str) -> None:
     parameters = start(backbone, graph)
     plain = NGCF(dim=5, depth=2, variant=variant)
     for ranked, without in zip(backbone.layers(parameters, graph), plain.layers(parameters, graph), strict=True):
+        assert torch.equal(ranked, without)
+    for ranked, without in zip(backbone.vectors(parameters, graph), plain.vectors(parameters, graph), strict=True):
         assert torch.equal(ranked, without)
     twin = Rng(7, "noise")
     masks = [(twin.uniform(14, 5, dtype=torch.float64) >= 0.4).double().numpy() for _ in range(2)]

@@ -121,5 +121,16 @@ def test_the_prior_is_as_exact_as_the_scores() -> None:
     assert torch.allclose(BNS(pool=2).risks(match), expected, rtol=0, atol=1e-14)
 
 
+def test_the_prior_counts_pairs_of_those_who_have_everything_too() -> None:
+    """Nothing can be drawn for user 0, who has all four items; his are training interactions all the same, 4 of 7."""
+    world = World.random("mean", 2, 0, users=3, items=4, seen={0: {0, 1, 2, 3}, 1: {0, 1}, 2: {2}})
+    sampler = BNS(pool=3)
+    match = world.match(sampler)
+    assert match.users.tolist() == [1, 1, 2]
+    info = torch.sigmoid(match.scores - match.positive_score[:, None])
+    prior = torch.tensor([2, 2, 2, 1], dtype=torch.float64)[match.candidates] / 7
+    torch.testing.assert_close(sampler.risks(match), risk(info, prior, sampler.standing(match), 5.0))
+
+
 def test_defaults_are_the_papers() -> None:
     assert (BNS().lam, BNS().pool, BNS().ranks_among) == (5.0, 10, "all")
