@@ -119,16 +119,17 @@ def _caption(printed: Printed, same: bool) -> str:
         "In percent, on the test part; mean ± standard deviation over seeds. Best bold, second underlined, ours and the "
         "paper's each for itself."
     ]
+    seeds = "Seeds alone are in p, and not what another split moves."
     if not same:
         told.append("This is other data than the paper's, so a difference says nothing about its numbers: not tested.")
     elif any(std is None for _, std in printed.values()):
         told.append(
             "p: t-test of our seeds against the printed mean, which is taken as exact, since no spread is printed; "
-            "corrected by Holm over the column. * p < 0.05."
+            f"corrected by Holm over the column. * p < 0.05. {seeds}"
         )
     else:
         told.append(
             "p: Welch's t-test of our seeds against the printed mean ± standard deviation over five seeds, corrected by "
-            "Holm over the column. * p < 0.05."
+            f"Holm over the column. * p < 0.05. {seeds}"
         )
     return " ".join(told)

@@ -1,6 +1,10 @@
 """Claims about data, pools, choices and time, checked against what was counted and measured."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from sahcns.studies.inspection.diagnostics import Diagnostics, Group
+from sahcns.studies.paper.design import DataSet
 from sahcns.studies.paper.evidence import Evidence
 from sahcns.studies.paper.methods import METHOD
 from sahcns.studies.paper.published import (
@@ -14,7 +18,7 @@ from sahcns.studies.paper.published import (
 )
 from sahcns.studies.paper.sections.data import counts
 from sahcns.studies.paper.sections.mechanisms import MODELS, change
-from sahcns.studies.paper.verdicts import Instance, Verdict, missing, within
+from sahcns.studies.paper.verdicts import UNRESOLVED, Instance, Verdict, missing, within
 
 POINTS = 5.0  # how far a measured share may be from a printed one and still be called the same
 
@@ -44,10 +48,11 @@ def pool_shares(evidence: Evidence) -> list[Instance]:
             continue
         near, far = FIGURE_1A[one.like]
         where = f"{one.name}, pools with a gap"
-        found += [
+        shares = [
             within(f"{where} under 0.10", near, 100 * seen.pools.near if seen else None, POINTS),
             within(f"{where} over 0.20", far, 100 * seen.pools.far if seen else None, POINTS),
         ]
+        found += on_its_data(one, shares)
     return found
 
 
@@ -78,9 +83,12 @@ def hidden_by_scores(evidence: Evidence) -> list[Instance]:
             found += [missing(f"{where} over 0.20", "> 60 %"), missing(f"{where} over 0.50", "about 25 %")]
             continue
         verdict: Verdict = "holds" if 100 * over[0] > most else "does not hold"
-        found.append(Instance(f"{where} over 0.20", "> 60 %", f"{100 * over[0]:.2f} %", verdict))
         near: Verdict = "holds" if abs(100 * over[1] - quarter) <= POINTS else "does not hold"
-        found.append(Instance(f"{where} over 0.50", "about 25 %", f"{100 * over[1]:.2f} %", near))
+        shares = [
+            Instance(f"{where} over 0.20", "> 60 %", f"{100 * over[0]:.2f} %", verdict),
+            Instance(f"{where} over 0.50", "about 25 %", f"{100 * over[1]:.2f} %", near),
+        ]
+        found += on_its_data(one, shares)
     return found
 
 
@@ -93,7 +101,7 @@ def discrepancy_raised(evidence: Evidence) -> list[Instance]:
             seen = _look(evidence, folder, trained, "SA-only")
             if one.printed:
                 ours = change(seen, "sigma") if seen else None
-                found.append(within(f"{one.name}, {words}", FIGURE_5A[one.like], ours, POINTS))
+                found += on_its_data(one, [within(f"{one.name}, {words}", FIGURE_5A[one.like], ours, POINTS)])
     return found
 
 
@@ -150,6 +158,13 @@ def overhead(evidence: Evidence) -> list[Instance]:
         verdict: Verdict = "not resolved" if len(within) == 2 else "holds" if True in within else "does not hold"
         found.append(Instance(one.name, paper, ours, verdict))
     return found
+
+
+def on_its_data(one: DataSet, instances: Sequence[Instance]) -> list[Instance]:
+    """A number that the paper prints for a set is neither confirmed nor refuted by another set."""
+    if one.same or not one.printed:
+        return list(instances)
+    return [cell if cell.verdict == "not run yet" else replace(cell, verdict=UNRESOLVED) for cell in instances]
 
 
 def _moved(group: Group) -> str:

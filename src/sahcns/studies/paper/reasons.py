@@ -8,17 +8,16 @@ from statistics import fmean
 from sahcns.ranking.significance import holm
 from sahcns.studies.comparison.boards import Board, Row
 from sahcns.studies.comparison.contrasts import contrast
-from sahcns.studies.comparison.naming import joined, number
+from sahcns.studies.comparison.naming import joined, long_name, number
 from sahcns.studies.comparison.summaries import summary
 from sahcns.studies.paper.beside import READINGS
 from sahcns.studies.paper.evidence import Evidence
+from sahcns.studies.paper.experiments import WIDE
 from sahcns.studies.paper.leading import AT_20, METRICS, against_strongest
 from sahcns.studies.paper.methods import METHOD
 from sahcns.studies.paper.published import EFFICIENCY, PrintedNumbers, printed_2, printed_3, printed_4
-from sahcns.studies.paper.sections.table_2 import HARD, table_2_board
+from sahcns.studies.paper.sections.table_2 import HARD, READ_AT, table_2_board
 from sahcns.studies.paper.verdicts import luck_in_words, resolved
-
-AT = {"best": "at the best validation epoch", "last": "where training stopped"}
 
 
 def strong_rivals(part: str) -> Callable[[Evidence], str]:
@@ -67,6 +66,29 @@ def where_it_stopped(first: str, second: str) -> Callable[[Evidence], str]:
     return told
 
 
+def fixed_otherwise(evidence: Evidence) -> str:
+    """SAHC-NS against strengths from U(0, 1): those from U(0, λmax) are also the smaller ones, so both may be the cause."""
+    board, tests = evidence.board("table3"), {}
+    own, wide = (board.row("lightgcn", method) for method in (METHOD, WIDE)) if board is not None else (None, None)
+    for one in map(evidence.design.data, evidence.design.pair):
+        for metric in AT_20:
+            if board is not None and own is not None and wide is not None:
+                tests[one.name, metric] = contrast(board, one.name, own, wide, metric, "best").paired
+    tests = {where: paired for where, paired in tests.items() if paired.n}
+    ps = holm([paired.p for paired in tests.values()])
+    found = [
+        f"{number(100 * paired.difference, sign=True)} in {long_name(metric)} on {name} ({luck_in_words(paired, p)})"
+        for ((name, metric), paired), p in zip(tests.items(), ps, strict=True)
+    ]
+    if not found:
+        return ""
+    return (
+        "SAHC-Fixed draws from U(0, λmax), which is half of λmax on average and less than HC gives most pools; so a gain over "
+        "it may be one of more strength, not of better placed strength. Over strengths from U(0, 1) SAHC-NS is "
+        f"{joined(found)}."
+    )
+
+
 def overfitting(evidence: Evidence) -> str:
     """How much each method loses between its best epoch and the one where it stopped, in words."""
     board, lost = table_2_board(evidence), {}
@@ -86,6 +108,33 @@ def overfitting(evidence: Evidence) -> str:
     )
 
 
+def left_to_add(evidence: Evidence) -> str:
+    """How far the hard samplers are above RNS on LightGCN and on SimGCL, in words."""
+    lower, upper, told = table_2_board(evidence), evidence.board("table4"), []
+    for one in map(evidence.design.data, evidence.design.pair):
+        gains = [
+            _above_random(board, backbone, one.name) for board, backbone in ((lower, "lightgcn"), (upper, "simgcl"))
+        ]
+        if None not in gains:
+            told.append(f"{joined([number(gain or 0.0, sign=True) for gain in gains])} on {one.name}")
+    if not told:
+        return ""
+    return (
+        f"Measured, the mean of {joined(HARD)} minus RNS in Recall@20, on LightGCN and on SimGCL, in points: "
+        f"{'; '.join(told)}."
+    )
+
+
+def _above_random(board: Board | None, backbone: str, data: str) -> float | None:
+    rows = {
+        row.method: row for row in (board.of(backbone) if board is not None else ()) if board and board.seeds(data, row)
+    }
+    if board is None or "RNS" not in rows or not all(method in rows for method in HARD):
+        return None
+    means = {method: 100 * summary(board, data, row, "recall@20", "best").mean for method, row in rows.items()}
+    return fmean(means[method] for method in HARD) - means["RNS"]
+
+
 def restless_epochs(evidence: Evidence) -> str:
     """Our share of an epoch may be the larger one, or epochs may move by more than what a bound leaves room for."""
     timed = [(one, evidence.costs[one.folder]) for one in evidence.design.sets if evidence.costs.get(one.folder)]
@@ -94,7 +143,11 @@ def restless_epochs(evidence: Evidence) -> str:
         for one, costs in timed
         if one.printed and round(100 * costs[-1].extra_share, 2) > EFFICIENCY[one.like].share
     ]
-    moved = [f"{100 * costs[0].moves:.1f} % on {one.name}" for one, costs in timed if costs[0].moves]
+    moved = [
+        f"{100 * costs[0].moves:.1f} % on {one.name}"
+        for one, costs in timed
+        if one.printed and 100 * costs[0].moves > EFFICIENCY[one.like].share
+    ]
     told = [
         f"On {joined(larger)} the same work is a larger share of a much shorter epoch: candidates, which the paper's code "
         "draws in a Python loop, are drawn by a kernel here."
@@ -123,7 +176,7 @@ def _beside_print(evidence: Evidence, board: Board | None, part: str) -> str:
         hard, own = (_above(evidence, board, part, who, reading) for who in (HARD, (METHOD,)))
         found = [f"{hard[place]} and {own[place]} on {place}" for place in hard if place in own]
         if found:
-            told.append(f"{AT[reading]} {', '.join(found)}")
+            told.append(f"{READ_AT[reading]} {', '.join(found)}")
     if not told:
         return ""
     return f"How often ours are above what the paper prints for {joined(HARD)}, and for {METHOD}: {'; '.join(told)}."

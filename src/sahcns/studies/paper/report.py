@@ -111,7 +111,7 @@ def claims_table(judged: Sequence[Judged], name: str = "claims", title: str = "C
         rows,
         "A difference holds or fails only where a paired t-test over the same seeds resolves it, p < 0.05 after Holm over "
         "the claim's cells, and over all rivals where one is ahead of SAHC-NS; a claim fails where it fails in any cell, "
-        "and holds where it holds in all.",
+        "and holds where it holds in all. A share that the paper prints for a set is not resolved on another one.",
     )
 
 
