@@ -124,3 +124,16 @@ def test_workers_that_cannot_begin_are_an_error(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(sys, "executable", nothing)
     with pytest.raises(TrainingError, match="the worker processes ended with 2 jobs left"):
         run_grid(several(prepared(tmp_path), 1), tmp_path / "out", workers=2, device="cpu")
+
+
+def test_a_result_that_cannot_be_written_is_a_sentence_of_the_worker(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "users").write_text("in the way")
+    outcome = run_grid(several(prepared(tmp_path), 1), out, workers=2, device="cpu")
+    assert len(outcome.failures) == 2
+    said = capfd.readouterr().err
+    assert "Traceback" not in said
+    assert said.count(f"error: cannot write the result {out / 'users'}") == 2

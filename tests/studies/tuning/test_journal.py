@@ -1,7 +1,9 @@
 """Trials that processes share: the budget is kept, dead ones are replaced, other terms are refused. Nothing is trained."""
 
 import contextlib
+import errno
 import json
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -178,6 +180,20 @@ def test_half_a_line_at_the_end_is_cut_off(tmp_path: Path) -> None:
     assert all(json.loads(line) for line in lines)
     with process(tmp_path / "out") as journal:
         assert states(journal) == ["complete", "complete"]
+
+
+def test_a_full_disk_is_said_with_the_file_that_it_has_no_room_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))  # as it comes from a write, without a name
+
+    with process(tmp_path / "out") as journal:
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "fsync", full)
+            with pytest.raises(DataError, match=r"^cannot write .*/out/journal\.log: No space left on device$"):
+                journal.take("dns-mn")
+        finish(journal.take("dns-mn"))
 
 
 def test_half_a_file_is_swept_away_and_no_claim_stays(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import os
 import sys
 from typing import IO
 
-from sahcns.errors import DeviceError
+from sahcns.errors import DeviceError, SahcnsError
 from sahcns.studies.grid.child import order_of_parent
 from sahcns.studies.grid.job import Job
 from sahcns.studies.grid.running import Call, Event, work_off
@@ -33,3 +33,5 @@ if __name__ == "__main__":
         main()
     except DeviceError:  # told with its job; the parent starts another in our place
         sys.exit(1)
+    except SahcnsError as error:  # a result that cannot be written, say
+        sys.exit(f"error: {error}")

@@ -1,8 +1,9 @@
 """Optuna's journal on disk, under a lock that a dead process does not keep."""
 
 import contextlib
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sahcns.errors import DataError
 from sahcns.studies.grid.claims import CLAIMS, waiting_for
@@ -21,10 +22,23 @@ def open_journal(folder: Path) -> "JournalStorage":
     try:
         with quiet_optuna():
             backend = journal.JournalFileBackend(str(path), lock_obj=_Lock(path))
+            backend.append_logs = _named(backend.append_logs, path)
             storage: JournalStorage = journal.JournalStorage(backend)
             return storage
     except (ValueError, KeyError, TypeError, AssertionError) as error:
         raise DataError(f"{path} is no journal that can be read ({error}); choose another folder") from error
+
+
+def _named(append: Callable[..., None], path: Path) -> Callable[..., None]:
+    """Optuna's own way to write lines, but where the disk refuses them the error names the file."""
+
+    def appended(logs: list[dict[str, Any]]) -> None:
+        try:
+            append(logs)
+        except OSError as error:
+            raise DataError(f"cannot write {path}: {error.strerror or error}") from error
+
+    return appended
 
 
 def refuse_foreign(folder: Path) -> None:
