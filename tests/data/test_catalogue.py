@@ -8,6 +8,7 @@ import pytest
 
 from sahcns.data.catalogue import CATALOGUE, Counts, NamedSet, named_set
 from sahcns.data.obtain import EMBEDDED
+from sahcns.data.recipe import Recipe
 from sahcns.errors import DataError
 
 SETS = [pytest.param(known, id=name) for name, known in CATALOGUE.items()]
@@ -59,6 +60,14 @@ def test_the_paper_counts() -> None:
     assert toys == Counts(247_181, 15_306, 10_074, 200_911, 23_048, 23_222)
     assert (films.users, films.items, films.interactions) == (6_039, 3_628, 836_478)
     assert "6,040" in CATALOGUE["ml-1m"].note
+
+
+def test_the_paper_recipes() -> None:
+    """ML-1m is all ratings of 3 and more without a core; Yelp is 2015 to 2018 with a 10-core over rows; Toys is given."""
+    assert CATALOGUE["ml-1m"].recipe == Recipe(min_rating=3, core=0, split="random", ratios=(8, 1, 1))
+    assert CATALOGUE["yelp"].recipe == Recipe(years=(2015, 2018), duplicates="none", core=10, ratios=(8, 1, 1))
+    assert CATALOGUE["amazon-toys"].recipe == Recipe(split="given")
+    assert CATALOGUE["amazon-toys"].reading == {"format": "pairs", "items_offset": 15_306}
 
 
 def test_only_the_redistributable_set_ships_and_with_its_licence() -> None:

@@ -24,6 +24,14 @@ def steps(split: Any) -> dict[str, tuple[int, int, int]]:
     return {step["step"]: (step["users"], step["items"], step["rows"]) for step in split.manifest["steps"]}
 
 
+def test_a_rating_at_the_threshold_stays_whatever_its_decimals() -> None:
+    """Ratings are float32, in which 4.1 is a little less than 4.1 in float64: the threshold is rounded as they are."""
+    tenths = [k / 10 for k in range(1, 51)]
+    raw = interactions([(k, 0) for k in range(50)], ratings=tenths)
+    for k, rating in enumerate(tenths):
+        assert steps(prepare(raw, Recipe(min_rating=rating)))["rating"][2] == 50 - k
+
+
 def test_the_steps_run_in_the_stated_order_and_each_is_counted() -> None:
     """Any other order gives other counts: the 2-core would keep c before the window, and x before the rating."""
     rows = [("a", "x", 5, 2015), ("a", "y", 4, 2015), ("a", "y", 4, 2016), ("b", "y", 3, 2016), ("b", "x", 1, 2016)]

@@ -180,6 +180,21 @@ def test_the_kernel_is_down_weighted_by_likeness_to_the_hard_negatives() -> None
     assert fill(DivNS(ratio=2, selector="greedy_map"), state, world, vectors) == [3]
 
 
+@pytest.mark.parametrize("hard", [[4, 4], [4, -1]], ids=["all visited", "one not visited"])
+def test_likeness_is_the_mean_over_the_hard_negatives_there_are(hard: list[int]) -> None:
+    """User 0 has two pairs and stands in one group with user 1, who has four; what fills up the group counts for nothing.
+
+    After 5 or 7 (w = 1) the other of them adds 1 - 0.8² = 0.36 of volume, item 6 only w² = 1/4; with a likeness of a half
+    it would add 0.44."""
+    seen = {0: {0, 1}, 1: {0, 1, 2, 3}}
+    world = World(graph_of(seen, 2, 8), (), "mean", seen)
+    state = Caches(torch.tensor([*hard, 4, 4, 4, 4]), torch.tensor([[5, 6, 7]] * 6), torch.full((6,), -1))
+    vectors = [[1.0, 1.0, 1.0]] * 4 + [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.8, 0.6]]
+    queue = fill(DivNS(ratio=3, selector="greedy_map"), state, world, vectors)
+    assert sorted(queue[:2]) == [5, 7]
+    assert set(queue[2:]) == {5, 6, 7}
+
+
 def test_hard_negatives_are_items_and_not_positions() -> None:
     """Item 4 was used. By its position in the pool (0) the likeness would be to item 0, and the choice the other one."""
     world, state = hand_made([4], [[2, 3]])

@@ -7,7 +7,9 @@ from sahcns.aggregation import Kind
 from sahcns.graph import Unseen
 from sahcns.samplers import RNS, Popularity
 from tests.samplers.oracle import assert_agrees
+from tests.samplers.stepping import BACKBONES, batch, every_pair, step_of
 from tests.samplers.world import World, choice, every_case
+from tests.training.spying import spying
 
 
 @every_case
@@ -45,6 +47,16 @@ def test_power_zero_draws_rns_pools() -> None:
     one, other = world.match(Popularity(pool=5, power=0.0)), world.match(RNS(pool=5))
     assert torch.equal(one.candidates, other.candidates)
     assert not torch.equal(world.match(Popularity(pool=5)).candidates, other.candidates)
+
+
+def test_training_draws_by_the_weights() -> None:
+    """Items 9 and 10 have no training pair: RNS draws them, Popularity does not."""
+    for sampler, all_alike in ((RNS(pool=30), True), (Popularity(pool=30), False)):
+        spy, notes = spying(sampler)
+        step = step_of(BACKBONES["mf"], spy)
+        step(*batch(step, every_pair(step)))
+        drawn = {item for seen in notes for pool in seen.candidates for item in pool}
+        assert drawn == set(range(11 if all_alike else 9))
 
 
 def test_defaults() -> None:

@@ -13,7 +13,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from sahcns.backbones import MF
+from sahcns.backbones import MF, NGCF, Backbone
 from sahcns.graph import Graph
 from sahcns.rng import Rng
 from sahcns.samplers import DNS, DivNS, Matching, Mixture, Sampler
@@ -26,6 +26,7 @@ from tests.splits import random_split
 
 SPLIT = random_split(12, 20, each=8, seed=3)  # 96 pairs
 CPU = torch.device("cpu")
+SMALL = MF(dim=4)
 
 
 @dataclass(frozen=True)
@@ -45,11 +46,32 @@ class Drawing(Sampler):
         self.drawn.append(tuple(rng.bits(3).tolist()))
 
 
-def epochs_of(sampler: Sampler) -> Epochs:
+def epochs_of(sampler: Sampler, backbone: Backbone = SMALL) -> Epochs:
     graph, streams = Graph.of(SPLIT), Streams.of(0, CPU)
-    parameters = {name: value.requires_grad_() for name, value in MF(dim=4).initial(graph, streams.start).items()}
-    step = TrainingStep(graph, MF(dim=4), sampler, Protocol(batch=12), parameters, streams, Clock(CPU))
+    parameters = {name: value.requires_grad_() for name, value in backbone.initial(graph, streams.start).items()}
+    step = TrainingStep(graph, backbone, sampler, Protocol(batch=12), parameters, streams, Clock(CPU))
     return Epochs(step, capture=False)
+
+
+@dataclass(frozen=True)
+class Looking(Drawing):
+    """Notes the items that it is shown between epochs."""
+
+    shown: list[Tensor] = field(default_factory=list)
+
+    def end_epoch(self, state: Any, item_vectors: Tensor, graph: Graph, rng: Rng) -> None:
+        self.shown.append(item_vectors.clone())
+
+
+def test_between_epochs_a_sampler_sees_the_items_as_a_ranking_does() -> None:
+    """Those after the last step, without the dropout that training has."""
+    sampler = Looking()
+    epochs = epochs_of(sampler, NGCF(dim=4, depth=1, dropout=0.5))
+    for epoch in range(2):
+        epochs.run(epoch)
+        items = epochs.step.backbone.vectors(epochs.step.parameters, epochs.step.graph)[1]
+        assert torch.equal(sampler.shown[epoch], items)
+    assert not torch.equal(sampler.shown[0], sampler.shown[1])
 
 
 class Played:

@@ -111,6 +111,18 @@ def test_the_best_weights_are_restored_and_both_readings_are_kept() -> None:
     assert run.test == record.test["best"] != record.test["last"]
 
 
+def test_the_epoch_is_picked_by_the_metric_that_is_monitored() -> None:
+    """The same training each time, looked at in four ways, and they do not agree."""
+    best = {}
+    for monitor in ("recall@10", "recall@20", "ndcg@10", "ndcg@20"):
+        rules = protocol(learning_rate=0.1, epochs=16, patience=16, monitor=monitor)
+        record = fit(SPLIT, SMALL, DNS(pool=4), protocol=rules, device="cpu").record
+        looks = [entry["valid"][monitor] for entry in record.history]
+        best[monitor] = max(epoch for epoch, value in enumerate(looks) if value == max(looks))
+        assert record.best_epoch == best[monitor]
+    assert len(set(best.values())) > 1
+
+
 @pytest.mark.parametrize(("epochs", "every", "rankings"), [(1, 1, 1 + 2), (3, 5, 2 + 2)])
 def test_a_last_epoch_that_is_the_best_is_ranked_once(
     epochs: int, every: int, rankings: int, monkeypatch: pytest.MonkeyPatch
