@@ -162,6 +162,19 @@ def test_a_pool_of_one_gives_that_one(name: str, kind: Kind, depth: int) -> None
                 assert all(0 <= share <= 1 for share in layer.values())  # and so not NaN
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", [name for name in VARIANTS if name not in {"dns-mn", "dns-mn/pick=harmonic"}])
+def test_of_equal_candidates_the_first_is_taken(name: str, kind: Kind) -> None:
+    """Ties are real: on SimGCL all layers of items without training pairs are 0. Here all items are, and alike popular."""
+    world = World.random(kind, 2, 0, users=4, items=8, seen={u: {2 * u, 2 * u + 1} for u in range(4)})
+    items = torch.arange(4, 12)
+    world = dataclasses.replace(world, layers=tuple(layer.index_fill(0, items, 0.0) for layer in world.layers))
+    for match, mixture in two_epochs(VARIANTS[name], world)[:2]:  # the first epoch: DivNS has nothing to mix in yet
+        for pair, negatives in zip(pairs_of(match), negatives_of(mixture, match), strict=True):
+            for item, negative in zip(pair.pool, negatives, strict=False):
+                assert all(set(layer) <= {item, pair.positive} for layer in negative)
+
+
 @every_variant
 def test_a_user_with_one_item_left_gets_it(name: str) -> None:
     seen = {0: {0, 1, 2, 4}, 1: {2, 3}}

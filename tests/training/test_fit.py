@@ -11,9 +11,14 @@ from torch import Tensor
 from sahcns.backbones import MF, LightGCN
 from sahcns.data.split import Split
 from sahcns.errors import DataError, SettingError
+from sahcns.graph import Graph
 from sahcns.ranking import Truth, evaluate
 from sahcns.samplers import DNS, RNS, SAHC
 from sahcns.training import Protocol, fit
+from sahcns.training.clock import Clock
+from sahcns.training.epochs import Epochs
+from sahcns.training.start import start
+from sahcns.training.step import Streams, TrainingStep
 from sahcns.training.stopping import EarlyStopping
 from tests.serving.films import films
 from tests.splits import random_split
@@ -84,6 +89,17 @@ def test_it_looks_at_epoch_0_then_regularly_and_at_the_last(epochs: int, every: 
     assert told == run.record.history
     assert run.record.epochs_run == epochs
     assert run.record.stopped == "epochs"
+
+
+def test_the_loss_of_an_epoch_is_the_mean_over_its_steps() -> None:
+    run = fit(SPLIT, SMALL, RNS(), protocol=protocol(epochs=1), device="cpu")
+    where = torch.device("cpu")
+    graph, streams = Graph.of(SPLIT, where), Streams.of(0, where)
+    parameters = start(SMALL, RNS(), graph, streams)
+    step = TrainingStep(graph, SMALL, RNS(), protocol(), parameters, streams, Clock(where))
+    losses = Epochs(step, capture=False).run(0)
+    assert len(set(losses.tolist())) == 3
+    assert run.record.history[0]["loss"] == pytest.approx(losses.double().mean().item(), rel=1e-12)
 
 
 def overfitted(**values: Any) -> Protocol:
