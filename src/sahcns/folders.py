@@ -78,7 +78,7 @@ def write_folder(
             with _alone(target.parent):
                 _swap(fresh, target)
         finally:
-            shutil.rmtree(fresh, ignore_errors=True)
+            _remove(fresh)
     except OSError as error:
         raise DataError(f"cannot write the {kind.what} {target}: {error.strerror or error}") from error
     return target
@@ -209,7 +209,10 @@ def _write(path: Path, pieces: Iterable[bytes | memoryview]) -> dict[str, Any]:
 
 
 def _swap(fresh: Path, target: Path) -> None:
-    """Put `fresh` in the place of `target`; killed between the two renames, the former one is still there, aside."""
+    """Put `fresh` in the place of `target`, and what stood there in that of `fresh`, where it is removed.
+
+    Killed between the renames, the former one is still there, aside.
+    """
     if not target.exists() or not any(target.iterdir()):
         if target.exists():
             target.rmdir()  # Windows renames onto nothing that is there
@@ -223,10 +226,15 @@ def _swap(fresh: Path, target: Path) -> None:
         fresh.rename(target)
         _sync(target.parent)
     finally:  # by a Ctrl-C too
-        if target.exists():
-            shutil.rmtree(aside, ignore_errors=True)
-        else:
-            aside.rename(target)
+        if aside.exists():
+            aside.rename(fresh if target.exists() else target)
+
+
+def _remove(folder: Path) -> None:
+    try:
+        shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)  # the rest, where Ctrl-C cut it short
 
 
 @contextlib.contextmanager
