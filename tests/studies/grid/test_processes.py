@@ -133,7 +133,8 @@ def test_a_result_that_cannot_be_written_is_a_sentence_of_the_worker(
     out.mkdir()
     (out / "users").write_text("in the way")
     outcome = run_grid(several(prepared(tmp_path), 1), out, workers=2, device="cpu")
-    assert len(outcome.failures) == 2
+    told = "the process that trained it ended with code 1; what it said stands above"
+    assert [failure.error for failure in outcome.failures] == [told] * 2
     said = capfd.readouterr().err
     assert "Traceback" not in said
     assert said.count(f"error: cannot write the result {out / 'users'}") == 2

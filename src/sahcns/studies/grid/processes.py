@@ -112,8 +112,12 @@ def _event(worker: Worker, said: dict[str, Any], job: Job, open_keys: set[str], 
 
 def _lost(job: Job, code: int, call: Call) -> None:
     """Leave a failure for a job whose process died, so that it is not tried again in this call."""
-    how = f"signal {-code} ({signal.strsignal(-code)})" if code < 0 else f"code {code}"
+    how = (
+        f"signal {-code} ({signal.strsignal(-code)}); perhaps memory ran out: use fewer workers"
+        if code < 0
+        else f"code {code}; what it said stands above"
+    )
     with claim(call.folder, job.key) as mine:
         if mine and finished(job, call.folder) is None:
-            error = f"the process that trained it ended with {how}; perhaps memory ran out: use fewer workers"
+            error = f"the process that trained it ended with {how}"
             Failure(job.key, job.label, error, call=call.name).save(call.folder)
