@@ -25,6 +25,7 @@ from tests.results_page import (
     evidence,
     in_parts,
     ours,
+    runs,
     sections,
     seeds_of,
     strengths,
@@ -33,6 +34,7 @@ from tests.results_page import (
     variant,
 )
 
+LOOKED = ("epoch", "recall@20")
 STAR = r"\*"  # as Markdown writes it
 POWERED = ("DNS(M,N)", "MixGCF", *(one for one in variants(sampler("sahc")) if one != "SAHC w/o Discrepancy"))
 
@@ -194,3 +196,14 @@ def test_other_backbones(backbone: str, first: int) -> None:
             ours(data, as_published(data, label), seeds, backbone=backbone) for data in (TOYS, YELP)
         ]
         assert paper == "{:.2f} / {:.2f}".format(*TABLE_4[backbone][label][:2])
+
+
+def test_dens_on_ml_1m() -> None:
+    ((head, *rows),) = tables("DENS on ML-1m")
+    for name, label in (("γ = 0.01 (the paper's)", "DENS"), ("DNS", "DNS")):
+        looks = dict(
+            zip(*(runs(ML1M, as_published(ML1M, label), 1)[0].history["looks"][key] for key in LOOKED), strict=True)
+        )
+        assert [name, *(f"{100 * looks[int(epoch)]:.2f}" for epoch in head[1:])] in rows
+    losses = runs(ML1M, as_published(ML1M, "DENS"), 1)[0].history["loss"]
+    assert f"to {losses[30]:.2f} at epoch 30" in sections()["DENS on ML-1m"]

@@ -14,6 +14,7 @@ from sahcns.studies.paper.claims import BEYOND, judge
 from sahcns.studies.paper.design import PAPER
 from sahcns.studies.paper.leading import METRICS
 from sahcns.studies.paper.methods import METHOD, NINE, Settings
+from sahcns.studies.tuning.ends import ends_in_words
 from sahcns.studies.tuning.going import foretold
 from tests.results_page import (
     EQUAL,
@@ -331,6 +332,21 @@ def test_trials_that_were_cut_off() -> None:
     assert f"{toys.better} of the {toys.count}, {yelp.better} of the {yelp.count} and" in tune
     assert f"the best setting of DENS and of BNS, by {dens} and {bns} points" in tune
     assert f"on Yelp-like that of SAHC-NS, by {own}, on ML-1m none;" in tune
+
+
+def test_choices_at_an_end() -> None:
+    found = {
+        data: [told.split(" is ")[0] for told in ends_in_words(evidence().searches[SETS[data].folder])] for data in SETS
+    }
+    assert found == {
+        TOYS: ["gamma of dens", "alpha of ahns", "beta of ahns"],
+        YELP: ["alpha of ahns"],
+        ML1M: ["gamma of dens"],
+    }
+    assert (
+        "DENS's γ on Amazon-toys and ML-1m, AHNS's α on Amazon-toys and Yelp-like, and its β on Amazon-toys."
+        in sections()[EQUAL]
+    )
 
 
 def test_what_the_first_epochs_foretell() -> None:
