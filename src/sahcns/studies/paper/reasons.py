@@ -16,7 +16,7 @@ from sahcns.studies.paper.experiments import WIDE
 from sahcns.studies.paper.leading import AT_20, METRICS, against_strongest
 from sahcns.studies.paper.methods import METHOD
 from sahcns.studies.paper.published import EFFICIENCY, PrintedNumbers, printed_2, printed_3, printed_4
-from sahcns.studies.paper.sections.table_2 import HARD, READ_AT, table_2_board
+from sahcns.studies.paper.sections.table_2 import READ_AT, SOUND_AS_PRINTED, table_2_board
 from sahcns.studies.paper.verdicts import luck_in_words, resolved
 
 
@@ -120,7 +120,7 @@ def left_to_add(evidence: Evidence) -> str:
     if not told:
         return ""
     return (
-        f"Measured, the mean of {joined(HARD)} minus RNS in Recall@20, on LightGCN and on SimGCL, in points: "
+        f"Measured, the mean of {joined(SOUND_AS_PRINTED)} minus RNS in Recall@20, on LightGCN and on SimGCL, in points: "
         f"{'; '.join(told)}."
     )
 
@@ -129,10 +129,10 @@ def _above_random(board: Board | None, backbone: str, data: str) -> float | None
     rows = {
         row.method: row for row in (board.of(backbone) if board is not None else ()) if board and board.seeds(data, row)
     }
-    if board is None or "RNS" not in rows or not all(method in rows for method in HARD):
+    if board is None or "RNS" not in rows or not all(method in rows for method in SOUND_AS_PRINTED):
         return None
     means = {method: 100 * summary(board, data, row, "recall@20", "best").mean for method, row in rows.items()}
-    return fmean(means[method] for method in HARD) - means["RNS"]
+    return fmean(means[method] for method in SOUND_AS_PRINTED) - means["RNS"]
 
 
 def restless_epochs(evidence: Evidence) -> str:
@@ -173,13 +173,14 @@ def _beside_print(evidence: Evidence, board: Board | None, part: str) -> str:
     if board is None:
         return ""
     for reading in READINGS:
-        hard, own = (_above(evidence, board, part, who, reading) for who in (HARD, (METHOD,)))
+        hard, own = (_above(evidence, board, part, who, reading) for who in (SOUND_AS_PRINTED, (METHOD,)))
         found = [f"{hard[place]} and {own[place]} on {place}" for place in hard if place in own]
         if found:
             told.append(f"{READ_AT[reading]} {', '.join(found)}")
     if not told:
         return ""
-    return f"How often ours are above what the paper prints for {joined(HARD)}, and for {METHOD}: {'; '.join(told)}."
+    who = f"{joined(SOUND_AS_PRINTED)}, and for {METHOD}"
+    return f"How often ours are above what the paper prints for {who}: {'; '.join(told)}."
 
 
 def _printed(part: str, backbone: str, like: str) -> PrintedNumbers:
