@@ -13,6 +13,7 @@ from sahcns.cli.full_users import remark_full_users
 from sahcns.cli.importing import Imports, import_files
 from sahcns.cli.machine import keep_memory
 from sahcns.cli.protocol_options import with_protocol
+from sahcns.cli.stopping import nothing_lost
 from sahcns.cli.tables import show_tables
 from sahcns.errors import SettingError, TrainingError, nearest
 
@@ -131,12 +132,8 @@ def command(
         tell(line)
     if not json:
         tell(_scope(jobs))
-    try:
-        with grid_progress(jobs, count, quiet=json) as told:
-            outcome = run_grid(jobs, plan.out, workers=count, device=plan.device or "auto", on_event=told)
-    except KeyboardInterrupt:
-        tell(f"what is finished is kept in {plan.out}; the same command goes on from there")
-        raise
+    with nothing_lost(plan.out), grid_progress(jobs, count, quiet=json) as told:
+        outcome = run_grid(jobs, plan.out, workers=count, device=plan.device or "auto", on_event=told)
     _refuse_when_all_failed(outcome, plan.out / FAILED)
     outcome = as_planned(outcome, jobs)
     tables = comparison_tables(outcome.results, baseline=plan.baseline)

@@ -10,6 +10,7 @@ import typer
 
 from sahcns.cli.console import Json, show, show_json, table, tell, warn
 from sahcns.cli.machine import keep_memory
+from sahcns.cli.stopping import nothing_lost
 from sahcns.errors import DataError, SettingError
 
 if TYPE_CHECKING:
@@ -104,12 +105,8 @@ def _refuse_nothing(home: Path, about_runs: Sequence[str]) -> None:
 
 def run_study(study: "Study", quiet: bool = False) -> "Sequence[Failure]":
     """Every stage; whoever stops it is told that nothing is lost. What failed is returned."""
-    try:
+    with nothing_lost(study.out, quiet):
         return _stages(study, quiet)
-    except KeyboardInterrupt:
-        if not quiet:
-            tell(f"what is finished is kept in {study.out}; the same command goes on from there")
-        raise
 
 
 def _stages(study: "Study", quiet: bool) -> "Sequence[Failure]":

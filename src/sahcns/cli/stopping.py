@@ -4,6 +4,9 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+
+from sahcns.cli.console import tell
 
 
 @contextmanager
@@ -17,3 +20,14 @@ def stopped_like_ctrl_c() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, former)
+
+
+@contextmanager
+def nothing_lost(folder: Path, quiet: bool = False) -> Iterator[None]:
+    """Whoever stops what may be run again is told that it then goes on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if not quiet:
+            tell(f"what is finished is kept in {folder}; the same command goes on from there")
+        raise

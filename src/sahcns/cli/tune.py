@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sahcns.cli.console import Json, show, show_json, tell, warn
+from sahcns.cli.console import Json, show, show_json, warn
 from sahcns.cli.full_users import remark_full_users
 from sahcns.cli.importing import Imports, import_files
 from sahcns.cli.machine import keep_memory
 from sahcns.cli.protocol_options import with_protocol
+from sahcns.cli.stopping import nothing_lost
 from sahcns.errors import SettingError
 
 if TYPE_CHECKING:
@@ -81,28 +82,24 @@ def command(
     folder = prepared_folder(data)
     spaces = spaces_of(kinds, pool=pools, fixed=fixed)
     begin = [line for space in spaces for line in told(space, trials, bool(pools))]
-    try:
-        with tune_progress(begin, quiet=json) as watch:
-            found = tune(
-                folder,
-                kinds,
-                out,
-                backbone=model,
-                protocol=terms,
-                trials=trials,
-                seed=seed,
-                pool=pools,
-                fixed=fixed,
-                prune=pruning,
-                workers=workers,
-                imports=imports or (),
-                device=device,
-                kernels=kernels,
-                watch=watch,
-            )
-    except KeyboardInterrupt:
-        tell(f"what is finished is kept in {out}; the same command goes on from there")
-        raise
+    with nothing_lost(out), tune_progress(begin, quiet=json) as watch:
+        found = tune(
+            folder,
+            kinds,
+            out,
+            backbone=model,
+            protocol=terms,
+            trials=trials,
+            seed=seed,
+            pool=pools,
+            fixed=fixed,
+            prune=pruning,
+            workers=workers,
+            imports=imports or (),
+            device=device,
+            kernels=kernels,
+            watch=watch,
+        )
     if json:
         show_json({"folder": out, **found.tuned()})
     else:

@@ -13,12 +13,11 @@ NEAR = 0.05  # of the range, of its orders of magnitude where it is logarithmic
 def ends_in_words(search: Search) -> list[str]:
     """`gamma of dens is at the low end of what was searched (0.01 to 1)`, of the finished searches."""
     told = []
-    for name in search.samplers:
+    for name, spaces in search.spaces.items():
         best = search.best(name) if search.finished(name) else None
-        for setting, value in best.point.items() if best is not None else ():
-            space = search.spaces[name].get(setting)
-            end = end_of(space, value) if isinstance(space, Mapping) else None
-            if end is not None and isinstance(space, Mapping):
+        chosen = {} if best is None else best.point
+        for setting, space in spaces.items():
+            if isinstance(space, Mapping) and setting in chosen and (end := end_of(space, chosen[setting])):
                 searched = f"{short(space['low'])} to {short(space['high'])}"
                 told.append(f"{setting} of {name} is at the {end} end of what was searched ({searched})")
     return told
