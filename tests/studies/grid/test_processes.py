@@ -1,6 +1,7 @@
 """The grid over processes of its own: a user's file reaches them, one that dies costs one job, none outlives its parent."""
 
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -137,4 +138,5 @@ def test_a_result_that_cannot_be_written_is_a_sentence_of_the_worker(
     assert [failure.error for failure in outcome.failures] == [told] * 2
     said = capfd.readouterr().err
     assert "Traceback" not in said
-    assert said.count(f"error: cannot write the result {out / 'users'}") == 2
+    named = re.findall(rf"error: cannot write the result {re.escape(str(out / 'users'))}/(\S+)\.npz", said)
+    assert len({*named}) == 2  # each may be named again: another worker may take a job before it is known to be lost
