@@ -24,14 +24,14 @@ import numpy.typing as npt
 from scipy import special
 from thirty_seeds import SIZES, Values, paired, share, tables, welch
 
+from sahcns.lab.comparison import boards_of, contrast, leads
+from sahcns.lab.comparison.contrasts import ALPHA, TESTS, adjusted, ranking, with_users
+from sahcns.lab.comparison.naming import long_name
+from sahcns.lab.comparison.pairwise import pairs
+from sahcns.lab.grid.result import Result, results_in
+from sahcns.lab.report.as_markdown import to_markdown
+from sahcns.lab.report.parts import Table
 from sahcns.ranking.significance import wilcoxon_users
-from sahcns.reports.as_markdown import to_markdown
-from sahcns.reports.parts import Table
-from sahcns.studies.comparison import boards_of, contrast, leads
-from sahcns.studies.comparison.contrasts import ALPHA, TESTS, adjusted, ranking, with_users
-from sahcns.studies.comparison.naming import long_name
-from sahcns.studies.comparison.pairwise import pairs
-from sahcns.studies.grid.result import Result, results_in
 
 METRICS = ("recall@10", "ndcg@10", "recall@20", "ndcg@20")
 METHODS = ("sahc", "rns", "dns", "dns-mn", "mixgcf", "dens", "bns", "ahns", "divns")

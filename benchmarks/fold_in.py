@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 import sahcns
-from sahcns.serving.fold_in import ELSEWHERE, RIDGE, folded, gram
+from sahcns.model.fold_in import ELSEWHERE, RIDGE, folded, gram
 
 METRIC = "recall@20"
 SIZES = (1, 3, 10, None)  # items of somebody new; None: all that they have in training

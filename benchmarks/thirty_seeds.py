@@ -14,12 +14,12 @@ import numpy.typing as npt
 from scipy import optimize, special, stats
 
 from sahcns.counter import bits, permutation, stream_key
+from sahcns.lab.comparison import boards_of, summarised
+from sahcns.lab.comparison.contrasts import ALPHA
+from sahcns.lab.comparison.naming import long_name
+from sahcns.lab.grid.result import Result, results_in
+from sahcns.lab.report.parts import Table
 from sahcns.ranking.significance import against_published, holm, paired_t, power, wilcoxon_users
-from sahcns.reports.parts import Table
-from sahcns.studies.comparison import boards_of, summarised
-from sahcns.studies.comparison.contrasts import ALPHA
-from sahcns.studies.comparison.naming import long_name
-from sahcns.studies.grid.result import Result, results_in
 
 METRICS = ("recall@20", "ndcg@20")
 MANY, FEW, SIZES = 30, 5, (3, 5, 10, 30)

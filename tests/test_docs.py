@@ -31,7 +31,7 @@ from sahcns.data import Split, save_split
 from sahcns.samplers import Sampler
 from sahcns.settings import Configured, class_named, named
 from sahcns.training import Protocol, Run, fit
-from tests.serving.films import films
+from tests.model.films import films
 
 ROOT = Path(__file__).parents[1]
 PAGES = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")), *sorted(ROOT.glob("docs/*.md"))]

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from sahcns.data.named import prepare_named as prepare_named
     from sahcns.data.readers import read as read
     from sahcns.errors import SahcnsError as SahcnsError
+    from sahcns.lab.comparison.compare import compare as compare
+    from sahcns.lab.grid.result import Result as Result
+    from sahcns.lab.tuning.tune import tune as tune
+    from sahcns.model import Recommender as Recommender
     from sahcns.ranking import Truth as Truth
     from sahcns.ranking import evaluate as evaluate
     from sahcns.rng import Rng as Rng
@@ -44,12 +48,8 @@ if TYPE_CHECKING:
     from sahcns.samplers import Mixture as Mixture
     from sahcns.samplers import Popularity as Popularity
     from sahcns.samplers import Sampler as Sampler
-    from sahcns.serving import Recommender as Recommender
     from sahcns.settings import Between as Between
     from sahcns.settings import setting as setting
-    from sahcns.studies.comparison.compare import compare as compare
-    from sahcns.studies.grid.result import Result as Result
-    from sahcns.studies.tuning.tune import tune as tune
     from sahcns.training import Protocol as Protocol
     from sahcns.training import Run as Run
     from sahcns.training import fit as fit
@@ -67,10 +67,10 @@ _HOMES = {
     "sahcns.settings": ("Between", "setting"),
     "sahcns.training": ("Protocol", "Run", "fit"),
     "sahcns.ranking": ("Truth", "evaluate"),
-    "sahcns.serving": ("Recommender",),
-    "sahcns.studies.comparison.compare": ("compare",),
-    "sahcns.studies.grid.result": ("Result",),
-    "sahcns.studies.tuning.tune": ("tune",),
+    "sahcns.model": ("Recommender",),
+    "sahcns.lab.comparison.compare": ("compare",),
+    "sahcns.lab.grid.result": ("Result",),
+    "sahcns.lab.tuning.tune": ("tune",),
     "sahcns.errors": ("SahcnsError",),
 }
 

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from sahcns.data import save_split
-from sahcns.studies.grid.result import results_in
+from sahcns.lab.grid.result import results_in
 from tests.cli.conftest import Sahcns, refused
-from tests.serving.films import films
+from tests.model.films import films
 
 QUICK = ("--epochs", "2", "--batch", "64", "--set", "backbone.dim=4", "--device", "cpu", "--seeds", "2")
 

@@ -4,16 +4,16 @@ from pathlib import Path
 
 import pytest
 
+from reproduction import design
+from reproduction.tests.tiny import TINY, prepared
 from sahcns.backbones import LightGCN
 from sahcns.data import save_split
 from sahcns.samplers import DNS
-from sahcns.studies.paper import design
 from sahcns.training import Protocol, fit
 from tests.cli.conftest import Done, Sahcns
 from tests.cli.short_runs import QUICK
-from tests.serving.films import films
-from tests.studies.paper.tiny import TINY, prepared
-from tests.studies.played_gpu import SAYS, SENTENCE, played_gpu
+from tests.lab.played_gpu import SAYS, SENTENCE, played_gpu
+from tests.model.films import films
 
 
 @pytest.fixture
@@ -72,6 +72,6 @@ def test_where_the_study_looks_and_clocks(sahcns: Sahcns, tmp_path: Path, monkey
     monkeypatch.setattr("sahcns.training.device.fault_of", lambda device: SAYS)
     home = prepared(tmp_path / "prepared")
     for part, made in (("mechanisms", "look_into"), ("efficiency", "time_samplers")):
-        monkeypatch.setattr(f"sahcns.studies.paper.measuring.{made}", broken)
+        monkeypatch.setattr(f"reproduction.measuring.{made}", broken)
         done = sahcns("reproduce", home, "--out", tmp_path / part, "--only", part, "--device", "cpu")
         assert is_the_sentence(done), done

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from tests.cli.conftest import Sahcns, refused
-from tests.studies.grid.test_result import result
+from tests.lab.grid.test_result import result
 
 
 def saved(folder: Path, **rest: object) -> Path:

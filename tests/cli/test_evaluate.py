@@ -9,12 +9,12 @@ from torch import Tensor
 
 from sahcns.backbones import LightGCN
 from sahcns.data import save_split
+from sahcns.model import Recommender
 from sahcns.ranking import Truth, evaluate, rank
 from sahcns.samplers import DNS
-from sahcns.serving import Recommender
 from sahcns.training import Protocol, fit
 from tests.cli.conftest import Sahcns, refused
-from tests.serving.films import films
+from tests.model.films import films
 
 
 @pytest.fixture(scope="module")

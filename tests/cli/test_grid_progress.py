@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from sahcns.cli.grid_progress import GridStanding, grid_progress
+from sahcns.lab.grid.job import Job
+from sahcns.lab.grid.running import Event
 from sahcns.samplers import DNS, RNS
-from sahcns.studies.grid.job import Job
-from sahcns.studies.grid.running import Event
-from tests.studies.grid.jobs import job, prepared
-from tests.studies.grid.test_result import result
+from tests.lab.grid.jobs import job, prepared
+from tests.lab.grid.test_result import result
 
 
 @pytest.fixture

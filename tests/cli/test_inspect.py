@@ -9,14 +9,14 @@ import pytest
 
 from sahcns.backbones import LightGCN
 from sahcns.data import save_split
+from sahcns.lab.inspection.diagnosing import diagnose
+from sahcns.lab.inspection.pairs import inspect_pairs
+from sahcns.lab.inspection.report import Inspection
+from sahcns.model import Recommender
 from sahcns.samplers import SAHC
-from sahcns.serving import Recommender
-from sahcns.studies.inspection.diagnosing import diagnose
-from sahcns.studies.inspection.pairs import inspect_pairs
-from sahcns.studies.inspection.report import Inspection
 from sahcns.training import Protocol, fit
 from tests.cli.conftest import Sahcns, refused
-from tests.serving.films import films
+from tests.model.films import films
 
 HERE = "the pairs kept with the model are used\n"
 

@@ -11,13 +11,13 @@ import pytest
 from sahcns.backbones import LightGCN
 from sahcns.data import Recipe, Split, prepare
 from sahcns.data.ids import Id
+from sahcns.model import Recommender
 from sahcns.samplers import RNS
-from sahcns.serving import Recommender
 from sahcns.training import Protocol, fit
 from tests.cli.conftest import Sahcns, refused
 from tests.data.hand_made import interactions
-from tests.serving.films import films
-from tests.serving.test_recommender import made
+from tests.model.films import films
+from tests.model.test_recommender import made
 
 
 @pytest.fixture(scope="module")
@@ -215,7 +215,7 @@ def test_letters_that_the_terminal_does_not_have(run: Path, encoding: str) -> No
 def test_a_sigterm_leaves_nothing_beside_the_file(tmp_path: Path) -> None:
     run = made(films()).save(tmp_path / "run")
     code = (
-        "import os, signal; from sahcns.cli import main; from sahcns.serving import Recommender\n"
+        "import os, signal; from sahcns.cli import main; from sahcns.model import Recommender\n"
         "Recommender.ranked = lambda *_, **__: os.kill(os.getpid(), signal.SIGTERM)\n"
         f"main(['recommend', {str(run)!r}, '--everyone', '--to', {str(tmp_path / 'lists.csv')!r}])"
     )

@@ -5,10 +5,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from sahcns.serving import Recommender
+from sahcns.model import Recommender
 from tests.cli.conftest import Sahcns, refused
-from tests.serving.films import films
-from tests.serving.test_recommender import made
+from tests.model.films import films
+from tests.model.test_recommender import made
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 from sahcns.data import save_split
 from tests.cli.conftest import Sahcns, refused
 from tests.cli.short_runs import QUICK, record_of
-from tests.serving.films import films
+from tests.model.films import films
 
 OWN = """
 from dataclasses import dataclass

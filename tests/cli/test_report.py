@@ -13,12 +13,12 @@ import pandas
 import pytest
 
 from sahcns.data import save_split
-from sahcns.studies.grid.failure import Failure
-from sahcns.studies.grid.result import results_in
-from sahcns.studies.grid.running import run_grid
+from sahcns.lab.grid.failure import Failure
+from sahcns.lab.grid.result import results_in
+from sahcns.lab.grid.running import run_grid
 from tests.cli.conftest import Sahcns, refused
-from tests.serving.films import films
-from tests.studies.grid.jobs import prepared, several
+from tests.lab.grid.jobs import prepared, several
+from tests.model.films import films
 
 QUICK = ("--epochs", "2", "--batch", "64", "--evaluate-every", "1", "--device", "cpu")
 

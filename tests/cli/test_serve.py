@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Sahcns, refused
-from tests.serving.films import films
-from tests.serving.test_recommender import made
+from tests.model.films import films
+from tests.model.test_recommender import made
 
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from sahcns.cli.tables import rich_table, show_tables
-from sahcns.reports.parts import Cell, Table
+from sahcns.lab.report.parts import Cell, Table
 
 TABLE = Table(
     "t",

@@ -17,12 +17,12 @@ import pytest
 
 from sahcns import folders
 from sahcns.data import Split, load_split, save_split
-from sahcns.serving import Recommender
+from sahcns.model import Recommender
 from sahcns.training import Protocol
 from sahcns.training.stopping import EarlyStopping
 from tests.cli.conftest import Sahcns, refused
 from tests.cli.short_runs import QUICK, record_of
-from tests.serving.films import films
+from tests.model.films import films
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from sahcns.data import Split, save_split
-from sahcns.serving import Recommender
+from sahcns.model import Recommender
 from tests.cli.conftest import Sahcns, refused
 from tests.cli.short_runs import QUICK, record_of
-from tests.serving.films import films
+from tests.model.films import films
 
 
 @pytest.fixture

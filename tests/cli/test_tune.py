@@ -12,14 +12,14 @@ import pytest
 from sahcns.cli.tune import sizes_in, told
 from sahcns.data import save_split
 from sahcns.errors import SettingError
+from sahcns.lab.grid.result import results_in
+from sahcns.lab.tuning.space import Space
+from sahcns.lab.tuning.trials import read_search
 from sahcns.samplers import DNSMN, RNS, Sampler
 from sahcns.settings import named
-from sahcns.studies.grid.result import results_in
-from sahcns.studies.tuning.space import Space
-from sahcns.studies.tuning.trials import read_search
 from sahcns.training.stopping import EarlyStopping
 from tests.cli.conftest import Sahcns, refused
-from tests.serving.films import films
+from tests.model.films import films
 
 QUICK = ("--epochs", "2", "--batch", "64", "--evaluate-every", "1", "--monitor", "ndcg@10", "--device", "cpu")
 SMALL = (*QUICK, "--set", "backbone.dim=4")

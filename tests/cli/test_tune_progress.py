@@ -8,8 +8,8 @@ from rich.console import Console
 
 from sahcns.cli import tune_progress
 from sahcns.cli.tune_progress import done, ended, lines, made_again, seconds_left
-from sahcns.studies.tuning.trials import Search, Trial
-from sahcns.studies.tuning.tune import Standing
+from sahcns.lab.tuning.trials import Search, Trial
+from sahcns.lab.tuning.tune import Standing
 
 
 def trial(number: int, state: str = "complete", value: float | None = 0.1, seconds: float = 4.0, **rest: Any) -> Trial:

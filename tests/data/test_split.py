@@ -8,7 +8,7 @@ import pytest
 
 from sahcns.data.split import Split
 from sahcns.errors import DataError
-from tests.serving.films import films
+from tests.model.films import films
 
 
 def test_everything_for_training() -> None:

@@ -54,7 +54,7 @@ def test_it_says_who_is_ahead_whichever_way_it_falls(recall: float, ndcg: float,
 
 def test_a_person_s_films_are_marked_where_they_were_hidden() -> None:
     from sahcns import RNS, LightGCN, fit
-    from tests.serving.films import films
+    from tests.model.films import films
 
     protocol = Protocol(epochs=30, batch=32, learning_rate=0.05)
     model = fit(films(), LightGCN(dim=8, depth=2), RNS(), protocol=protocol, device="cpu").recommender

@@ -12,7 +12,7 @@ from sahcns.cli import COMMANDS, HELP
 from sahcns.cli.group import run
 from sahcns.data import save_split
 from tests.examples.loading import EXAMPLES, example
-from tests.serving.films import films
+from tests.model.films import films
 
 QUICK = Protocol(epochs=2, batch=64)
 

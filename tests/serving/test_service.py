@@ -18,11 +18,12 @@ import pytest
 
 from sahcns.data import Split
 from sahcns.errors import SettingError
-from sahcns.serving import Recommender, load_model, service
+from sahcns.model import Recommender, load_model
+from sahcns.serving import service
 from sahcns.serving.server import LARGEST, Server, serve
 from sahcns.serving.service import Current, rows
-from tests.serving.films import films
-from tests.serving.test_recommender import made
+from tests.model.films import films
+from tests.model.test_recommender import made
 
 Ask = Callable[[str], tuple[int, Any]]
 

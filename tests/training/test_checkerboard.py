@@ -6,9 +6,9 @@ import pytest
 
 from sahcns.backbones import Backbone
 from sahcns.graph import Graph
+from sahcns.model.recommender import Recommender
 from sahcns.rng import Rng
 from sahcns.samplers import Sampler
-from sahcns.serving.recommender import Recommender
 from sahcns.settings import named
 from sahcns.training import Protocol, fit
 from tests.checkerboard import BACKBONES, SIZE, checkerboard, from_the_worst_start

@@ -20,7 +20,7 @@ from sahcns.training.epochs import Epochs
 from sahcns.training.start import start
 from sahcns.training.step import Streams, TrainingStep
 from sahcns.training.stopping import EarlyStopping
-from tests.serving.films import films
+from tests.model.films import films
 from tests.splits import random_split
 from tests.training.spying import spying
 

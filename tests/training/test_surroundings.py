@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from sahcns.backbones import LightGCN
+from sahcns.model import Recommender
+from sahcns.model.lists import lists
 from sahcns.samplers import SAHC
-from sahcns.serving import Recommender
-from sahcns.serving.lists import lists
 from sahcns.training import Protocol, Run, fit
 from tests.splits import random_split
 

@@ -23,7 +23,6 @@ COMMANDS = (
     Entry("report", "sahcns.cli.report", "One page of tables and figures from a folder of results."),
     Entry("samplers", "sahcns.cli.samplers", "The samplers there are, with their arguments."),
     Entry("backbones", "sahcns.cli.backbones", "The backbones there are, with their arguments."),
-    Entry("reproduce", "sahcns.cli.reproduce", "Run the paper's tables and figures."),
     Entry("tune", "sahcns.cli.tune", "Search for each sampler's best settings, on validation."),
     Entry("bench", "sahcns.cli.bench", "Where the time of training goes on this machine."),
 )

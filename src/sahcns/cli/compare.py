@@ -18,10 +18,10 @@ from sahcns.cli.tables import show_tables
 from sahcns.errors import SettingError, TrainingError, nearest
 
 if TYPE_CHECKING:
-    from sahcns.studies.grid.failure import Failure
-    from sahcns.studies.grid.job import Job
-    from sahcns.studies.grid.result import Result
-    from sahcns.studies.grid.running import Outcome
+    from sahcns.lab.grid.failure import Failure
+    from sahcns.lab.grid.job import Job
+    from sahcns.lab.grid.result import Result
+    from sahcns.lab.grid.running import Outcome
 
 
 @with_protocol
@@ -111,11 +111,11 @@ def command(
     labels = [row.label for row in rows]
     if plan.baseline is not None and plan.baseline not in labels:
         raise SettingError(f"--baseline {plan.baseline!r} is not compared; {nearest(plan.baseline, labels)}")
-    from sahcns.studies.comparison import comparison_tables
-    from sahcns.studies.comparison.compare import as_planned, planned, seeds_of
-    from sahcns.studies.grid.claims import FAILED
-    from sahcns.studies.grid.running import run_grid
-    from sahcns.studies.tuning.tuned import tuned_remarks
+    from sahcns.lab.comparison import comparison_tables
+    from sahcns.lab.comparison.compare import as_planned, planned, seeds_of
+    from sahcns.lab.grid.claims import FAILED
+    from sahcns.lab.grid.running import run_grid
+    from sahcns.lab.tuning.tuned import tuned_remarks
 
     count = 1 if plan.workers is None else plan.workers
     jobs = planned(
@@ -171,7 +171,7 @@ def _scope(jobs: "Sequence[Job]") -> str:
 
 def _report(outcome: "Outcome") -> str:
     """The command for a page with these rows in this order, which decides what the others are held against."""
-    from sahcns.studies.grid.result import results_in
+    from sahcns.lab.grid.result import results_in
 
     rows = list(dict.fromkeys(result.label for result in outcome.results))
     there = dict.fromkeys(result.label for result in results_in(outcome.folder))
@@ -185,7 +185,7 @@ def _tell_what_differs(results: "Sequence[Result]") -> None:
 
     Another set has columns of its own, under its name; another protocol or other kernels have a table of their own.
     """
-    from sahcns.studies.grid.terms import terms_differ
+    from sahcns.lab.grid.terms import terms_differ
 
     terms = {(result.terms.protocol, result.terms.kernels): result.terms for result in results}
     first, *others = terms.values()

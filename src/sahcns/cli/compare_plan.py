@@ -20,7 +20,7 @@ from sahcns.errors import SettingError, nearest
 
 if TYPE_CHECKING:
     from sahcns.backbones import Backbone
-    from sahcns.studies.comparison.compare import Contestant
+    from sahcns.lab.comparison.compare import Contestant
     from sahcns.training import Protocol
 
 KEYS = (
@@ -67,9 +67,9 @@ class ComparePlan:
     def build(self, assigned: Sequence[str]) -> "tuple[list[Contestant], list[Backbone], Protocol]":
         """The rows, the backbones and the protocol, with what `--set` says; torch is imported here."""
         from sahcns.backbones import Backbone
+        from sahcns.lab.comparison.compare import Contestant
         from sahcns.samplers import Sampler
         from sahcns.settings import class_named
-        from sahcns.studies.comparison.compare import Contestant
         from sahcns.training import Protocol
 
         samplers = [dict(part) for part in self.samplers or _named(SAMPLERS)]

@@ -10,7 +10,7 @@ from sahcns.errors import DataError, SettingError
 
 if TYPE_CHECKING:
     from sahcns.data import Split
-    from sahcns.serving import Recommender
+    from sahcns.model import Recommender
 
 MOST = 1000  # a cut-off beyond this and beyond the number of items is a mistake, and would only cost memory
 LED = ("recall", "ndcg")  # what the most popular items are held against
@@ -42,8 +42,8 @@ def command(
     Examples: sahcns evaluate runs/sahc
               sahcns evaluate runs/sahc --part valid -k 5,50 --metrics ndcg
     """
+    from sahcns.model import Recommender
     from sahcns.ranking import METRICS, Truth, evaluate, means, measure, most_popular
-    from sahcns.serving import Recommender
     from sahcns.training.device import answering, pick_device
 
     ks = _numbers(k)

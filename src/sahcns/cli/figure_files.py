@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 from sahcns.cli.console import tell, warn
 
 if TYPE_CHECKING:
-    from sahcns.reports.palette import Look
-    from sahcns.reports.parts import Figure
+    from sahcns.lab.report.palette import Look
+    from sahcns.lab.report.parts import Figure
 
 
 def save_figures(
     figures: "Iterable[tuple[str, Figure]]", folder: Path, looks: "Mapping[str, Look] | None" = None
 ) -> list[Path]:
     """Each by its name, as SVG always and as PNG and PDF where matplotlib is installed; says what could not be done."""
-    from sahcns.reports.drawing import LettersMissing, can_paint, save
+    from sahcns.lab.report.drawing import LettersMissing, can_paint, save
 
     endings = [".svg", ".png", ".pdf"] if can_paint() else [".svg"]
     if len(endings) == 1:

@@ -14,8 +14,8 @@ from sahcns.cli.train_progress import clock
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from sahcns.studies.grid.job import Job
-    from sahcns.studies.grid.running import Event
+    from sahcns.lab.grid.job import Job
+    from sahcns.lab.grid.running import Event
 
 
 @dataclass

@@ -13,9 +13,9 @@ from sahcns.cli.importing import Imports, import_files
 from sahcns.errors import SettingError, nearest
 
 if TYPE_CHECKING:
+    from sahcns.lab.inspection.rebuilt import Rebuilt
+    from sahcns.lab.inspection.report import Inspection
     from sahcns.samplers import Sampler
-    from sahcns.studies.inspection.rebuilt import Rebuilt
-    from sahcns.studies.inspection.report import Inspection
 
 
 def command(
@@ -64,12 +64,12 @@ def command(
     if item is not None and user is None:
         raise SettingError(f"--item {item} needs --user ID: a pair is a user and one of their training items")
     from sahcns.cli.evaluate import data_of
-    from sahcns.serving import Recommender
-    from sahcns.studies.inspection.costing import sampler_cost
-    from sahcns.studies.inspection.diagnosing import diagnose
-    from sahcns.studies.inspection.pairs import inspect_pairs
-    from sahcns.studies.inspection.rebuilt import Rebuilt
-    from sahcns.studies.inspection.report import Inspection
+    from sahcns.lab.inspection.costing import sampler_cost
+    from sahcns.lab.inspection.diagnosing import diagnose
+    from sahcns.lab.inspection.pairs import inspect_pairs
+    from sahcns.lab.inspection.rebuilt import Rebuilt
+    from sahcns.lab.inspection.report import Inspection
+    from sahcns.model import Recommender
     from sahcns.training import Protocol
     from sahcns.training.device import answering, pick_device
 
@@ -149,8 +149,8 @@ def _assign(text: str, values: dict[str, dict[str, Any]]) -> None:
 def _written(seen: "Inspection", html: Path | None, figures: Path | None, line: str) -> list[Path]:
     """The page and the figures, where they were asked for."""
     from sahcns.files import write_whole
-    from sahcns.reports.page import to_html
-    from sahcns.studies.inspection.report import inspection_report
+    from sahcns.lab.inspection.report import inspection_report
+    from sahcns.lab.report.page import to_html
 
     written = []
     if html is not None:

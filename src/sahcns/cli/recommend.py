@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from torch import Tensor
 
-    from sahcns.serving import Recommendation, Recommender
+    from sahcns.model import Recommendation, Recommender
 
 
 def command(
@@ -80,7 +80,7 @@ def command(
         raise SettingError("--read says how the file of --for is read, and there is none")
     if baskets and exclude != "known":
         raise SettingError("--exclude is for users of the model; what the people of --for have is always left out")
-    from sahcns.serving import Recommender
+    from sahcns.model import Recommender
 
     if to is not None:
         _write(run, to, None if everyone else users, baskets, read or [], k, exclude, without or [], json)
@@ -132,8 +132,8 @@ def _write(
     import torch
 
     from sahcns.cli import recommend_new
-    from sahcns.serving import Baskets, Recommender
-    from sahcns.serving.lists import blocks, check_target, write_blocks
+    from sahcns.model import Baskets, Recommender
+    from sahcns.model.lists import blocks, check_target, write_blocks
 
     check_target(to)
     options = recommend_new.reading(read)

@@ -9,7 +9,7 @@ from sahcns.cli.data.remarks import read_remarks
 from sahcns.errors import SahcnsError, SettingError, nearest
 
 if TYPE_CHECKING:
-    from sahcns.serving import Baskets, Recommender
+    from sahcns.model import Baskets, Recommender
 
 READ = ("user", "item", "format", "delimiter", "header", "items_offset", "lenient")
 SWITCHES = ("header", "lenient")
@@ -34,7 +34,7 @@ def reading(texts: list[str]) -> dict[str, Any]:
 def baskets(model: "Recommender", files: list[str], options: Mapping[str, Any]) -> "Baskets":
     """What the people of some files have; on stderr what was left aside, and who has no list."""
     from sahcns.data.readers import read
-    from sahcns.serving import Baskets
+    from sahcns.model import Baskets
 
     source: Any = files[0] if len(files) == 1 else files
     try:

@@ -7,9 +7,9 @@ from sahcns.cli.plan import Plan, read_plan
 from sahcns.errors import DataError
 from sahcns.files import check_version, read_json
 from sahcns.folders import home_of
-from sahcns.serving.folder import RUN
-from sahcns.studies.comparison.differences import RECORD
-from sahcns.studies.grid.result import FORMAT, FORMAT_VERSION
+from sahcns.lab.comparison.differences import RECORD
+from sahcns.lab.grid.result import FORMAT, FORMAT_VERSION
+from sahcns.model.folder import RUN
 
 MARKS = {RUN.format: RUN.version, FORMAT: FORMAT_VERSION}
 NEEDED = ("backbone", "sampler", "protocol", "data", "machine")

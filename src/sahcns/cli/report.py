@@ -13,8 +13,8 @@ from sahcns.cli.figure_files import save_figures
 from sahcns.errors import DataError, SettingError
 
 if TYPE_CHECKING:
-    from sahcns.reports.parts import Report, Section
-    from sahcns.studies.grid.result import Result
+    from sahcns.lab.grid.result import Result
+    from sahcns.lab.report.parts import Report, Section
 
 OTHERS = {
     "manifest.json": "a prepared set; `sahcns data stats` tells about it",
@@ -65,7 +65,7 @@ def command(
               sahcns report study --samplers rns,dns,mine --metrics recall@20,hit@20 --tables tables
     """
     from sahcns.files import write_whole
-    from sahcns.reports.page import to_html
+    from sahcns.lab.report.page import to_html
 
     wanted = _names("--samplers", samplers)
     kind, made = report_of(folder, baseline, wanted, _names("--metrics", metrics))
@@ -97,12 +97,10 @@ def report_of(
     found: dict[str, Report] = {}
     if folder.is_file():
         found["inspection"] = _inspection(folder)
-    elif (folder / "study.json").exists():
-        found["study"] = _study(folder)
     elif (folder / "runs").is_dir():
         found["comparison"] = _comparison(folder, baseline, samplers, metrics)
     if (folder / "trials.json").exists():
-        from sahcns.studies.tuning.report import search_report
+        from sahcns.lab.tuning.report import search_report
 
         found["search"] = search_report(folder)
     if not found:
@@ -126,17 +124,10 @@ def report_of(
     return " and ".join(found), first
 
 
-def _study(folder: Path) -> "Report":
-    from sahcns.studies.paper.report import paper_report
-
-    made, finished = paper_report(folder), {path.stem for path in (folder / "runs").glob("*.json")}
-    return replace(made, sections=[*made.sections, *_failed(folder, finished)])
-
-
 def _comparison(folder: Path, baseline: str | None, samplers: Sequence[str], metrics: Sequence[str]) -> "Report":
-    from sahcns.studies.comparison import comparison_report
-    from sahcns.studies.comparison.tables import METRICS
-    from sahcns.studies.grid.result import results_in
+    from sahcns.lab.comparison import comparison_report
+    from sahcns.lab.comparison.tables import METRICS
+    from sahcns.lab.grid.result import results_in
 
     results = results_in(folder)
     if not results:
@@ -149,7 +140,7 @@ def _comparison(folder: Path, baseline: str | None, samplers: Sequence[str], met
 
 
 def _shown(results: "Sequence[Result]", samplers: Sequence[str]) -> "Sequence[Result]":
-    from sahcns.studies.comparison.boards import results_named
+    from sahcns.lab.comparison.boards import results_named
 
     try:
         return results_named(results, samplers) if samplers else results
@@ -161,7 +152,7 @@ def _tell_versions(results: "Sequence[Result]") -> None:
     """Where a user's own file was changed between runs: which versions there are, and how to leave the earlier ones out."""
     from datetime import datetime
 
-    from sahcns.studies.comparison.boards import own_versions, row_names
+    from sahcns.lab.comparison.boards import own_versions, row_names
 
     def written(one: "Result") -> float:
         return one.path.stat().st_mtime if one.path else 0.0
@@ -184,9 +175,9 @@ def _tell_versions(results: "Sequence[Result]") -> None:
 def _runs(folder: Path, samplers: Sequence[str], home: Path) -> Iterator[Path]:
     """Every finished run that the page is about, one row each."""
     from sahcns.files import write_whole
-    from sahcns.reports.as_csv import to_csv
-    from sahcns.studies.comparison.runs import runs_table
-    from sahcns.studies.grid.result import results_in
+    from sahcns.lab.comparison.runs import runs_table
+    from sahcns.lab.grid.result import results_in
+    from sahcns.lab.report.as_csv import to_csv
 
     results = results_in(folder) if (folder / "runs").is_dir() else []
     if results:
@@ -203,12 +194,12 @@ def _names(option: str, text: str | None) -> list[str]:
 
 def _failed(folder: Path, finished: set[str], labels: Collection[str] = ()) -> "Iterator[Section]":
     """Runs that should be in the tables and are not."""
-    from sahcns.reports.parts import Section, Table
-    from sahcns.studies.grid.claims import FAILED
+    from sahcns.lab.grid.claims import FAILED
+    from sahcns.lab.report.parts import Section, Table
 
     keys = sorted(path.stem for path in (folder / FAILED).glob("*.json") if path.stem not in finished)
     if keys:
-        from sahcns.studies.grid.failure import Failure  # knows jobs, which know torch
+        from sahcns.lab.grid.failure import Failure  # knows jobs, which know torch
 
         failures = [failure for key in keys if (failure := Failure.load(folder, key))]
         rows = [[one.label, one.key, one.error] for one in failures if not labels or one.label in labels]
@@ -220,8 +211,8 @@ def _failed(folder: Path, finished: set[str], labels: Collection[str] = ()) -> "
 
 def _inspection(file: Path) -> "Report":
     from sahcns.files import read_json
-    from sahcns.studies.inspection.report import Inspection, inspection_report
-    from sahcns.studies.plain import read_from
+    from sahcns.lab.inspection.report import Inspection, inspection_report
+    from sahcns.lab.plain import read_from
 
     values = read_json(file, missing=f"there is no file {file}", again="`sahcns inspect --json` writes such a file")
     if not isinstance(values, dict) or not {"model", "pairs", "diagnostics"} <= values.keys():
@@ -231,7 +222,7 @@ def _inspection(file: Path) -> "Report":
 
 
 def _figures(made: "Report", folder: Path) -> list[Path]:
-    from sahcns.reports.page import figures_of, looks_in, unique_names
+    from sahcns.lab.report.page import figures_of, looks_in, unique_names
 
     drawn = figures_of(made)
     names = unique_names(figure.name for figure in drawn)
@@ -240,10 +231,10 @@ def _figures(made: "Report", folder: Path) -> list[Path]:
 
 def _tables(made: "Report", folder: Path) -> Iterator[Path]:
     from sahcns.files import write_whole
-    from sahcns.reports.as_csv import to_csv
-    from sahcns.reports.as_latex import letters_missing, to_latex
-    from sahcns.reports.as_markdown import to_markdown
-    from sahcns.reports.page import tables_of, unique_names
+    from sahcns.lab.report.as_csv import to_csv
+    from sahcns.lab.report.as_latex import letters_missing, to_latex
+    from sahcns.lab.report.as_markdown import to_markdown
+    from sahcns.lab.report.page import tables_of, unique_names
 
     found = tables_of(made)
     for table, name in zip(found, unique_names(table.name for table in found), strict=True):

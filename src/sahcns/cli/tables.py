@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    from sahcns.reports.parts import Cell, Table
+    from sahcns.lab.report.parts import Cell, Table
 
 STYLES = {"": "", "best": "bold", "second": "underline"}
 

@@ -16,7 +16,7 @@ from sahcns.errors import DataError, SettingError
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from sahcns.serving import Recommender
+    from sahcns.model import Recommender
     from sahcns.training.record import Record
 
 STOPPED = {
@@ -110,8 +110,8 @@ def command(
         if name in protocol:
             raise SettingError(f"--whole holds nothing out, so --{name.replace('_', '-')} does not apply to it")
     from sahcns.data import load_split
-    from sahcns.serving.folder import check_place
-    from sahcns.studies.grid.own_code import own_code
+    from sahcns.lab.grid.own_code import own_code
+    from sahcns.model.folder import check_place
     from sahcns.training import fit
     from sahcns.training.interruption import kept_from_ctrl_c
 

@@ -14,7 +14,7 @@ from sahcns.cli.stopping import nothing_lost
 from sahcns.errors import SettingError
 
 if TYPE_CHECKING:
-    from sahcns.studies.tuning.space import Space
+    from sahcns.lab.tuning.space import Space
 
 
 @with_protocol
@@ -67,9 +67,9 @@ def command(
     from sahcns.cli.dataset import prepared_folder
     from sahcns.cli.tables import show_tables
     from sahcns.cli.tune_progress import tune_progress
-    from sahcns.studies.tuning.proposing import optuna_module
-    from sahcns.studies.tuning.tables import search_tables
-    from sahcns.studies.tuning.tune import spaces_of, tune
+    from sahcns.lab.tuning.proposing import optuna_module
+    from sahcns.lab.tuning.tables import search_tables
+    from sahcns.lab.tuning.tune import spaces_of, tune
 
     keep_memory()
     optuna_module()

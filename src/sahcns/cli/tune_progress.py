@@ -10,8 +10,8 @@ from sahcns.cli.train_progress import clock
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from sahcns.studies.tuning.trials import Search
-    from sahcns.studies.tuning.tune import Standing
+    from sahcns.lab.tuning.trials import Search
+    from sahcns.lab.tuning.tune import Standing
 
 Watch = Callable[["Standing"], None]
 
@@ -77,7 +77,7 @@ def ended(standing: "Standing") -> str:
     """`sahc 7 of 20: alpha=0.3 …: recall@20 12.34 % at epoch 40; best 12.51 %; 27 of 61, 0:42 left`."""
     search, trial = standing.search, standing.ended
     assert trial is not None
-    from sahcns.studies.tuning.tables import said_of
+    from sahcns.lab.tuning.tables import said_of
 
     here = sum(other.ended for other in search.of(trial.sampler))
     if trial.error:
@@ -94,7 +94,7 @@ def ended(standing: "Standing") -> str:
 
 def lines(standing: "Standing") -> tuple[str, str, str]:
     """Where the search stands; the sampler's best; what is being tried. Each fits into 80 columns."""
-    from sahcns.studies.tuning.space import short
+    from sahcns.lab.tuning.space import short
 
     search, name = standing.search, standing.sampler or standing.search.samplers[0]
     here = sum(trial.ended for trial in search.of(name))
@@ -108,7 +108,7 @@ def lines(standing: "Standing") -> tuple[str, str, str]:
 
 
 def _best(standing: "Standing") -> str:
-    from sahcns.studies.tuning.tables import said_of
+    from sahcns.lab.tuning.tables import said_of
 
     best = standing.search.best(standing.sampler) if standing.sampler else None
     if best is None or best.value is None or not best.point:

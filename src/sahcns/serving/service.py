@@ -27,8 +27,8 @@ from urllib.parse import parse_qs, urlencode
 from sahcns.data.ids import IdMap
 from sahcns.errors import DataError, SahcnsError, SettingError, nearest
 from sahcns.folders import Stamp, stamp
-from sahcns.serving.folder import RUN, load_model
-from sahcns.serving.recommender import Recommendation, Recommender
+from sahcns.model.folder import RUN, load_model
+from sahcns.model.recommender import Recommendation, Recommender
 
 Query = Mapping[str, Sequence[str]]
 MOST = 1000  # of a list, so that one request cannot ask for the whole catalogue

@@ -14,9 +14,9 @@ from sahcns.backbones import Backbone, LightGCN
 from sahcns.data.split import Split
 from sahcns.errors import SettingError, TrainingError
 from sahcns.graph import Graph
+from sahcns.model.recommender import Recommender
 from sahcns.ranking import Mask, Truth, evaluate
 from sahcns.samplers import SAHC, Sampler
-from sahcns.serving.recommender import Recommender
 from sahcns.training.clock import Clock
 from sahcns.training.device import answering, pick_device
 from sahcns.training.epochs import Epochs

@@ -1,0 +1,198 @@
+"""Which runs stand behind each table and figure. Runs that two of them share are made once: a run is known by its key."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from reproduction.design import Design
+from reproduction.methods import METHOD, NINE, UNTUNED, Settings, equal, nine, sampler, variants
+from sahcns.lab import Job, SettingError, nearest, read_manifest
+
+Chosen = Mapping[str, Mapping[str, Settings]]
+"""What tuning chose: folder of the set → sampler → its settings."""
+
+HARD = tuple(label for label in NINE if label != "RNS")  # whose pool is varied
+FAILING = ("DENS", "AHNS")  # as printed they do not train on Toys, and a larger pool would show nothing
+WIDE = "SAHC-Fixed, U(0, 1)"
+TOP = 5  # of a pool, that DNS(M,N) chooses from
+FOUR = ("RNS", "DNS", "MixGCF", METHOD)  # that protocols and splits are tried with
+CHOICES: Mapping[str, Settings] = {
+    "as the paper's lineage has it": {},
+    "validation items masked too": {"mask": "train+valid"},
+    "L2 on the real item's layer 0": {"l2_on": "real"},
+    "last batch kept": {"drop_last": False},
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a table, to be run with several seeds; without a sampler it waits for tuning."""
+
+    data: str  # folder of the set
+    label: str
+    sampler: Settings | None
+    backbone: Settings
+    protocol: Settings
+    group: str = field(default="", compare=False)  # what tells it from others of its label
+
+
+@dataclass(frozen=True)
+class Part:
+    """A table or figure: its rows, and how many seeds they are run with."""
+
+    name: str
+    title: str
+    rows: Callable[[Design, Chosen], Iterator[Row]]
+    seeds: Callable[[Design], int] = lambda design: design.seeds
+
+
+def own_settings(chosen: Chosen, data: str) -> Settings:
+    """SAHC-NS with what tuning chose for a set, or untuned."""
+    return sampler("sahc", **{**chosen.get(data, {}).get("sahc", {}), "pool": 10})
+
+
+def at_work(chosen: Chosen, data: str) -> Settings:
+    """The same, but a part that tuning switched off by a 0 has its untuned value, for what is about the parts.
+
+    α = 0 is HC-only and λmax = 0 is SA-only, which have rows of their own wherever this is used.
+    """
+    own, usual = own_settings(chosen, data), sampler("sahc")
+    return {name: value or usual[name] for name, value in own.items()}
+
+
+def _row(
+    design: Design,
+    data: str,
+    label: str,
+    described: Settings | None,
+    *,
+    backbone: str = "lightgcn",
+    protocol: Settings | None = None,
+    group: str = "",
+) -> Row:
+    changed = {**design.protocol, **(protocol or {})}
+    return Row(data, label, described, design.backbone(backbone), changed, group)
+
+
+def _table_2(design: Design, chosen: Chosen) -> Iterator[Row]:
+    for one in design.sets:
+        own = own_settings(chosen, one.folder)
+        for label, described in nine(one.like, own).items():
+            yield _row(design, one.folder, label, described)
+        if own != sampler("sahc"):
+            yield _row(design, one.folder, UNTUNED, sampler("sahc"))
+
+
+def _equal(design: Design, chosen: Chosen) -> Iterator[Row]:
+    for one in design.sets:
+        for label, described in equal(chosen.get(one.folder, {}), design.pool).items():
+            yield _row(design, one.folder, label, described)
+
+
+def _table_3(design: Design, chosen: Chosen) -> Iterator[Row]:
+    for data in design.pair:
+        own = at_work(chosen, data)
+        for label, described in variants(own).items():
+            yield _row(design, data, label, described)
+        yield _row(design, data, WIDE, sampler("sahc-fixed", alpha=own["alpha"], high=1.0))
+
+
+def _table_4(design: Design, chosen: Chosen) -> Iterator[Row]:
+    for name in ("ngcf", "simgcl"):
+        for data in design.pair:
+            for label, described in nine(design.data(data).like, own_settings(chosen, data)).items():
+                yield _row(design, data, label, described, backbone=name)
+
+
+def _figure_4(design: Design, chosen: Chosen) -> Iterator[Row]:
+    for data in design.pair:
+        own = at_work(chosen, data)
+        values: dict[str, Sequence[float]] = {"alpha": design.grid, "lambda_max": design.grid, "pool": design.pools}
+        for argument, tried in values.items():
+            for value in tried:
+                yield _row(design, data, METHOD, {**own, argument: value}, group=argument)
+
+
+def _power(design: Design, chosen: Chosen) -> Iterator[Row]:
+    for data in design.powered:
+        own = at_work(chosen, data)
+        baselines = nine(design.data(data).like, own)
+        for label in ("DNS(M,N)", "MixGCF"):
+            yield _row(design, data, label, baselines[label])
+        for label, described in variants(own).items():
+            yield _row(design, data, label, described)
+
+
+def _pools(design: Design, chosen: Chosen) -> Iterator[Row]:
+    """The paper's settings but for the pool; what tuning chose with one pool where those fail."""
+    printed = nine(design.data(design.single).like, at_work(chosen, design.single))
+    tuned = equal(chosen.get(design.single, {}), design.pool)
+    for pool in design.wide_pools:
+        for label in HARD:
+            described = tuned[label] if label in FAILING else printed[label]
+            changed = {"pool": pool, **({"top_k": min(TOP, pool)} if label == "DNS(M,N)" else {})}
+            sized = None if described is None else {**described, **changed}
+            yield _row(design, design.single, label, sized, group=str(pool))
+
+
+def _choices(design: Design, chosen: Chosen) -> Iterator[Row]:
+    methods = nine(design.data(design.single).like, own_settings(chosen, design.single))
+    for words, changed in CHOICES.items():
+        for label in FOUR:
+            yield _row(design, design.single, label, methods[label], protocol=changed, group=words)
+
+
+def _splits(design: Design, chosen: Chosen) -> Iterator[Row]:
+    methods = nine(design.data(design.single).like, own_settings(chosen, design.single))
+    for one in (design.data(design.single), *design.resplits):
+        for label in FOUR:
+            yield _row(design, one.folder, label, methods[label])
+
+
+GRIDS: Sequence[Part] = (
+    Part("table2", "Table II: nine methods", _table_2),
+    Part("table3", "Table III: the parts of SAHC-NS", _table_3),
+    Part("figure4", "Fig. 4: α, λmax and the size of the pool", _figure_4, lambda design: design.few),
+    Part("table4", "Table IV: other backbones", _table_4, lambda design: design.few),
+    Part("equal", "Equal tuning and equal pools", _equal),
+    Part("pools", "Pool size for each hard sampler", _pools, lambda design: design.few),
+    Part("choices", "Choices of the protocol", _choices, lambda design: design.few),
+    Part("splits", "Other splits of the same pairs", _splits, lambda design: design.few),
+    Part("power", "High power: many seeds", _power, lambda design: design.many),
+)
+OTHERS = {
+    "tuning": "Tuning on validation",
+    "mechanisms": "Figs 1 and 5: what the samplers do inside",
+    "efficiency": "What SA and HC cost",
+}
+"""What is no grid of runs."""
+
+
+def part_named(name: str) -> Part:
+    """A grid by its name; a misspelt one gets the nearest right one."""
+    for one in GRIDS:
+        if one.name == name:
+            return one
+    raise SettingError(f"the study has no part {name!r}; {nearest(name, [*OTHERS, *(one.name for one in GRIDS)])}")
+
+
+def job(design: Design, row: Row, folder: str | Path, fingerprint: str, seed: int) -> Job:
+    """A run of a row on its set, which lies in `folder`."""
+    assert row.sampler is not None
+    name = design.data(row.data).name
+    return Job(str(folder), fingerprint, name, row.backbone, row.sampler, row.protocol, seed, label=row.label)
+
+
+def jobs(
+    part: Part, design: Design, folders: Mapping[str, Path], chosen: Chosen, seeds: int | None = None
+) -> list[Job]:
+    """The runs of a part on the sets that there are; seed by seed, so that what is cut short is still even."""
+    rows = [row for row in part.rows(design, chosen) if row.data in folders and row.sampler is not None]
+    prints = {data: read_manifest(folders[data])["fingerprint"] for data in {row.data for row in rows}}
+    most = min(part.seeds(design), seeds or part.seeds(design))
+    made: dict[str, Job] = {}
+    for seed in design.first(most):
+        for row in rows:
+            one = job(design, row, folders[row.data], prints[row.data], seed)
+            made.setdefault(one.key, one)
+    return list(made.values())

@@ -1,0 +1,139 @@
+"""What became of a claim: a verdict for each place where it can be checked, and one for all of them."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from sahcns.lab import ALPHA, Paired, chance, holm, number
+
+Verdict = Literal["holds", "does not hold", "not resolved", "not run yet"]
+VERDICTS: tuple[Verdict, ...] = ("holds", "does not hold", "not resolved", "not run yet")
+UNRESOLVED: Verdict = "not resolved"
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One place where a claim can be checked."""
+
+    where: str  # "Amazon-toys, Recall@20"
+    paper: str
+    ours: str
+    verdict: Verdict
+
+
+def missing(where: str, paper: str) -> Instance:
+    return Instance(where, paper, "–", "not run yet")
+
+
+def overall(instances: Sequence[Instance]) -> Verdict:
+    """A claim fails where it fails anywhere, and holds where it holds everywhere."""
+    found = {one.verdict for one in instances}
+    if found <= {"not run yet"}:
+        return "not run yet"
+    if "does not hold" in found:
+        return "does not hold"
+    return "holds" if found == {"holds"} else "not resolved"
+
+
+def counted(instances: Sequence[Instance]) -> str:
+    """`holds in 3, not resolved in 5 of 8`."""
+    counts = Counter(one.verdict for one in instances)
+    told = [
+        f"{verdict}{' in' * (verdict != 'not run yet')} {counts[verdict]}" for verdict in VERDICTS if counts[verdict]
+    ]
+    return f"{', '.join(told)} of {len(instances)}".replace("not run yet", "not run yet:")
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A paired difference that a claim wants to be above 0; in shares, shown in percent."""
+
+    where: str
+    paper: str
+    who: str  # "SAHC-NS 13.24, DNS 13.32"
+    paired: Paired | None  # None: not run yet
+
+
+def above(compared: Sequence[Compared]) -> list[Instance]:
+    """Holds where the difference is above 0 and resolved, fails where it is below 0 and resolved; Holm over all of them."""
+    ps = iter(holm([one.paired.p for one in compared if one.paired is not None]))
+    found = []
+    for one in compared:
+        if one.paired is None or not one.paired.n:
+            found.append(missing(one.where, one.paper))
+            if one.paired is not None:
+                next(ps)
+            continue
+        p = next(ps)
+        told = f"{one.who}: {_difference(one.paired, p)}"
+        found.append(Instance(one.where, one.paper, told, resolved(one.paired, p)))
+    return found
+
+
+def resolved(paired: Paired, p: float) -> Verdict:
+    """Of a difference that should be above 0, with its p after Holm."""
+    if not p < ALPHA:
+        return UNRESOLVED
+    return "holds" if paired.difference > 0 else "does not hold"
+
+
+@dataclass(frozen=True)
+class Race:
+    """A method against each of its rivals in one cell; in shares, shown in percent."""
+
+    where: str
+    paper: str
+    own: str  # "SAHC-NS 13.24"
+    rivals: Mapping[str, Paired]  # "DNS 13.32" → own − rival, the strongest first; empty: not run yet
+
+
+def first(races: Sequence[Race]) -> list[Instance]:
+    """Holds where the method is ahead of the strongest rival, fails where a rival is ahead of it, each if resolved.
+
+    To be first it must beat the strongest, whoever that is, so one test a cell is corrected over the cells. The strongest
+    of many equals is the luckiest, so that it is behind any of them is corrected over all rivals of all cells.
+    """
+    run = [race for race in races if race.rivals]
+    ahead = dict(zip((race.where for race in run), holm([_strongest(race)[1].p for race in run]), strict=True))
+    every = [(race.where, name, paired) for race in run for name, paired in race.rivals.items()]
+    behind = {(where, name): p for (where, name, _), p in zip(every, holm([one.p for *_, one in every]), strict=True)}
+    found = []
+    for race in races:
+        if not race.rivals:
+            found.append(missing(race.where, race.paper))
+            continue
+        name, paired = _strongest(race)
+        p, verdict = ahead[race.where], UNRESOLVED
+        if paired.difference > 0:
+            verdict = "holds" if p < ALPHA else verdict
+        else:
+            lost = [
+                rival for rival, one in race.rivals.items() if one.difference < 0 and behind[race.where, rival] < ALPHA
+            ]
+            name = lost[0] if lost else name
+            p, paired, verdict = behind[race.where, name], race.rivals[name], "does not hold" if lost else verdict
+        told = f"{race.own}, {name}: {_difference(paired, p)}"
+        found.append(Instance(race.where, race.paper, told, verdict))
+    return found
+
+
+def _strongest(race: Race) -> tuple[str, Paired]:
+    return next(iter(race.rivals.items()))
+
+
+def _difference(paired: Paired, p: float) -> str:
+    return f"{number(100 * paired.difference, sign=True)} ({luck_in_words(paired, p)})"
+
+
+def luck_in_words(paired: Paired, p: float) -> str:
+    """`5 seeds, p 0.041 after Holm`."""
+    return f"{paired.n} seed{'s' * (paired.n > 1)}, {paired.why or f'p {chance(p)} after Holm'}"
+
+
+def within(where: str, paper: float, ours: float | None, tolerance: float, unit: str = " %") -> Instance:
+    """Holds where ours is no farther from the paper's figure than `tolerance`."""
+    if ours is None:
+        return missing(where, f"{paper:.2f}{unit}")
+    verdict: Verdict = "holds" if abs(ours - paper) <= tolerance else "does not hold"
+    return Instance(where, f"{paper:.2f}{unit}", f"{ours:.2f}{unit}", verdict)

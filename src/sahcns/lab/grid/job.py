@@ -1,0 +1,202 @@
+"""One run of a grid before it is run: everything that decides its result, and a name made from that."""
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+from sahcns.data.prepared import load_split, read_manifest
+from sahcns.data.split import Split
+from sahcns.errors import DataError
+from sahcns.importing import import_once
+from sahcns.lab.grid.commit import source_commit
+from sahcns.lab.grid.own_code import own_code
+from sahcns.lab.grid.result import Result, columns
+from sahcns.lab.grid.set_name import data_name
+
+if TYPE_CHECKING:
+    from sahcns.backbones import Backbone
+    from sahcns.samplers import Sampler
+    from sahcns.training import Protocol, Run
+
+OnEpoch = Callable[[dict[str, Any]], None]
+KS, PER_USER = (10, 20), ("recall", "ndcg")  # kept for each user
+
+
+@dataclass(frozen=True)
+class Job:
+    """A run to be done: plain data, so that any process can do it."""
+
+    data: str  # the prepared folder
+    fingerprint: str
+    data_name: str
+    backbone: dict[str, Any]  # {"name": "lightgcn", "dim": 64, …}, all arguments
+    sampler: dict[str, Any]
+    protocol: dict[str, Any]
+    seed: int = 0
+    kernels: str = "auto"
+    label: str = ""  # the row's name in a table; the sampler's name unless told
+    imports: tuple[str, ...] = ()  # the user's own files
+    code: str | None = None  # digest of those among them that the sampler or the backbone comes from
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "label", self.label or self.sampler["name"])
+        object.__setattr__(self, "imports", tuple(self.imports))
+
+    @classmethod
+    def of(
+        cls,
+        folder: str | os.PathLike[str],
+        backbone: "Backbone",
+        sampler: "Sampler",
+        protocol: "Protocol",
+        seed: int = 0,
+        *,
+        kernels: str = "auto",
+        label: str = "",
+        imports: Iterable[str | os.PathLike[str]] = (),
+    ) -> "Job":
+        """From the parts themselves, on the set in a prepared folder."""
+        from sahcns.training.record import described
+
+        for part in (backbone, sampler):
+            part.check_plain()  # as text in the key two large tensors would be one, and a function never the same
+        manifest = read_manifest(folder)
+        return cls(
+            str(folder),
+            manifest["fingerprint"],
+            data_name(manifest, folder),
+            described(backbone),
+            described(sampler),
+            protocol.to_dict(),
+            int(seed),
+            kernels,
+            label,
+            tuple(map(str, imports)),
+            own_code(type(backbone), type(sampler)),
+        )
+
+    @property
+    def key(self) -> str:
+        """`lightgcn-sahc-s2020-1f3a9c04de`: fit for a file name; the digits stand for all that decides the result."""
+        decides: dict[str, Any] = {
+            "fingerprint": self.fingerprint,
+            "backbone": self.backbone,
+            "sampler": self.sampler,
+            "protocol": self.protocol,
+            "seed": self.seed,
+        }
+        if self.kernels != "auto":
+            decides["kernels"] = self.kernels
+        if self.code:
+            decides["code"] = self.code
+        text = json.dumps(_canonical(decides), sort_keys=True)
+        short = hashlib.sha256(text.encode()).hexdigest()[:10]
+        return f"{_slug(self.backbone['name'])}-{_slug(self.sampler['name'])}-s{self.seed}-{short}"
+
+    def build(self) -> "tuple[Backbone, Sampler, Protocol]":
+        """The parts, from their descriptions; the user's own files are imported first."""
+        from sahcns.backbones import Backbone
+        from sahcns.samplers import Sampler
+        from sahcns.settings import by_name
+        from sahcns.training import Protocol
+
+        import_once(self.imports)
+        return (
+            by_name(Backbone, self.backbone["name"], _arguments(self.backbone)),
+            by_name(Sampler, self.sampler["name"], _arguments(self.sampler)),
+            Protocol.from_dict(self.protocol),
+        )
+
+    def load(self) -> Split:
+        """The split, which must be the one that the job was made for."""
+        split = load_split(self.data)
+        if split.fingerprint != self.fingerprint:
+            raise DataError(
+                f"{self.data} holds other data (fingerprint {split.fingerprint[:12]}…) than when the comparison was "
+                f"planned ({self.fingerprint[:12]}…); start it again"
+            )
+        return split
+
+    def run(self, device: str = "auto", on_epoch: OnEpoch | None = None, split: Split | None = None) -> Result:
+        """Train and judge; `split` is that of the folder where it is at hand. Ctrl-C leaves no result."""
+        from sahcns.training import fit
+
+        split = self.load() if split is None else split
+        backbone, sampler, protocol = self.build()
+        run = fit(
+            split,
+            backbone,
+            sampler,
+            protocol=protocol,
+            seed=self.seed,
+            device=device,
+            kernels=self.kernels,
+            on_epoch=on_epoch,
+        )
+        if run.record.stopped == "interrupted":  # half a run is no result
+            raise KeyboardInterrupt
+        record = run.record
+        return Result(
+            key=self.key,
+            label=self.label,
+            seed=self.seed,
+            backbone=record.backbone,
+            sampler=record.sampler,
+            protocol=record.protocol,
+            data={"name": self.data_name, **record.data},
+            machine=record.machine,
+            best_epoch=record.best_epoch,
+            epochs_run=record.epochs_run,
+            stopped=record.stopped,
+            valid=record.valid,
+            test=record.test,
+            seconds=record.seconds,
+            history=columns(record.history),
+            commit=source_commit(),
+            code=self.code,
+            imports=list(self.imports),
+            per_user=_per_user(run, split, device) if len(split.test) else None,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def _per_user(run: "Run", split: Split, device: str) -> dict[str, Any]:
+    """Test metrics of each user at the best epoch, ranked where the run ranked them."""
+    import numpy as np
+
+    from sahcns.ranking import Truth, evaluate
+    from sahcns.training.device import answering, pick_device
+
+    where, mask = pick_device(device), run.record.protocol["mask"]
+    with answering(where):
+        truth = Truth.of(split, "test", mask, where)
+        vectors = (run.recommender.user_vectors.to(where), run.recommender.item_vectors.to(where))
+        _, own = evaluate(*vectors, truth, KS, PER_USER, per_user=True)
+        users = truth.users.cpu().numpy().astype(np.int32)
+    return {"user": users, **{name: values.astype(np.float32) for name, values in own.items()}}
+
+
+def _arguments(described: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in described.items() if name != "name"}
+
+
+def _canonical(value: Any) -> Any:
+    """1, 1.0 and numpy's 1 are one number, however they were typed."""
+    if isinstance(value, Mapping):
+        return {str(name): _canonical(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_canonical(part) for part in value]
+    if isinstance(value, Real) and not isinstance(value, bool):
+        return float(value)
+    return value if value is None or isinstance(value, bool) else str(value)
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-.") or "x"

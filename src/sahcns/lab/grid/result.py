@@ -1,0 +1,204 @@
+"""One finished run as plain data, and the file that holds it.
+
+FOLDER/runs/KEY.json    settings, seed, data, versions, metrics, the course of training; its presence means "done"
+FOLDER/users/KEY.npz    test metrics of each user at the best epoch; written before the other, and not needed by it
+"""
+
+import io
+import json
+import math
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from statistics import median
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+import numpy.typing as npt
+
+from sahcns.errors import DataError, SettingError, nearest
+from sahcns.files import read_marked, write_whole
+from sahcns.lab.grid.terms import Terms
+from sahcns.lab.grid.terms import terms_differ as terms_differ
+
+FORMAT, FORMAT_VERSION = "sahcns-result", 1
+RUNS, USERS = "runs", "users"
+
+PerUser = dict[str, npt.NDArray[Any]]
+"""`{"user": positions [E] int32, "recall@20": [E] float32, …}` for the E users with test items, ascending."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Result:
+    """A finished run: what it was, under which terms, and what came out."""
+
+    key: str
+    label: str  # the row's name in a table
+    seed: int
+    backbone: dict[str, Any]  # {"name": "lightgcn", "dim": 64, …}
+    sampler: dict[str, Any]
+    protocol: dict[str, Any]
+    data: dict[str, Any]  # name, fingerprint, users, items, pairs of each part
+    machine: dict[str, Any]  # versions, device, kernels, processes that shared the device if they were several
+    best_epoch: int
+    epochs_run: int
+    stopped: str  # "patience" or "epochs"
+    valid: dict[str, dict[str, float]]  # {"best": {"recall@20": …}, "last": …}
+    test: dict[str, dict[str, float]]
+    seconds: dict[str, float]  # of each part of training, and in total
+    history: dict[str, Any]  # columns: see `columns`
+    commit: str | None = None  # of the sources
+    code: str | None = None  # digest of the user's own files, if the sampler or the backbone comes from one
+    imports: list[str] = field(default_factory=list)  # the user's own files
+    path: Path | None = None  # of the JSON file
+    per_user: PerUser | None = None  # before it is saved
+
+    def __repr__(self) -> str:
+        best = self.test.get("best", {})
+        found = ", ".join(f"{name} {best[name]:.2%}" for name in ("recall@20", "ndcg@20") if name in best)
+        judged = f", test {found}" if found else ""
+        return f"Result({self.label!r}, {self.backbone['name']}, seed {self.seed}{judged})"
+
+    @property
+    def terms(self) -> Terms:
+        """What must agree for two results to stand in one table."""
+        return Terms.of(self.data, self.protocol, self.machine)
+
+    @property
+    def processes(self) -> int:
+        """How many shared the machine while it ran; its seconds are to be read accordingly."""
+        return int(self.machine.get("processes", 1))
+
+    @property
+    def look_seconds(self) -> list[float]:
+        """Seconds of training up to each look: its epochs, times the median one.
+
+        Not their sum, because a process compiles kernels in its first run, which then would be slower than the others.
+        """
+        pace = median(self.history["seconds"]) if self.history.get("seconds") else math.nan
+        return [(epoch + 1) * pace for epoch in self.history["looks"]["epoch"]]
+
+    def shared_by(self, processes: int) -> "Result":
+        """The same, with a note of that."""
+        return replace(self, machine={**self.machine, "processes": processes}) if processes > 1 else self
+
+    def metric(self, name: str, reading: str = "best", part: str = "test") -> float:
+        """`recall@20` of the test part at the best validation epoch; reading "last" is where training stopped."""
+        if part not in ("test", "valid"):
+            raise SettingError(f"part={part!r} must be test or valid")
+        readings = self.test if part == "test" else self.valid
+        if reading not in readings:
+            known = ", ".join(readings) or "none"
+            raise SettingError(f"{self.key} has no reading {reading!r} of its {part} part; there are: {known}")
+        if name not in readings[reading]:
+            raise SettingError(f"{self.key} has no metric {name!r}; {nearest(name, readings[reading])}")
+        return readings[reading][name]
+
+    def users(self) -> PerUser | None:
+        """Test metrics of each user, or None where that file was left behind."""
+        if self.per_user is not None or self.path is None:
+            return self.per_user
+        beside = self.path.parents[1] / USERS / f"{self.key}.npz"
+        try:
+            with np.load(beside, allow_pickle=False) as arrays:
+                return {name: arrays[name] for name in arrays.files}
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, BadZipFile, EOFError) as error:
+            raise DataError(
+                f"{beside} cannot be read ({error}); delete it and {self.path}, and run it again"
+            ) from error
+
+    def save(self, folder: str | os.PathLike[str]) -> "Result":
+        """Into FOLDER/users, then FOLDER/runs; each file is whole or not there."""
+        if self.per_user is not None:
+            packed = io.BytesIO()
+            pack: Callable[..., None] = np.savez_compressed  # numpy 2.0 would pack an `allow_pickle` as one more array
+            pack(packed, **self.per_user)
+            write_whole(Path(folder) / USERS / f"{self.key}.npz", packed.getvalue(), "result")
+        path = write_whole(result_path(folder, self.key), self.to_json(), "result")
+        return replace(self, path=path)
+
+    def to_dict(self) -> dict[str, Any]:
+        own = {name: getattr(self, name) for name in _NAMES}
+        return {"format": FORMAT, "format_version": FORMAT_VERSION, **own}
+
+    def to_json(self) -> str:
+        """A line for each key: small, and readable in a diff."""
+        lines = [
+            f"  {json.dumps(name)}: {json.dumps(value, ensure_ascii=False, default=_plain)}"
+            for name, value in self.to_dict().items()
+        ]
+        return "{\n" + ",\n".join(lines) + "\n}\n"
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Result":
+        """From a JSON file; what is no result, or a broken one, is an error that says so."""
+        path = Path(path)
+        values = read_marked(
+            path,
+            FORMAT,
+            FORMAT_VERSION,
+            missing=f"there is no result {path}; `sahcns compare` makes them",
+            again="delete it and run it again",
+            foreign=f"{path} is not a result of sahcns; move it elsewhere",
+        )
+        missing = [name for name in _NAMES if name not in values]
+        if missing:
+            raise DataError(f"{path} is broken, it has no {missing[0]!r}; delete it and run it again")
+        return cls(**{name: values[name] for name in _NAMES}, path=path)
+
+
+_NAMES = tuple(entry.name for entry in fields(Result) if entry.name not in ("path", "per_user"))
+
+
+def result_path(folder: str | os.PathLike[str], key: str) -> Path:
+    return Path(folder) / RUNS / f"{key}.json"
+
+
+def results_in(folder: str | os.PathLike[str]) -> list[Result]:
+    """All results of a folder, sorted by data, backbone, label, seed and key."""
+    home = Path(folder) / RUNS
+    if not home.is_dir():
+        raise DataError(f"{folder} holds no results: it has no folder {RUNS!r}; `sahcns compare` makes one")
+    found = [Result.load(path) for path in home.iterdir() if path.suffix == ".json" and not path.name.startswith(".")]
+    for one in found:
+        if one.path is not None and one.key != one.path.stem:  # a copy would be counted as one more seed
+            raise DataError(f"{one.path} holds the result {one.key!r}; give it its own name back, or move it elsewhere")
+    return sorted(found, key=order)
+
+
+def order(result: Result) -> tuple[Any, ...]:
+    """Results of one table, one row and ascending seeds stand together."""
+    data = result.data
+    return data.get("name", ""), data["fingerprint"], result.backbone["name"], result.label, result.seed, result.key
+
+
+def columns(history: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """A record's history, one entry an epoch, as columns with few digits.
+
+    {"loss": [n], "seconds": [n], "looks": {"epoch": [m], "seconds": [m], "recall@20": [m], …}}: seconds of an epoch are
+    those of training alone. Those of a look are their sum up to it, compiling included, for whoever reads the file; what
+    is compared are `Result.look_seconds`.
+    """
+    looks: dict[str, list[float]] = {"epoch": [], "seconds": []}
+    passed = 0.0
+    for entry in history:
+        passed += entry["seconds"]
+        if "valid" in entry:
+            looks["epoch"].append(entry["epoch"])
+            looks["seconds"].append(round(passed, 3))
+            for name, value in entry["valid"].items():
+                looks.setdefault(name, []).append(round(value, 6))
+    return {
+        "loss": [float(f"{entry['loss']:.5g}") for entry in history],
+        "seconds": [float(f"{entry['seconds']:.4g}") for entry in history],
+        "looks": looks,
+    }
+
+
+def _plain(value: object) -> object:
+    """Numbers of numpy as numbers, anything else as text."""
+    return value.item() if isinstance(value, np.generic) else str(value)

@@ -1,0 +1,126 @@
+"""What a report is made of. Studies say it as data; how it looks is decided once, by the writers beside this file."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from sahcns.errors import SettingError
+
+Kind = Literal["line", "bar", "scatter", "heat"]
+Mark = Literal["", "best", "second"]
+
+
+@dataclass(frozen=True)
+class Series:
+    """One line, set of bars or cloud of points.
+
+    `role` picks the colour and is the name of a sampler wherever there is one, so that a sampler looks alike everywhere.
+    `variant` counts the settings of one role that are shown side by side: each has a marker of its own in all figures.
+    """
+
+    name: str
+    x: Sequence[float | str]
+    y: Sequence[float]
+    low: Sequence[float] = ()  # lower and upper end of each y: a band around a line, a whisker on a bar
+    high: Sequence[float] = ()
+    role: str = ""
+    dashed: bool = False
+    hints: Sequence[str] = ()  # a line of text for each point, shown on hover beside x and y
+    partial: Sequence[bool] = ()  # of a heat map's row: values that are not final, hatched and kept out of the colours
+    variant: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("y", "low", "high", "hints", "partial"):
+            given = len(getattr(self, name))
+            if given != len(self.x) and (given or name == "y"):
+                raise SettingError(f"series {self.name!r}: {given} values of {name} for {len(self.x)} of x")
+        if bool(len(self.low)) != bool(len(self.high)):
+            raise SettingError(f"series {self.name!r}: low and high are given together or not at all")
+
+
+@dataclass(frozen=True, repr=False)
+class Figure:
+    """A picture: its series over named axes.
+
+    A bar's x are words or the left edges of equal bins. A heat map has one series a row: x are the columns, y the values.
+    """
+
+    name: str  # short, unique within a report, fit for a file name
+    title: str
+    x_label: str
+    y_label: str
+    series: Sequence[Series]
+    kind: Kind = "line"
+    caption: str = ""
+    x_log: bool = False
+    y_log: bool = False
+    value_label: str = ""  # what the colours of a heat map stand for; its y_label is what the rows are
+    partial_label: str = ""  # what the hatched cells of a heat map are
+
+    def __repr__(self) -> str:
+        return f"Figure({self.name!r}, {self.kind}, {len(self.series)} series)"
+
+    def _repr_svg_(self) -> str:
+        """What a notebook shows."""
+        from sahcns.lab.report.svg import to_svg  # here, because that file is about this class
+
+        made = to_svg(self)
+        return made[made.index("<svg") :]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A table's cell with more to it than its text."""
+
+    text: str
+    mark: Mark = ""  # best is bold, second underlined, as in the paper
+    note: str = ""  # a sign behind the text, such as * for significance
+    hint: str = ""  # longer, shown on hover and left out of print
+
+
+@dataclass(frozen=True, repr=False)
+class Table:
+    """Rows under columns; a column named `>R@20` is set to the right, and `toys · R@20` may stand below a common `toys`."""
+
+    name: str  # short, unique within a report, fit for a file name
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Cell | str]]
+    caption: str = ""
+
+    def __repr__(self) -> str:
+        return f"Table({self.name!r}, {len(self.rows)} rows of {len(self.columns)} columns)"
+
+    def _repr_markdown_(self) -> str:
+        """What a notebook shows."""
+        from sahcns.lab.report.as_markdown import to_markdown
+
+        return to_markdown(self)
+
+    def __post_init__(self) -> None:
+        for at, row in enumerate(self.rows, 1):
+            if len(row) != len(self.columns):
+                raise SettingError(
+                    f"table {self.name!r}: row {at} has {len(row)} cells for {len(self.columns)} columns"
+                )
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading with paragraphs, tables and figures below it."""
+
+    title: str
+    blocks: Sequence[str | Table | Figure]
+
+
+@dataclass(frozen=True, repr=False)
+class Report:
+    """A whole page. `facts` is what one must know to trust it: protocol, data, versions, commands."""
+
+    title: str
+    summary: Sequence[str]
+    sections: Sequence[Section]
+    facts: Sequence[tuple[str, str]] = field(default=())
+
+    def __repr__(self) -> str:
+        return f"Report({self.title!r}, {len(self.sections)} sections)"

@@ -1,0 +1,146 @@
+"""A search as figures: how it went, and how much each setting matters."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from sahcns.lab.report.parts import Figure, Series
+from sahcns.lab.tuning.space import short
+from sahcns.lab.tuning.tables import ended_in_words, said_of
+from sahcns.lab.tuning.trials import Search, Trial
+
+PERCENT = 100.0
+NEAR = 0.9  # of the highest: what is below flattens a picture of the best
+_CUT_OFF = "A trial that was cut off stands at the best up to there, not at what it would have reached."
+
+
+def search_figures(search: Search) -> list[Figure]:
+    """The best so far of every sampler; for each sampler the course of its search and its value against each setting."""
+    tuned = [name for name in search.samplers if search.spaces[name] and len(_valued(search, name)) > 1]
+    found = [_race(search, tuned)] if tuned else []
+    for name in tuned:
+        found.append(_course(search, name))
+        found += [_against(search, name, setting) for setting in search.spaces[name]]
+        found += _heat(search, name)
+    return found
+
+
+def _race(search: Search, names: Sequence[str]) -> Figure:
+    """How good each sampler's best is after so many trials; far below the highest nothing is drawn, or all would be flat."""
+    courses = {name: _so_far(_valued(search, name)) for name in names}
+    floor = NEAR * max(max(best) for best in courses.values())
+    series, below = [], []
+    for name, best in courses.items():
+        title = name if search.finished(name) else f"{name}, not finished"
+        hints = [said_of(trial) for trial in _valued(search, name)]
+        drawn = [value if value >= floor else math.nan for value in best]
+        series.append(Series(title, list(range(1, len(best) + 1)), drawn, role=name, hints=hints))
+        under = sum(map(math.isnan, drawn))
+        below += [f"{name} ({best[0]:.2f} at first, {under} of {len(best)} trials)"] if under else []
+    caption = "A sampler's line ends early where it has fewer points to try than the budget, or is not finished."
+    if below:
+        caption += f" Further below than a tenth, and not drawn, since it would flatten the rest: {', '.join(below)}."
+    label = f"best {search.monitor} on validation, %"
+    return Figure("search", "Best so far over trials", "trials", label, series, caption=caption)
+
+
+def _course(search: Search, name: str) -> Figure:
+    at = {trial.number: place for place, trial in enumerate(_valued(search, name), 1)}
+    return Figure(
+        f"search-{name}-of-trials",
+        f"{name}: trial by trial",
+        "trial",
+        f"{search.monitor} on validation, %",
+        _clouds(search, name, lambda trial: at[trial.number]),
+        kind="scatter",
+        caption=_CUT_OFF if any(trial.state == "pruned" for trial in search.of(name)) else "",
+    )
+
+
+def _against(search: Search, name: str, setting: str) -> Figure:
+    """Value over one setting."""
+    space = search.spaces[name][setting]
+    series = _clouds(search, name, lambda trial: _axis(trial.point[setting]) if setting in trial.point else None)
+    log = isinstance(space, Mapping) and bool(space["log"])
+    title, label = f"{name}: {search.monitor} against {setting}", f"{search.monitor} on validation, %"
+    caption = _CUT_OFF if len(series) > 1 else ""
+    return Figure(
+        f"search-{name}-of-{setting}", title, setting, label, series, kind="scatter", caption=caption, x_log=log
+    )
+
+
+def _clouds(search: Search, name: str, place: Callable[[Trial], float | str | None]) -> list[Series]:
+    """A point for each trial that has a place; those cut off are a series of their own: they could have become better."""
+    series = []
+    for state, title, role in (("complete", "run to the end", name), ("pruned", "cut off", "")):
+        trials = [trial for trial in _valued(search, name) if trial.state == state]
+        placed = [(at, trial) for trial in trials if (at := place(trial)) is not None]
+        if placed:
+            values = [PERCENT * (trial.value or 0.0) for _, trial in placed]
+            hints = [", ".join(filter(None, [said_of(trial), ended_in_words(trial)])) for _, trial in placed]
+            series.append(Series(title, [at for at, _ in placed], values, role=role, hints=hints))
+    return series
+
+
+def _heat(search: Search, name: str) -> Iterator[Figure]:
+    """Of two grids a map: columns are the values of the first, rows those of the second."""
+    space = search.spaces[name]
+    if len(space) != 2 or any(isinstance(values, Mapping) for values in space.values()):
+        return
+    (first, columns), (second, rows) = space.items()
+    tried: dict[tuple[Any, Any], Trial] = {}
+    for trial in _valued(search, name):
+        # one whose first setting makes no difference stands for all values of it
+        for column in [trial.point[first]] if first in trial.point else columns:
+            for row in [trial.point[second]] if second in trial.point else rows:
+                tried[column, row] = trial
+    series = []
+    for row in rows:
+        cells = [tried.get((column, row)) for column in columns]
+        series.append(
+            Series(
+                short(row),
+                [short(column) for column in columns],
+                [math.nan if trial is None else PERCENT * (trial.value or 0.0) for trial in cells],
+                hints=[_cell_in_words(trial, (first, second)) for trial in cells],
+                partial=[trial is not None and trial.state == "pruned" for trial in cells],
+            )
+        )
+    yield Figure(
+        f"search-{name}-of-both",
+        f"{name}: {search.monitor} over {first} and {second}",
+        first,
+        second,
+        series,
+        kind="heat",
+        caption="The colours are those of trials run to their end. Empty cells were not tried.",
+        value_label=f"{search.monitor} on validation, %",
+        partial_label="cut off: the best up to there, not what it would have reached",
+    )
+
+
+def _cell_in_words(trial: Trial | None, settings: Sequence[str]) -> str:
+    if trial is None:
+        return ""
+    idle = [f"{name} makes no difference" for name in settings if name not in trial.point]
+    return ", ".join(filter(None, [ended_in_words(trial), *idle]))
+
+
+def _valued(search: Search, name: str) -> list[Trial]:
+    """Trials with a value to show, in their order."""
+    shown = [trial for trial in search.of(name) if trial.state in ("complete", "pruned") and trial.value is not None]
+    return sorted(shown, key=lambda trial: trial.number)
+
+
+def _so_far(trials: Sequence[Trial]) -> list[float]:
+    """The best complete trial up to each, in percent; before there is one, the trial itself."""
+    best, found = -math.inf, []
+    for trial in trials:
+        value = PERCENT * (trial.value or 0.0)
+        best = max(best, value) if trial.state == "complete" else best
+        found.append(value if best == -math.inf else best)
+    return found
+
+
+def _axis(value: Any) -> float | str:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)

@@ -1,0 +1,142 @@
+"""The model folder: safetensors, `.npy` id maps and a JSON record; nothing in it can run code, and it loads anywhere.
+
+run.json               how it was trained and what came out, with the SHA-256 of each file; for people too
+weights.safetensors    what was trained, to rank again or to go on from
+vectors.safetensors    users [n_users, D] and items [n_items, D], final
+known.safetensors      users, items [K] int32 and part [K] uint8: what each user is known to have; aside_users and
+                       aside_items [A] int32, where a filter took pairs out of the data set
+user_ids, item_ids     .npy int64, or .utf8.npy and .offsets.npy
+item_titles            .utf8.npy and .offsets.npy, where there are titles
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save
+from torch import Tensor
+
+from sahcns.data.ids import ID_FILES, load_ids, load_texts
+from sahcns.errors import DataError
+from sahcns.folders import File, FolderKind, load_folder, npy, refuse_foreign, write_folder
+from sahcns.model.recommender import NOBODY, Recommender
+
+RUN = FolderKind(
+    what="trained model",
+    description="run.json",
+    format="sahcns-run",
+    version=1,
+    make="make one with `sahcns train`",
+    again="train it again, or copy it again from where it was",
+    some=ID_FILES,
+)
+
+
+def save_model(recommender: Recommender, folder: str | os.PathLike[str]) -> Path:
+    """Write the model folder whole or not at all; a former model there is replaced only at the end."""
+    return write_folder(RUN, folder, _files(recommender), recommender.record)
+
+
+def load_model(folder: str | os.PathLike[str]) -> Recommender:
+    """The model in a folder, on the CPU, every file checked against the record."""
+    return load_folder(RUN, folder, _loaded)
+
+
+def check_place(folder: str | os.PathLike[str]) -> None:
+    """An error now, before hours of training, if a model could not be saved at `folder` later."""
+    refuse_foreign(RUN, folder)
+    near = Path(os.path.realpath(folder)).parent
+    while not near.exists():
+        near = near.parent
+    if not near.is_dir() or not os.access(near, os.W_OK | os.X_OK):
+        raise DataError(f"cannot write the {RUN.what} {folder}: {near} is not a folder that can be written to")
+
+
+def _loaded(home: Path, record: dict[str, Any]) -> Recommender:
+    files = record.pop("files")
+    try:
+        vectors, known = _owned(_tensors(home, "vectors")), _owned(_tensors(home, "known"))
+        model = Recommender(
+            vectors["users"],
+            vectors["items"],
+            load_ids(home, "user_ids", files, mapped=False),
+            load_ids(home, "item_ids", files, mapped=False),
+            load_texts(home, "item_titles", mapped=False) if "item_titles.offsets.npy" in files else None,
+            known["users"],
+            known["items"],
+            known["part"],
+            _tensors(home, "weights"),
+            record,
+            known.get("aside_users", NOBODY),
+            known.get("aside_items", NOBODY),
+        )
+        _agree(model)
+    except (OSError, ValueError, KeyError, SafetensorError) as error:
+        raise DataError(f"{home} is not a whole {RUN.what} ({_reason(error)}); {RUN.again}") from error
+    return model
+
+
+def _files(model: Recommender) -> Iterator[File]:
+    yield "weights.safetensors", [_packed(model.weights)]
+    yield "vectors.safetensors", [_packed({"users": model.user_vectors, "items": model.item_vectors})]
+    known = {"users": model.known_users, "items": model.known_items, "part": model.known_part}
+    aside = {"aside_users": model.aside_users, "aside_items": model.aside_items} if len(model.aside_users) else {}
+    yield "known.safetensors", [_packed(known | aside)]
+    for stem, ids in (("user_ids", model.user_ids), ("item_ids", model.item_ids)):
+        for suffix, array in ids.arrays().items():
+            yield f"{stem}{suffix}.npy", npy(array)
+    if model.titles is not None:
+        yield "item_titles.utf8.npy", npy(model.titles.blob)
+        yield "item_titles.offsets.npy", npy(model.titles.offsets)
+
+
+def _packed(tensors: dict[str, Tensor]) -> bytes:
+    """Copies, because safetensors refuses views that share memory, as users and items of one table do."""
+    return save(
+        {name: tensor.detach().cpu().clone(memory_format=torch.contiguous_format) for name, tensor in tensors.items()}
+    )
+
+
+def _tensors(home: Path, stem: str) -> dict[str, Tensor]:
+    """Memory-mapped: who recommends never looks at the weights, and need not hold them."""
+    try:
+        return load_file(home / f"{stem}.safetensors", device="cpu")
+    except RuntimeError as error:  # torch's own word for a file that cannot be opened
+        raise OSError(str(error)) from error
+
+
+def _owned(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Copies of what was mapped: another model may be copied over the files while this one answers."""
+    return {name: tensor.clone() for name, tensor in tensors.items()}
+
+
+def _agree(model: Recommender) -> None:
+    """Sizes that must be equal, and positions that must be there; a folder put together by hand may hold anything."""
+    users, items, known = len(model.user_ids), len(model.item_ids), len(model.known_users)
+    shapes: list[tuple[str, Any, tuple[int, ...]]] = [
+        ("user vectors", model.user_vectors, (users, model.item_vectors.shape[-1])),
+        ("item vectors", model.item_vectors, (items, model.user_vectors.shape[-1])),
+        ("known items", model.known_items, (known,)),
+        ("known part", model.known_part, (known,)),
+        ("aside items", model.aside_items, tuple(model.aside_users.shape)),
+    ]
+    for name, tensor, expected in shapes:
+        if tuple(tensor.shape) != expected:
+            raise ValueError(f"{name} of shape {tuple(tensor.shape)} for {users:,} users and {items:,} items")
+    for name, positions, count in (
+        ("known users", model.known_users, users),
+        ("known items", model.known_items, items),
+        ("aside users", model.aside_users, users),
+        ("aside items", model.aside_items, items),
+    ):
+        if len(positions) and not 0 <= int(positions.min()) <= int(positions.max()) < count:
+            raise ValueError(f"{name} at positions {int(positions.min())} to {int(positions.max())} of {count:,}")
+    if model.titles is not None and len(model.titles) != items:
+        raise ValueError(f"{len(model.titles):,} titles for {items:,} items")
+
+
+def _reason(error: Exception) -> str:
+    return f"no {error.args[0]!r} in it" if isinstance(error, KeyError) else str(error)

@@ -1,0 +1,148 @@
+"""The lists of many users, of all of them, or of many new people, in one file that anything can read."""
+
+import io
+import os
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+
+from sahcns.data.ids import Id, IdMap
+from sahcns.errors import DataError, SettingError
+from sahcns.files import write_whole
+from sahcns.model.baskets import Baskets
+from sahcns.model.parquet import parquet_pieces
+from sahcns.model.recommender import Recommender
+
+if TYPE_CHECKING:
+    import polars as pl
+
+ENDINGS = (".csv", ".jsonl", ".parquet")
+BLOCK = 1 << 14  # users whose lists are made at a time
+
+
+def write_lists(
+    model: Recommender,
+    path: str | os.PathLike[str],
+    users: Sequence[Id] | Baskets | None = None,
+    k: int = 20,
+    *,
+    exclude: str = "known",
+    without: Sequence[Id] = (),
+) -> Path:
+    """One row for each recommended item: user, rank, item, title (where there are titles), score.
+
+    `users` are all of the data unless told; `Baskets` are people whom the model does not know, by what they have. The
+    ending of `path` says the format: .csv, .jsonl or .parquet.
+    """
+    write_blocks(blocks(model, users, k, exclude=exclude, without=without), path)
+    return Path(path)
+
+
+def write_blocks(made: Iterable["pl.DataFrame"], path: str | os.PathLike[str]) -> int:
+    """Lists into a file, whole or not at all, each block as soon as it is made; how many rows there are."""
+    check_target(path)
+    ending, heights = Path(path).suffix.lower(), list[int]()
+
+    def counted() -> Iterator["pl.DataFrame"]:
+        for frame in made:
+            heights.append(frame.height)
+            yield frame
+
+    content = parquet_pieces(counted(), Path(path)) if ending == ".parquet" else _text_pieces(counted(), ending)
+    with closing(content):
+        write_whole(path, content, "recommendations")
+    return sum(heights)
+
+
+def _text_pieces(frames: Iterable["pl.DataFrame"], ending: str) -> Generator[bytes, None, None]:
+    for at, frame in enumerate(frames):
+        content = io.BytesIO()
+        if ending == ".csv":
+            frame.write_csv(content, include_header=at == 0)
+        else:
+            frame.write_ndjson(content)
+        yield content.getvalue()
+
+
+def lists(
+    model: Recommender,
+    users: Sequence[Id] | Baskets | None = None,
+    k: int = 20,
+    *,
+    exclude: str = "known",
+    without: Sequence[Id] = (),
+) -> "pl.DataFrame":
+    """What `write_lists` writes, as a polars frame: user, rank, item, title (where there are titles), score."""
+    return _joined(blocks(model, users, k, exclude=exclude, without=without))
+
+
+def blocks(
+    model: Recommender,
+    users: Sequence[Id] | Baskets | None = None,
+    k: int = 20,
+    *,
+    exclude: str = "known",
+    without: Sequence[Id] = (),
+) -> Iterator["pl.DataFrame"]:
+    """The frame of `lists` in parts, of `BLOCK` users each, so that never all of them are held at once."""
+    import polars as pl
+
+    if isinstance(users, Baskets):
+        if exclude != "known":
+            raise SettingError(
+                f"exclude={exclude!r} is for users of the model; what new people have is always left out"
+            )
+        people, rows = users.people, torch.arange(len(users), device="cpu")
+    else:
+        people, rows = (
+            model.user_ids,
+            torch.arange(len(model.user_ids), device="cpu") if users is None else model.rows(users),
+        )
+    every = range(len(model.item_ids))
+    item_ids, titles = _ids(model.item_ids, every), pl.Series([model.title(item) for item in every], dtype=pl.String)
+    for part in torch.split(rows, BLOCK):
+        if isinstance(users, Baskets):
+            items, scores = model.ranked_new([users.having[row] for row in part.tolist()], k, without=without)
+        else:
+            items, scores = model.ranked(part, k, exclude=exclude, without=without)  # [B, ≤ k]
+        there = items >= 0  # a user with fewer items left than k has places that are empty
+        whose, place = there.nonzero(as_tuple=True)
+        what = items[there].numpy()
+        frame = pl.DataFrame(
+            {
+                "user": _ids(people, part.tolist()).gather(whose.numpy()),
+                "rank": (place + 1).to(torch.int32).numpy(),
+                "item": item_ids.gather(what),
+                "score": scores[there].numpy(),
+            }
+        )
+        yield frame if model.titles is None else frame.insert_column(3, titles.gather(what).alias("title"))
+
+
+def _joined(made: Iterable["pl.DataFrame"]) -> "pl.DataFrame":
+    import polars as pl
+
+    return pl.concat(made, rechunk=True)
+
+
+def check_target(path: str | os.PathLike[str]) -> None:
+    """An error now, before anything is computed, if no format has the ending of `path`, or it could not be written."""
+    target = Path(path)
+    if target.suffix.lower() not in ENDINGS:
+        raise SettingError(f"{os.fspath(path)!r} must end in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}")
+    if target.is_dir():
+        raise DataError(f"cannot write the recommendations {target}: it is a folder; name a file in it")
+    near = target.absolute().parent
+    while not near.exists():
+        near = near.parent
+    if not near.is_dir() or not os.access(near, os.W_OK | os.X_OK):
+        raise DataError(f"cannot write the recommendations {target}: {near} is not a folder that can be written to")
+
+
+def _ids(ids: IdMap, positions: Iterable[int]) -> "pl.Series":
+    import polars as pl
+
+    return pl.Series(ids.decode(positions), dtype=pl.Int64 if ids.kind == "int" else pl.String)

@@ -1,0 +1,211 @@
+"""Planning a comparison: names, classes and samplers become jobs; what would compare nothing, or twice, is refused."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, cast
+
+import polars
+import pytest
+
+from sahcns.backbones import MF, LightGCN
+from sahcns.data import load_split, save_split
+from sahcns.errors import DataError, SettingError
+from sahcns.lab.comparison.compare import Contestant, compare, models_of, planned, rows_of, seeds_of
+from sahcns.lab.grid.job import Job
+from sahcns.rng import Rng
+from sahcns.samplers import DNS, RNS, SAHC, Matching, Mixture, Sampler
+from tests.lab.grid.jobs import QUICK, prepared
+from tests.model.films import films
+
+
+@dataclass(frozen=True)
+class Mine(Sampler):
+    name: ClassVar[str] = "mine-in-compare"
+
+    def choose(self, match: Matching, rng: Rng) -> Mixture:
+        return match.pick(match.scores.argmin(1))
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    return prepared(tmp_path)
+
+
+def plan(data: Path | list[Path], samplers: Any, backbones: Any = "mf", seeds: int = 1, **rest: Any) -> list[Job]:
+    folders = [data] if isinstance(data, Path) else data
+    return planned(folders, rows_of(samplers), models_of(backbones), seeds_of(seeds), QUICK, **rest)
+
+
+def tuned(folder: Path, name: str = "tuned.json", **rest: Any) -> Path:
+    values = {"format": "sahcns-tuned", "format_version": 1, "samplers": {"sahc": {"alpha": 0.9}}, **rest}
+    (folder / name).write_text(json.dumps(values))
+    return folder / name
+
+
+def test_the_grid_is_every_combination_and_one_seed_comes_before_the_next(data: Path) -> None:
+    jobs = plan(data, ["rns", DNS, SAHC(alpha=0.7)], ["mf", MF(dim=4)], seeds=2)
+    assert [(job.seed, job.backbone["dim"], job.label) for job in jobs] == [
+        (seed, dim, label) for seed in (2020, 2021) for dim in (64, 4) for label in ("rns", "dns", "sahc")
+    ]
+    assert jobs[2].sampler["alpha"] == 0.7
+    assert {job.protocol["batch"] for job in jobs} == {64}
+
+
+def test_rows_may_have_names_of_their_own(data: Path) -> None:
+    jobs = plan(data, {"hard": DNS(pool=5), "harder": Contestant(DNS, {"pool": 9}), "plain": "rns"})
+    assert [(job.label, job.sampler["name"], job.sampler["pool"]) for job in jobs] == [
+        *(("hard", "dns", 5), ("harder", "dns", 9), ("plain", "rns", 1))
+    ]
+
+
+def test_seeds_are_a_number_or_a_list() -> None:
+    assert seeds_of(3) == [2020, 2021, 2022]
+    assert seeds_of([7, 3]) == [7, 3]
+    for wrong in (0, [], [1, 1], [-1]):
+        with pytest.raises(SettingError, match="seeds="):
+            seeds_of(wrong)
+
+
+def test_tuned_settings_are_for_what_is_not_told_and_for_where_they_were_tuned(data: Path, tmp_path: Path) -> None:
+    everywhere = tuned(tmp_path)
+    rows = {"by name": "sahc", "told": Contestant(SAHC, {"alpha": 0.1}), "made": SAHC(lambda_max=0.4), "other": "rns"}
+    alphas = {job.label: job.sampler.get("alpha") for job in plan(data, rows, tuned=[everywhere])}
+    assert alphas == {"by name": 0.9, "told": 0.1, "made": 0.3, "other": None}
+    here = {"fingerprint": films().fingerprint, "name": "films"}
+    only_mf = tuned(tmp_path, "mf.json", data=here, backbone={"name": "mf", "dim": 4})
+    jobs = plan(data, ["sahc"], ["mf", "lightgcn"], tuned=[only_mf])
+    assert [(job.backbone["name"], job.sampler["alpha"]) for job in jobs] == [("mf", 0.9), ("lightgcn", 0.3)]
+
+
+def test_tuned_settings_that_fit_nothing_or_twice_are_refused(data: Path, tmp_path: Path) -> None:
+    elsewhere = tuned(tmp_path, data={"fingerprint": "0" * 64, "name": "shop"}, backbone={"name": "mf"})
+    with pytest.raises(
+        SettingError, match=r"tuned.json holds settings of sahc with mf on shop \(0000000000\), and none"
+    ):
+        plan(data, ["sahc"], tuned=[elsewhere])
+    with pytest.raises(
+        SettingError, match=r"tuned.json and .*again.json both have settings for sahc; give one of them"
+    ):
+        plan(data, ["sahc"], tuned=[tuned(tmp_path), tuned(tmp_path, "again.json")])
+    with pytest.raises(SettingError, match="sahc has no argument 'alhpa'; did you mean 'alpha'"):
+        plan(data, ["sahc"], tuned=[tuned(tmp_path, samplers={"sahc": {"alhpa": 1}})])
+    with pytest.raises(SettingError, match="samplers must hold settings by name"):
+        plan(data, ["sahc"], tuned=[tuned(tmp_path, samplers={"sahc": 1})])
+
+
+@pytest.mark.parametrize(
+    ("samplers", "backbones", "sentence"),
+    [
+        ([], "mf", "samplers is empty"),
+        (["rns"], [], "backbones is empty"),
+        ("rns", "mf", "samplers='rns' must be a list"),
+        (["rns", "rns"], "mf", "two samplers go by 'rns'"),
+        ({"a": RNS(), "b": "rns"}, "mf", "a on mf and .* is the same run as b on mf"),
+        (["rns"], ["mf", MF()], "rns on mf and .* is the same run as rns on mf"),
+    ],
+)
+def test_what_would_compare_nothing_is_refused(data: Path, samplers: Any, backbones: Any, sentence: str) -> None:
+    with pytest.raises(SettingError, match=sentence):
+        plan(data, samplers, backbones)
+
+
+def test_a_sampler_without_a_name_is_refused(data: Path) -> None:
+    class Nameless(Sampler):
+        pass
+
+    with pytest.raises(SettingError, match="Nameless needs a name to be compared"):
+        plan(data, [Nameless])
+
+
+def test_a_run_is_built_by_name_so_no_other_class_may_have_it(data: Path) -> None:
+    class MyDNS(DNS):
+        pass
+
+    class MyMF(MF):
+        pass
+
+    with pytest.raises(SettingError, match="MyDNS needs a name to be compared"):  # else DNS would be trained for it
+        plan(data, {"mine": MyDNS()})
+    with pytest.raises(SettingError, match="MyMF needs a name to be compared"):
+        plan(data, ["rns"], MyMF())
+    earlier, later = (cast(type[DNS], type("Anew", (DNS,), {"name": "anew-in-compare"})) for _ in range(2))
+    assert len(plan(data, [later()])) == 1
+    with pytest.raises(SettingError, match="Anew is not the latest class called 'anew-in-compare'; make it from that"):
+        plan(data, [earlier()])
+    earlier.name = later.name = ""  # for whoever lists samplers later
+
+
+def test_a_class_that_other_processes_cannot_see_is_refused(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(**rest: Any) -> list[str]:
+        outcome = compare(data, [Mine], MF(dim=4), out=tmp_path / "out", seeds=1, protocol=QUICK, device="cpu", **rest)
+        return [result.label for result in outcome.results]
+
+    with pytest.raises(
+        SettingError, match=r"Mine is defined in tests\..*, which other processes do not see; name its file"
+    ):
+        run(workers=2)
+    assert run() == ["mine-in-compare"]
+    assert run(workers=2, imports=[__file__]) == ["mine-in-compare"]
+    monkeypatch.setattr(Mine, "__module__", "__main__")
+    with pytest.raises(SettingError, match="Mine is defined in __main__"):
+        run(workers=2, imports=[__file__])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"data": []}, "data is empty"),
+        (
+            {"data": polars.DataFrame({"user": [1], "item": [2]})},
+            "data is of type DataFrame; give a Split or a prepared",
+        ),
+        ({"samplers": "rns"}, r"samplers='rns' must be a list, such as \['rns', …\]"),
+        ({"backbones": LightGCN}, r"backbones: LightGCN must be a name or a Backbone, such as LightGCN\(dim=32\)"),
+        ({"protocol": {"epochs": 3}}, r"protocol=\{'epochs': 3\} must be a Protocol, such as"),
+        ({"backbones": []}, "backbones is empty"),
+        ({"seeds": 0}, "seeds=0 must be 1 or more"),
+        ({"backbones": "lihgtgcn"}, "did you mean 'lightgcn'"),
+    ],
+)
+def test_compare_refuses_before_it_runs(data: Path, tmp_path: Path, wrong: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(SettingError, match=sentence):
+        compare(**{"data": data, "samplers": ["rns"], "out": tmp_path / "out", **wrong})
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_split_in_memory_is_stored_once_beside_the_results(tmp_path: Path) -> None:
+    out = tmp_path / "study"
+    kinds = list[str]()
+
+    def run() -> list[str]:
+        outcome = compare(
+            films(),
+            ["rns", Mine()],
+            MF(dim=4),
+            out=out,
+            seeds=1,
+            protocol=QUICK,
+            device="cpu",
+            on_event=lambda event: kinds.append(event.kind),
+        )
+        return [result.label for result in outcome.results]
+
+    assert run() == ["rns", "mine-in-compare"]
+    (stored,) = (out / "data").iterdir()
+    assert load_split(stored).fingerprint == films().fingerprint
+    before = stored.stat().st_mtime_ns
+    kinds.clear()
+    assert run() == ["rns", "mine-in-compare"]
+    assert kinds == ["skipped", "skipped"]
+    assert stored.stat().st_mtime_ns == before
+
+
+def test_several_sets_and_one_that_is_not_there(data: Path, tmp_path: Path) -> None:
+    other = save_split(films(seed=1), tmp_path / "other")
+    jobs = plan([data, other], ["rns"])
+    assert [job.data_name for job in jobs] == ["films", "other"]
+    with pytest.raises(DataError, match="gone is not a prepared set"):
+        plan([data, tmp_path / "gone"], ["rns"])

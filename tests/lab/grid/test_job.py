@@ -1,0 +1,186 @@
+"""A job: its key covers what decides the result and nothing else, and it runs to a result that agrees with `fit`."""
+
+import dataclasses
+import re
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from sahcns.backbones import MF, LightGCN
+from sahcns.data import load_split, save_split
+from sahcns.errors import DataError, SettingError
+from sahcns.importing import import_files
+from sahcns.lab.grid.job import Job
+from sahcns.samplers import DNS, SAHC, Sampler
+from sahcns.settings import class_named
+from sahcns.training import Protocol, fit
+from tests.lab.grid.jobs import QUICK, job, prepared
+from tests.model.films import films
+
+
+def test_a_key_is_readable_and_fit_for_a_file_name(tmp_path: Path) -> None:
+    made = job(prepared(tmp_path), SAHC(), backbone=LightGCN(dim=4))
+    assert re.fullmatch(r"lightgcn-sahc-s2020-[0-9a-f]{10}", made.key)
+    odd = dataclasses.replace(made, sampler={"name": "My Sampler/2 ☕", "pool": 3})
+    assert re.fullmatch(r"lightgcn-my-sampler-2-s2020-[0-9a-f]{10}", odd.key)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"seed": 2021},
+        {"backbone": MF(dim=5)},
+        {"sampler": SAHC(alpha=0.4)},
+        {"protocol": dataclasses.replace(QUICK, mask="train+valid")},
+        {"kernels": "reference"},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_a_key_changes_with_what_decides_the_result(tmp_path: Path, change: dict[str, Any]) -> None:
+    data = prepared(tmp_path)
+    assert job(data, **{"sampler": SAHC(), **change}).key != job(data, SAHC()).key
+
+
+def test_a_key_changes_with_the_data_and_not_with_its_place_or_the_label(tmp_path: Path) -> None:
+    data = prepared(tmp_path)
+    moved = tmp_path / "elsewhere"
+    shutil.copytree(data, moved)
+    assert job(moved, label="ours", imports=["x.py"]).key == job(data).key
+    assert job(save_split(films(seed=1), tmp_path / "other")).key != job(data).key
+
+
+def test_a_number_is_the_same_however_it_was_typed(tmp_path: Path) -> None:
+    data = prepared(tmp_path)
+    typed: list[Any] = [1, 1.0, np.float64(1), np.int64(1)]
+    keys = {job(data, SAHC(alpha=alpha)).key for alpha in typed}
+    assert len(keys) == 1
+    assert job(data, SAHC(alpha=2)).key not in keys
+
+
+def test_what_has_no_text_of_its_own_is_no_part_of_a_key(tmp_path: Path) -> None:
+    """Two large tensors are shown alike, so the second run was taken for the first."""
+
+    @dataclasses.dataclass(frozen=True)
+    class Weighted(DNS):
+        table: Any = None
+
+    folder = prepared(tmp_path)
+    Job.of(folder, MF(dim=4), Weighted(table=(1, 2)), QUICK)
+    with pytest.raises(SettingError, match="Weighted: table is a Tensor, which no record of a run could hold"):
+        Job.of(folder, MF(dim=4), Weighted(table=torch.zeros(5000)), QUICK)
+
+
+def test_the_label_is_the_samplers_name_unless_told(tmp_path: Path) -> None:
+    data = prepared(tmp_path)
+    assert (job(data, DNS()).label, job(data, DNS(), label="hard").label) == ("dns", "hard")
+
+
+def test_the_name_of_the_data_is_the_catalogues_or_its_folders(tmp_path: Path) -> None:
+    assert job(prepared(tmp_path)).data_name == "films"
+    known = dataclasses.replace(films(), manifest={"catalogue": {"name": "toys"}})
+    assert job(save_split(known, tmp_path / "x")).data_name == "toys"
+
+
+def test_the_result_is_that_of_fit_and_its_users_average_to_it(tmp_path: Path) -> None:
+    data = prepared(tmp_path)
+    wanted = job(data, SAHC(alpha=0.7), seed=3, backbone=LightGCN(dim=4), label="ours")
+    seen: list[dict[str, Any]] = []
+    result = wanted.run("cpu", seen.append)
+    run = fit(load_split(data), LightGCN(dim=4), SAHC(alpha=0.7), protocol=QUICK, seed=3, device="cpu")
+    assert (result.test, result.valid) == (run.record.test, run.record.valid)
+    assert result.sampler == {"name": "sahc", "pool": 10, "alpha": 0.7, "lambda_max": 0.5}
+    assert (result.key, result.label, result.seed, result.stopped) == (wanted.key, "ours", 3, "epochs")
+    assert result.data["name"] == "films"
+    assert result.data["fingerprint"] == films().fingerprint
+    assert [entry["epoch"] for entry in seen] == [0, 1]
+    assert result.history["loss"] == pytest.approx([entry["loss"] for entry in run.record.history], rel=1e-4)
+    users = result.users()
+    assert users is not None
+    assert users["user"].tolist() == sorted(set(films().test.users.tolist()))
+    assert set(users) == {"user", "recall@10", "recall@20", "ndcg@10", "ndcg@20"}
+    for name in ("recall@10", "ndcg@10", "ndcg@20"):
+        assert users[name].shape == users["user"].shape
+        assert users[name].std() > 0
+        assert users[name].mean() == pytest.approx(result.metric(name), abs=1e-6)
+
+
+def test_the_mask_of_the_protocol_is_that_of_the_users(tmp_path: Path) -> None:
+    masked = job(prepared(tmp_path), protocol=dataclasses.replace(QUICK, mask="train+valid")).run("cpu")
+    users = masked.users()
+    assert users is not None
+    assert users["ndcg@20"].mean() == pytest.approx(masked.metric("ndcg@20"), abs=1e-6)
+
+
+def test_data_that_changed_since_the_plan_is_refused(tmp_path: Path) -> None:
+    data = prepared(tmp_path)
+    planned = job(data)
+    save_split(films(seed=1), data)
+    with pytest.raises(
+        DataError, match=r"films holds other data \(fingerprint .* than when the comparison was planned"
+    ):
+        planned.run("cpu")
+
+
+def test_ctrl_c_leaves_no_result(tmp_path: Path) -> None:
+    def interrupt(entry: dict[str, Any]) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        job(prepared(tmp_path)).run("cpu", interrupt)
+
+
+MINE = """
+from dataclasses import dataclass
+from sahcns.samplers import Sampler
+
+@dataclass(frozen=True)
+class Softest(Sampler):
+    name = "softest-of-jobs"
+
+    def choose(self, match, rng):
+        return match.pick(match.scores.argmin(1))
+"""
+
+
+def test_a_users_own_file_is_imported_and_its_text_decides_too(tmp_path: Path) -> None:
+    data, mine = prepared(tmp_path), tmp_path / "jobs_own.py"
+    mine.write_text(MINE)
+
+    def softest() -> Job:
+        import_files([mine])
+        kind = class_named(Sampler, "softest-of-jobs")
+        return job(data, kind(), imports=[mine])
+
+    first = softest()
+    assert first.code is not None
+    assert job(data, DNS(), imports=[mine]).code is None  # a built-in one does not change with that file
+    assert job(data, DNS(), imports=[mine]).key == job(data, DNS()).key
+    result = first.run("cpu")
+    assert (result.sampler["name"], result.imports, result.code) == ("softest-of-jobs", [str(mine)], first.code)
+    mine.write_text(MINE.replace("argmin", "argmax"))
+    assert softest().key != first.key
+    mine.write_text(MINE)
+    assert softest().key == first.key
+
+
+def test_a_job_is_built_again_from_plain_data_in_a_process_that_never_saw_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "jobs_fresh.py").write_text(MINE.replace("softest-of-jobs", "softest-fresh"))
+    plain = Job(
+        *(str(prepared(tmp_path)), films().fingerprint, "films", {"name": "mf", "dim": 4}),
+        *({"name": "softest-fresh", "pool": 7}, {"epochs": 1}),
+        imports=(str(tmp_path / "jobs_fresh.py"),),
+    )
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    backbone, sampler, protocol = plain.build()
+    assert (backbone, protocol) == (MF(dim=4), Protocol(epochs=1))
+    assert (sampler.name, sampler.pool) == ("softest-fresh", 7)
+    assert type(plain.build()[1]) is type(sampler)  # run once
+    with pytest.raises(SettingError, match="there is no sampler called 'softest-frsh'; did you mean 'softest-fresh'"):
+        dataclasses.replace(plain, sampler={"name": "softest-frsh"}).build()

@@ -1,0 +1,142 @@
+"""The grid over processes of its own: a user's file reaches them, one that dies costs one job, none outlives its parent."""
+
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from sahcns.errors import TrainingError
+from sahcns.importing import import_files
+from sahcns.lab.grid.running import Event, run_grid
+from sahcns.samplers import DNS, RNS, Sampler
+from sahcns.settings import class_named
+from sahcns.training import Protocol
+from tests.lab.grid.jobs import job, prepared, several
+from tests.lab.grid.process import runner, started
+from tests.lab.grid.test_running import expected, files
+from tests.lab.killing import children, ended, wait_until
+
+OWN = """
+import os
+import signal
+from dataclasses import dataclass
+from sahcns.samplers import Sampler
+
+@dataclass(frozen=True)
+class Softest(Sampler):
+    name = "softest-over-processes"
+
+    def choose(self, match, rng):
+        print("a sampler may print")
+        return match.pick(match.scores.argmin(1))
+
+@dataclass(frozen=True)
+class Raising(Sampler):
+    name = "raising-over-processes"
+
+    def choose(self, match, rng):
+        raise RuntimeError("it is broken")
+
+@dataclass(frozen=True)
+class Deadly(Sampler):
+    name = "deadly-over-processes"
+
+    def choose(self, match, rng):
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_file_in_the_current_folder_does_not_hide_one_of_python_s(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = prepared(tmp_path)
+    (tmp_path / "random.py").write_text("raise SystemExit('not the one that was meant')\n")
+    monkeypatch.chdir(tmp_path)
+    outcome = run_grid(several(data, 1), tmp_path / "out", workers=2, device="cpu")
+    assert (len(outcome.results), outcome.failures) == (2, [])
+
+
+def test_two_workers_with_a_user_s_file_in_which_one_sampler_raises_and_one_kills(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    data, own, out = prepared(tmp_path), tmp_path / "processes_own.py", tmp_path / "out"
+    own.write_text(OWN)
+    import_files([own])
+    names = [f"{name}-over-processes" for name in ("deadly", "raising", "softest")]
+    mine = [job(data, class_named(Sampler, name)(), imports=[own]) for name in names]
+    jobs = [*mine, *several(data, 2)]
+    events: list[Event] = []
+    outcome = run_grid(jobs, out, workers=2, device="cpu", on_event=events.append)
+    good = jobs[2:]
+    assert [result.key for result in outcome.results] == [one.key for one in good]
+    assert files(out) == {**expected(good), "failed": sorted(f"{one.key}.json" for one in mine[:2])}
+    deadly, raising = (failure.error for failure in outcome.failures)
+    assert deadly.startswith("the process that trained it ended with signal 9 (Killed); perhaps memory ran out")
+    assert raising == "RuntimeError: it is broken (processes_own.py, line 20)"
+    for one in jobs:
+        kinds = [event.kind for event in events if event.job == one and event.kind != "elsewhere"]
+        assert kinds.count("started") == 1
+        assert kinds[-1] == ("failed" if one in mine[:2] else "finished")
+        assert kinds.count("finished") + kinds.count("failed") == 1
+    assert [event.result is not None for event in events if event.kind == "finished"] == [True] * len(good)
+    shown = capfd.readouterr()
+    assert shown.out == ""
+    assert "a sampler may print" in shown.err
+    here = run_grid(good, tmp_path / "here", device="cpu")
+    assert [one.test for one in here.results] == [one.test for one in outcome.results]
+    assert {one.processes for one in outcome.results} == {2}
+    assert {one.processes for one in here.results} == {1}
+
+
+def test_workers_end_with_their_parent_whether_killed_or_interrupted(tmp_path: Path) -> None:
+    endless = Protocol(epochs=10**6, patience=10**6, batch=16)
+    data, out = prepared(tmp_path), tmp_path / "out"
+    parent = runner(several(data, 1, endless), out, workers=2)
+    wait_until(lambda: len(started(out)) == 2)
+    workers = children(parent.pid)
+    assert len(workers) == 2
+    parent.kill()
+    ended(parent)
+    wait_until(
+        lambda: not any(Path(f"/proc/{pid}/cmdline").read_bytes() for pid in workers if Path(f"/proc/{pid}").exists())
+    )
+    events: list[Event] = []
+
+    def interrupt(event: Event) -> None:
+        events.append(event)
+        if event.kind == "started":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_grid(
+            [job(data, RNS(), protocol=endless), job(data, DNS(), protocol=endless)], out, workers=2, on_event=interrupt
+        )
+    assert [event.kind for event in events].count("started") == 1
+    assert children(os.getpid(), "sahcns.lab.grid.worker") == []
+    assert files(out) == {"claims": []}
+
+
+def test_workers_that_cannot_begin_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nothing = shutil.which("false")
+    assert nothing is not None
+    monkeypatch.setattr(sys, "executable", nothing)
+    with pytest.raises(TrainingError, match="the worker processes ended with 2 jobs left"):
+        run_grid(several(prepared(tmp_path), 1), tmp_path / "out", workers=2, device="cpu")
+
+
+def test_a_result_that_cannot_be_written_is_a_sentence_of_the_worker(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "users").write_text("in the way")
+    outcome = run_grid(several(prepared(tmp_path), 1), out, workers=2, device="cpu")
+    told = "the process that trained it ended with code 1; what it said stands above"
+    assert [failure.error for failure in outcome.failures] == [told] * 2
+    said = capfd.readouterr().err
+    assert "Traceback" not in said
+    named = re.findall(rf"error: cannot write the result {re.escape(str(out / 'users'))}/(\S+)\.npz", said)
+    assert len({*named}) == 2  # each may be named again: another worker may take a job before it is known to be lost

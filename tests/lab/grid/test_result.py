@@ -1,0 +1,204 @@
+"""A result's file: what goes in comes out, what is broken or foreign is named, and terms decide who shares a table."""
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sahcns.errors import DataError, SettingError
+from sahcns.lab.grid import commit
+from sahcns.lab.grid.result import Result, columns, results_in, terms_differ
+from sahcns.lab.grid.running import Outcome
+
+
+def result(seed: int = 1, label: str = "sahc", **rest: object) -> Result:
+    """A result made by hand."""
+    values: dict[str, object] = {
+        "key": f"mf-sahc-s{seed}-00",
+        "label": label,
+        "seed": seed,
+        "backbone": {"name": "mf", "dim": 4},
+        "sampler": {"name": "sahc", "alpha": 0.3},
+        "protocol": {"batch": 64, "mask": "train"},
+        "data": {"name": "films", "fingerprint": "f" * 64, "users": 3},
+        "machine": {"torch": "2", "kernels": "cpu", "device": "cpu"},
+        "best_epoch": 5,
+        "epochs_run": 7,
+        "stopped": "patience",
+        "valid": {"best": {"recall@20": 0.5}, "last": {"recall@20": 0.25}},
+        "test": {"best": {"recall@20": 0.4, "ndcg@20": 0.1 + 0.2}, "last": {"recall@20": 0.3, "ndcg@20": 0.2}},
+        "seconds": {"total": 1.5},
+        "history": {"loss": [0.6], "seconds": [0.1], "looks": {"epoch": [0], "seconds": [0.1], "recall@20": [0.5]}},
+    }
+    return Result(**{**values, **rest})  # type: ignore[arg-type]
+
+
+def test_what_is_saved_is_loaded_to_the_last_bit(tmp_path: Path) -> None:
+    users = {"user": np.array([0, 2], np.int32), "recall@20": np.array([1 / 3, 0.0], np.float32)}
+    saved = result(commit="abc", imports=["mine.py"], per_user=users).save(tmp_path)
+    assert saved.path == tmp_path / "runs" / "mf-sahc-s1-00.json"
+    loaded = Result.load(saved.path)
+    assert loaded.to_dict() == saved.to_dict()
+    assert loaded.test["best"]["ndcg@20"] == 0.1 + 0.2
+    found = loaded.users()
+    assert found is not None
+    assert {name: values.tolist() for name, values in found.items()} == {
+        name: values.tolist() for name, values in users.items()
+    }
+    assert json.loads(saved.path.read_text())["format"] == "sahcns-result"
+
+
+def test_numbers_of_numpy_become_numbers(tmp_path: Path) -> None:
+    sampler = {"name": "sahc", "alpha": np.float64(0.5), "pool": np.int64(3)}
+    path = result(sampler=sampler).save(tmp_path).path
+    assert path is not None
+    assert Result.load(path).sampler == {"name": "sahc", "alpha": 0.5, "pool": 3}
+
+
+def test_the_users_may_be_left_behind(tmp_path: Path) -> None:
+    path = result().save(tmp_path).path
+    assert path is not None
+    assert Result.load(path).users() is None
+    (tmp_path / "users").mkdir()
+    (tmp_path / "users" / "mf-sahc-s1-00.npz").write_bytes(b"torn")
+    with pytest.raises(DataError, match=r"mf-sahc-s1-00.npz cannot be read .*; delete it and .*mf-sahc-s1-00.json"):
+        Result.load(path).users()
+
+
+def test_users_that_hold_pickled_objects_are_not_opened(tmp_path: Path) -> None:
+    path = result().save(tmp_path).path
+    assert path is not None
+    (tmp_path / "users").mkdir()
+    np.savez(tmp_path / "users" / "mf-sahc-s1-00.npz", user=np.array([{"an": "object"}], dtype=object))
+    with pytest.raises(DataError, match="Object arrays cannot be loaded when allow_pickle=False"):
+        Result.load(path).users()
+
+
+def test_all_results_of_a_folder_in_order(tmp_path: Path) -> None:
+    for seed, label in ((3, "b"), (1, "b"), (2, "a")):
+        result(seed, label).save(tmp_path)
+    (tmp_path / "runs" / ".half.json.1f3a9c04").write_text("{")
+    (tmp_path / "runs" / "notes.txt").write_text("mine")
+    assert [(one.label, one.seed) for one in results_in(tmp_path)] == [("a", 2), ("b", 1), ("b", 3)]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ('{"format": "sahcns-result", ', "mf-sahc-s9-00.json is not readable JSON"),
+        ('{"format": "something"}', "mf-sahc-s9-00.json is not a result of sahcns; move it elsewhere"),
+        ("[]", "mf-sahc-s9-00.json is not a result of sahcns"),
+        ('{"format": "sahcns-result", "format_version": 9}', "has format version 9, and this sahcns reads 1"),
+        ('{"format": "sahcns-result", "format_version": 1, "key": "k"}', "is broken, it has no 'label'"),
+        (result(1).to_json(), "mf-sahc-s9-00.json holds the result 'mf-sahc-s1-00'; give it its own name back"),
+    ],
+)
+def test_what_is_no_result_is_named(tmp_path: Path, text: str, sentence: str) -> None:
+    result().save(tmp_path)
+    (tmp_path / "runs" / "mf-sahc-s9-00.json").write_text(text)
+    with pytest.raises(DataError) as raised:
+        results_in(tmp_path)
+    assert sentence in str(raised.value)
+
+
+def test_a_folder_without_results_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="holds no results: it has no folder 'runs'"):
+        results_in(tmp_path)
+    with pytest.raises(DataError, match=r"there is no result .*none.json"):
+        Result.load(tmp_path / "none.json")
+
+
+def test_a_metric_by_reading_and_part() -> None:
+    one = result()
+    assert one.metric("recall@20") == 0.4
+    assert one.metric("recall@20", "last") == 0.3
+    assert one.metric("recall@20", part="valid") == 0.5
+    with pytest.raises(SettingError, match="no metric 'recal@20'; did you mean 'recall@20'"):
+        one.metric("recal@20")
+    with pytest.raises(SettingError, match="no reading 'first' of its test part; there are: best, last"):
+        one.metric("recall@20", "first")
+    with pytest.raises(SettingError, match="part='train' must be test or valid"):
+        one.metric("recall@20", part="train")
+
+
+def test_equal_terms_share_a_table_whatever_else_differs() -> None:
+    one = result()
+    other = result(2, "dns", sampler={"name": "dns"}, backbone={"name": "ngcf"}, data={**one.data, "name": "copy"})
+    assert one.terms == other.terms
+    assert len({one.terms, other.terms}) == 1
+    assert terms_differ(one.terms, other.terms) == []
+
+
+def test_terms_that_differ_are_said_in_words() -> None:
+    one = result()
+    other = dataclasses.replace(
+        one,
+        protocol={"batch": 64, "mask": "train+valid", "epochs": 3},
+        data={"name": "shop", "fingerprint": "a" * 64},
+        machine={"kernels": "triton"},
+    )
+    assert one.terms != other.terms
+    assert terms_differ(one.terms, other.terms) == [
+        "data: films (ffffffffff) and shop (aaaaaaaaaa)",
+        "kernels: cpu and triton",
+        "epochs: nothing said and 3",
+        "mask: train and train+valid",
+    ]
+    assert str(one.terms) == "films (data ffffffffff), kernels cpu, batch 64, mask train"
+
+
+def test_the_history_as_columns_with_few_digits() -> None:
+    history: list[dict[str, Any]] = [
+        {"epoch": 0, "loss": 0.693147180, "seconds": 0.0123456, "valid": {"recall@20": 0.123456789}},
+        {"epoch": 1, "loss": 0.512345678, "seconds": 10.5},
+        {"epoch": 2, "loss": 1.5e-7, "seconds": 1.0, "valid": {"recall@20": 0.2}},
+    ]
+    assert columns(history) == {
+        "loss": [0.69315, 0.51235, 1.5e-7],
+        "seconds": [0.01235, 10.5, 1.0],
+        "looks": {"epoch": [0, 2], "seconds": [0.012, 11.512], "recall@20": [0.123457, 0.2]},
+    }
+
+
+def test_the_commit_can_be_told_and_is_nothing_where_git_knows_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SAHCNS_COMMIT", "deadbeef")
+    assert commit.source_commit() == "deadbeef"
+    monkeypatch.delenv("SAHCNS_COMMIT")
+    monkeypatch.setenv("PATH", str(tmp_path))  # no git here
+    assert commit._from_git.__wrapped__() is None
+
+
+def test_a_checkout_says_its_commit_and_whether_it_was_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import subprocess
+
+    package = tmp_path / "src" / "sahcns"
+    (package / "lab" / "grid").mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    monkeypatch.setattr(commit, "__file__", str(package / "lab" / "grid" / "commit.py"))
+
+    def git(*words: str) -> str:
+        who = ("-c", "user.name=x", "-c", "user.email=x@example.org")
+        return subprocess.run(
+            ["git", *who, *words], cwd=tmp_path, capture_output=True, text=True, check=True
+        ).stdout.strip()
+
+    git("init", "-q")
+    assert commit._from_git.__wrapped__() is None  # a checkout around us that does not know us
+    git("add", ".")
+    git("commit", "-q", "-m", "first")
+    (tmp_path / "notes.txt").write_text("not a source")
+    assert commit._from_git.__wrapped__() == git("rev-parse", "HEAD")
+    (package / "new.py").write_text("")
+    assert commit._from_git.__wrapped__() == git("rev-parse", "HEAD") + "+changes"
+
+
+def test_it_shows_what_it_is_in_a_line() -> None:
+    assert repr(result()) == "Result('sahc', mf, seed 1, test recall@20 40.00%, ndcg@20 30.00%)"
+    assert repr(result(test={})) == "Result('sahc', mf, seed 1)"
+    outcome = Outcome(Path("study"), [result(), result(2)], [])
+    assert repr(outcome) == "Outcome('study', 2 results, 0 failures)"

@@ -1,0 +1,206 @@
+"""The grid in one process: what is there is not run again, what fails does not stop the rest."""
+
+import dataclasses
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sahcns.errors import DataError, SettingError
+from sahcns.importing import import_files
+from sahcns.lab.grid.claims import claim
+from sahcns.lab.grid.job import Job
+from sahcns.lab.grid.result import Result, results_in
+from sahcns.lab.grid.running import Event, run_grid
+from sahcns.samplers import DNS, RNS, Sampler
+from sahcns.settings import class_named
+from tests.lab.grid.jobs import job, prepared, several
+
+FRAGILE = """
+from dataclasses import dataclass
+from pathlib import Path
+from sahcns.samplers import Sampler
+
+@dataclass(frozen=True)
+class Fragile(Sampler):
+    "Fails as long as a file is there."
+    name = "fragile-in-grid"
+
+    def choose(self, match, rng):
+        if Path(__file__).with_name("broken").exists():
+            raise IndexError("row 7 is\\n  nowhere")
+        return match.pick(match.scores.argmin(1))
+"""
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    return prepared(tmp_path)
+
+
+def files(folder: Path) -> dict[str, list[str]]:
+    """Everything in a folder of results."""
+    return {home.name: sorted(path.name for path in home.iterdir()) for home in folder.iterdir() if home.is_dir()}
+
+
+def expected(jobs: list[Job]) -> dict[str, list[str]]:
+    keys = sorted(job.key for job in jobs)
+    return {"runs": [f"{key}.json" for key in keys], "users": [f"{key}.npz" for key in keys], "claims": []}
+
+
+def test_each_job_has_its_result_and_a_second_call_runs_nothing(data: Path, tmp_path: Path) -> None:
+    jobs, out, events = several(data, 2), tmp_path / "out", list[Event]()
+    outcome = run_grid(jobs, out, device="cpu", on_event=events.append)
+    assert files(out) == expected(jobs)
+    assert [result.key for result in outcome.results] == [job.key for job in jobs]
+    assert outcome.failures == []
+    one = [event.kind for event in events if event.job == jobs[1]]
+    assert one == ["started", "epoch", "epoch", "finished"]
+    assert events[-1].result is not None
+    assert events[-1].result.metric("recall@10") == outcome.results[-1].metric("recall@10")
+    before = {path: path.stat().st_mtime_ns for path in out.rglob("*.*")}
+    events.clear()
+    again = run_grid(jobs, out, device="cpu", on_event=events.append)
+    assert [event.kind for event in events] == ["skipped"] * 4
+    assert {path: path.stat().st_mtime_ns for path in out.rglob("*.*")} == before
+    assert [one.to_dict() for one in again.results] == [one.to_dict() for one in outcome.results]
+
+
+def test_only_what_is_missing_is_run(data: Path, tmp_path: Path) -> None:
+    jobs, out, events = several(data, 2), tmp_path / "out", list[Event]()
+    run_grid(jobs[:3], out, device="cpu")
+    (out / "runs" / f"{jobs[0].key}.json").unlink()  # without this file a job is not done, whatever else is there
+    run_grid([*jobs, *jobs], out, device="cpu", on_event=events.append)
+    assert [event.job.key for event in events if event.kind == "started"] == [jobs[0].key, jobs[3].key]
+    assert files(out) == expected(jobs)
+
+
+def test_a_result_goes_by_the_label_that_is_asked_for(data: Path, tmp_path: Path) -> None:
+    first = job(data, label="first")
+    run_grid([first], tmp_path / "out", device="cpu")
+    renamed = dataclasses.replace(first, label="second")
+    assert run_grid([renamed], tmp_path / "out", device="cpu").results[0].label == "second"
+    assert results_in(tmp_path / "out")[0].label == "first"
+
+
+def test_the_split_is_loaded_once(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    load, loaded = Job.load, []
+    monkeypatch.setattr(Job, "load", lambda job: loaded.append(job.key) or load(job))  # type: ignore[func-returns-value]
+    run_grid(several(data, 2), tmp_path / "out", device="cpu")
+    assert len(loaded) == 1
+
+
+def test_a_job_that_fails_does_not_stop_the_rest_and_is_tried_again(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "grid_fragile.py").write_text(FRAGILE)
+    (tmp_path / "broken").touch()
+    import_files([tmp_path / "grid_fragile.py"])
+    fragile = class_named(Sampler, "fragile-in-grid")()
+    jobs = [job(data, RNS()), job(data, fragile, imports=[tmp_path / "grid_fragile.py"]), job(data, DNS())]
+    out, events = tmp_path / "out", list[Event]()
+    outcome = run_grid(jobs, out, device="cpu", on_event=events.append)
+    assert [result.label for result in outcome.results] == ["rns", "dns"]
+    told = ["IndexError: row 7 is nowhere (grid_fragile.py, line 13)"]
+    assert [failure.error for failure in outcome.failures] == told
+    assert [event.error for event in events if event.kind == "failed"] == told
+    assert files(out) == {**expected([jobs[0], jobs[2]]), "failed": [f"{jobs[1].key}.json"]}
+    told = json.loads((out / "failed" / f"{jobs[1].key}.json").read_text())
+    assert told["label"] == "fragile-in-grid"
+    assert 'grid_fragile.py", line 13, in choose' in told["traceback"]
+    again = run_grid(jobs, out, device="cpu")  # still broken: tried, and failed
+    assert len(again.failures) == 1
+    (tmp_path / "broken").unlink()
+    healed = run_grid(jobs, out, device="cpu")
+    assert (len(healed.results), healed.failures) == (3, [])
+    assert files(out) == {**expected(jobs), "failed": []}
+
+
+def test_an_error_of_ours_is_told_as_its_sentence(data: Path, tmp_path: Path) -> None:
+    gone = dataclasses.replace(job(data), data=str(tmp_path / "gone"))
+    outcome = run_grid([gone, job(data, DNS())], tmp_path / "out", device="cpu")
+    assert outcome.failures[0].error.endswith(
+        "gone is not a prepared set: it is not there; make one with `sahcns data prepare`"
+    )
+    assert len(outcome.results) == 1
+
+
+def test_ctrl_c_leaves_the_folder_in_order(data: Path, tmp_path: Path) -> None:
+    jobs, out = several(data, 2), tmp_path / "out"
+
+    def stop(event: Event) -> None:
+        if event.kind == "epoch" and event.job == jobs[2]:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_grid(jobs, out, device="cpu", on_event=stop)
+    assert files(out) == expected(jobs[:2])
+    run_grid(jobs, out, device="cpu")
+    assert files(out) == expected(jobs)
+
+
+def test_a_job_that_another_process_has_is_waited_for(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs, out, events, naps = several(data, 1), tmp_path / "out", list[Event](), list[float]()
+    held = claim(out, jobs[0].key)
+    assert held.__enter__()
+
+    def nap(seconds: float) -> None:
+        naps.append(seconds)
+        if len(naps) == 3:
+            held.__exit__(None, None, None)  # and it did not finish it
+
+    monkeypatch.setattr(time, "sleep", nap)
+    outcome = run_grid(jobs, out, device="cpu", on_event=events.append)
+    assert len(naps) == 3
+    kinds = [(event.kind, event.job.key) for event in events if event.kind in ("elsewhere", "started", "finished")]
+    first, second = (one.key for one in jobs)
+    assert kinds == [
+        ("elsewhere", first),
+        *((what, key) for key in (second, first) for what in ("started", "finished")),
+    ]
+    assert len(outcome.results) == 2
+
+
+def test_what_another_process_finishes_meanwhile_is_taken_over(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted, out, events = job(data), tmp_path / "out", list[Event]()
+    held = claim(out, wanted.key)
+    held.__enter__()
+
+    def other(seconds: float) -> None:
+        wanted.run("cpu").save(out)
+        held.__exit__(None, None, None)
+
+    monkeypatch.setattr(time, "sleep", other)
+    outcome = run_grid([wanted], out, device="cpu", on_event=events.append)
+    assert [event.kind for event in events] == ["elsewhere", "finished"]
+    assert outcome.results[0].key == wanted.key
+
+
+def test_a_broken_result_is_named_before_anything_runs(data: Path, tmp_path: Path) -> None:
+    jobs, events = several(data, 1), list[Any]()
+    (tmp_path / "out" / "runs").mkdir(parents=True)
+    (tmp_path / "out" / "runs" / f"{jobs[1].key}.json").write_text("{")
+    with pytest.raises(DataError, match=r"is not readable JSON .* delete it and run it again"):
+        run_grid(jobs, tmp_path / "out", device="cpu", on_event=events.append)
+    assert events == []
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [({"workers": 0}, "workers=0 must be 1 or more"), ({"device": "gpu"}, "device='gpu' is not a device")],
+)
+def test_what_cannot_be_is_refused(data: Path, tmp_path: Path, options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(SettingError, match=sentence):
+        run_grid([job(data)], tmp_path / "out", **options)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_result_is_loaded_as_it_was_saved(data: Path, tmp_path: Path) -> None:
+    outcome = run_grid([job(data)], tmp_path / "out", device="cpu")
+    path = outcome.results[0].path
+    assert path is not None
+    assert Result.load(path).users() is not None

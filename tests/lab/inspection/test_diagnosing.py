@@ -1,0 +1,367 @@
+"""Every number of a diagnosis against plain Python loops over the same pools and mixtures."""
+
+import itertools
+import json
+import math
+import statistics
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import pytest
+import torch
+
+from sahcns.data import Split
+from sahcns.errors import TrainingError
+from sahcns.lab.inspection.diagnosing import diagnose
+from sahcns.lab.inspection.diagnostics import Diagnostics, Spread
+from sahcns.lab.inspection.pairs import inspect_pairs
+from sahcns.lab.inspection.rebuilt import Rebuilt
+from sahcns.lab.inspection.walk import Walk
+from sahcns.rng import Rng
+from sahcns.samplers import DENS, DNS, DNSMN, RNS, SAHC, DivNS, Matching, MixGCF, Mixture, Sampler, SAOnly
+from sahcns.samplers.mixture import Mixture as Mixed
+from sahcns.training.fit import fit
+from sahcns.training.protocol import Protocol
+from tests.lab.inspection.inspected import (
+    BACKBONES,
+    Chosen,
+    all_chosen,
+    counted,
+    gaps,
+    loss_of,
+    profile_of,
+    pushes,
+    rebuilt,
+    sigma,
+    small,
+    trained,
+    user_gradient,
+)
+from tests.samplers.oracle import Pair, mean
+from tests.splits import random_split
+
+BATCH = 16  # five batches, the last of one pair
+SAMPLERS: dict[str, Sampler] = {
+    "dns": DNS(pool=6),
+    "sahc": SAHC(pool=6, alpha=0.8, lambda_max=0.9),
+    "mixgcf": MixGCF(pool=5),
+    "several": RNS(pool=3),
+    "dns-mn": DNSMN(pool=7, top_k=3),
+    "dens": DENS(pool=5),
+    "divns": DivNS(pool=6, ratio=3),
+    "one": RNS(pool=1),
+}
+
+
+@pytest.fixture(params=[(model, name) for model in ("lightgcn", "ngcf") for name in SAMPLERS], ids="-".join)
+def case(request: pytest.FixtureRequest) -> tuple[Diagnostics, list[list[Chosen]]]:
+    model, sampler = rebuilt(request.param[0]), SAMPLERS[request.param[1]]
+    return diagnose(model, sampler=sampler, seed=3, batch=BATCH), all_chosen(Walk(model, sampler, 3, BATCH))
+
+
+Case = tuple[Diagnostics, list[list[Chosen]]]
+
+
+def agrees(found: Spread, values: list[float]) -> None:
+    assert found.count == len(values)
+    assert found.mean == pytest.approx(mean(values), rel=1e-9, abs=1e-12)
+    assert found.std == pytest.approx(statistics.pstdev(values), rel=1e-6, abs=1e-9)
+    assert (found.least, found.most) == pytest.approx((min(values), max(values)), rel=1e-9, abs=1e-12)
+    assert found.histogram == counted(values, found.histogram)
+
+
+def share(values: list[bool]) -> float:
+    return sum(values) / len(values)
+
+
+def over_chosen(chosen: list[list[Chosen]], value: "dict[tuple[int, int], float]") -> float:
+    """The mean of value[user, item] over what was chosen, an item by its share at each layer."""
+    means = []
+    for several in chosen:
+        for one in several:
+            for layer in one.shares():
+                means.append(math.fsum(w * value[one.pair.user, item] for item, w in layer.items()))
+    return mean(means)
+
+
+def test_hardness(case: Case) -> None:
+    found, chosen = case
+    flat = [one for several in chosen for one in several]
+    scores = [one.score(one.negative) for one in flat]
+    margins = [one.pair.score(one.pair.positive) - score for one, score in zip(flat, scores, strict=True)]
+    assert (found.pairs, found.negatives) == (len(chosen), len(flat)) == (65, 65 * len(chosen[0]))
+    agrees(found.hardness.score, scores)
+    agrees(found.hardness.margin, margins)
+    assert found.hardness.above_positive == pytest.approx(share([margin < 0 for margin in margins]))
+    assert sum(found.hardness.margin.histogram.counts) > 0
+
+
+def test_gradients(case: Case) -> None:
+    found, chosen = case
+    agrees(found.hardness.push, [math.fsum(pushes(several)) for several in chosen])
+    agrees(found.hardness.user_gradient, [user_gradient(several) for several in chosen])
+    assert found.hardness.loss == pytest.approx(mean([loss_of(several) for several in chosen]), rel=1e-9)
+
+
+def test_pool_gaps(case: Case) -> None:
+    found, chosen = case
+    pairs = [several[0].pair for several in chosen]
+    assert found.pools.size == len(pairs[0].pool)
+    normal = []
+    for pair in pairs:
+        positive = pair.score(pair.positive)
+        normal.append((positive - max(pair.score(j) for j in pair.pool)) / (abs(positive) + 1e-8))
+    agrees(found.pools.gap, normal)
+    assert found.pools.near == pytest.approx(share([gap < 0.1 for gap in normal]))
+    assert found.pools.far == pytest.approx(share([gap > 0.2 for gap in normal]))
+    assert 0 < found.pools.near < 1  # else these marks would tell nothing
+    assert 0 < found.pools.far < 1
+
+
+def test_the_chosen_beside_dns(case: Case) -> None:
+    found, chosen = case
+    profiles = [(one.pair, one.profile(one.shares())) for several in chosen for one in several]
+    dns = [profile_of(several[0].pair, several[0].pair.hardest()) for several in chosen]
+    selection = found.selection
+    assert selection.mu == pytest.approx(mean([mean(profile) for _, profile in profiles]), rel=1e-9)
+    assert selection.sigma == pytest.approx(mean([sigma(profile) for _, profile in profiles]), rel=1e-7)
+    assert selection.mu_dns == pytest.approx(mean([mean(profile) for profile in dns]), rel=1e-9)
+    assert selection.sigma_dns == pytest.approx(mean([sigma(profile) for profile in dns]), rel=1e-7)
+    assert selection.mu_change == pytest.approx((selection.mu - selection.mu_dns) / abs(selection.mu_dns))
+    same = []
+    for several in chosen:
+        for one in several:
+            same += [layer.get(one.pair.hardest(), 0.0) for layer in one.shares()]
+    assert selection.agreement == pytest.approx(mean(same), abs=1e-12)
+
+
+def test_strength_by_layer_and_by_pool(case: Case) -> None:
+    found, chosen = case
+    pairs = [several[0].pair for several in chosen]
+    layers = range(len(found.mixing.strength))
+    flat = [one for several in chosen for one in several]
+    agrees(found.mixing.lam, [lam for one in flat for lam in one.strength()])
+    for t in layers:
+        assert found.mixing.strength[t] == pytest.approx(mean([one.strength()[t] for one in flat]), abs=1e-12)
+        assert found.mixing.gap[t] == pytest.approx(mean([gaps(pair)[t] for pair in pairs]), rel=1e-9)
+    order = sorted(range(len(pairs)), key=lambda b: mean(gaps(pairs[b])))
+    count = len(pairs) // 5  # 13 of 65, a whole number
+    for group, members in ((found.mixing.hard, order[:count]), (found.mixing.easy, order[-count:])):
+        assert group.gap == pytest.approx(mean([mean(gaps(pairs[b])) for b in members]), rel=1e-9)
+        before, after = [], []
+        for b in members:
+            positive = pairs[b].score(pairs[b].positive)
+            before.append(mean([positive - one.score(one.shares()) for one in chosen[b]]))
+            after.append(mean([positive - one.score(one.negative) for one in chosen[b]]))
+        assert group.before == pytest.approx(mean(before), rel=1e-9)
+        assert group.after == pytest.approx(mean(after), rel=1e-9)
+        assert group.reduction == pytest.approx(mean(before) - mean(after), abs=1e-9)
+        for t in layers:
+            expected = mean([mean([one.strength()[t] for one in chosen[b]]) for b in members])
+            assert group.strength[t] == pytest.approx(expected, abs=1e-12)
+    assert [round(group.gap, 9) for group in found.mixing.tenths] == sorted(
+        round(group.gap, 9) for group in found.mixing.tenths
+    )
+    assert mean([group.before for group in found.mixing.tenths]) == pytest.approx(
+        mean([group.before for group in found.mixing.tenths[:2]]) * 0.2
+        + mean([group.before for group in found.mixing.tenths[2:]]) * 0.8
+    )
+
+
+def test_false_negatives_and_variety(case: Case) -> None:
+    found, chosen = case
+    split = small()
+    held = {
+        (user, item)
+        for part in (split.valid, split.test)
+        for user, item in zip(part.users.tolist(), part.items.tolist(), strict=True)
+    }
+    every = list(itertools.product(range(split.n_users), range(split.n_items)))
+    pairs: list[Pair] = [several[0].pair for several in chosen]
+    rates = found.false_negatives
+    assert rates.chosen == pytest.approx(over_chosen(chosen, {key: float(key in held) for key in every}), abs=1e-12)
+    assert rates.pool == pytest.approx(share([(pair.user, j) in held for pair in pairs for j in pair.pool]))
+    assert rates.dns == pytest.approx(share([(pair.user, pair.hardest()) in held for pair in pairs]))
+    assert rates.pool is not None
+    assert rates.pool > 0
+    counts = [split.train.items.tolist().count(item) for item in range(split.n_items)]
+    popularity = {(user, item): float(counts[item]) for user, item in every}
+    assert found.variety.popularity == pytest.approx(over_chosen(chosen, popularity))
+    assert found.variety.pool_popularity == pytest.approx(mean([float(counts[j]) for pair in pairs for j in pair.pool]))
+    cold = {(user, item): float(counts[item] == 0) for user, item in every}
+    assert found.variety.cold == pytest.approx(over_chosen(chosen, cold), abs=1e-12)
+    assert found.variety.pool_cold == pytest.approx(share([counts[j] == 0 for pair in pairs for j in pair.pool]))
+    assert found.variety.pool_cold > 0
+    used = {item for several in chosen for one in several for layer in one.shares() for item in layer}
+    assert (found.variety.distinct, found.variety.items) == (len(used), 18)
+
+
+@pytest.mark.parametrize("name", ["lightgcn", "ngcf"])
+def test_score_similar_pairs_of_candidates(name: str) -> None:
+    """On scores so small that many are similar; a pool drawn with replacement holds items twice."""
+    model = rebuilt(name)
+    model = replace(model, layers=tuple(layer * 0.1 for layer in model.layers))
+    found = diagnose(model, sampler=DNS(pool=9), batch=BATCH).pools
+    differences, repeated = [], 0
+    for several in all_chosen(Walk(model, DNS(pool=9), 0, BATCH)):
+        pair = several[0].pair
+        for one, other in itertools.combinations(pair.pool, 2):
+            repeated += one == other
+            if one != other and abs(pair.score(one) - pair.score(other)) < 0.01:
+                differences.append(abs(sigma(profile_of(pair, one)) - sigma(profile_of(pair, other))))
+    assert repeated > 0
+    assert found.similar == len(differences) > 100
+    assert found.discrepancy_gap is not None
+    agrees(found.discrepancy_gap, differences)
+    assert found.over_020 == pytest.approx(share([gap > 0.2 for gap in differences]))
+    assert found.over_050 == pytest.approx(share([gap > 0.5 for gap in differences]))
+    assert found.over_020 is not None
+    assert 0 < found.over_020 < 1
+
+
+def test_large_pools_are_compared_by_their_first_32() -> None:
+    model = replace(rebuilt("lightgcn"), layers=tuple(layer * 0.1 for layer in rebuilt("lightgcn").layers))
+    small_pool, large = (diagnose(model, sampler=DNS(pool=size), batch=BATCH).pools for size in (32, 40))
+    assert large.similar == small_pool.similar > 0  # a pool of 32 is the first part of a pool of 40
+    assert large.discrepancy_gap == small_pool.discrepancy_gap
+
+
+def test_one_layer_has_no_discrepancy() -> None:
+    found = diagnose(rebuilt("mf"), sampler=SAHC(pool=5), batch=BATCH)
+    assert (found.selection.sigma, found.selection.sigma_change) == (0.0, None)
+    assert found.layers == ["layer 0"]
+
+
+def test_layers_are_numbered_as_in_the_paper() -> None:
+    assert diagnose(trained("simgcl"), sampler=DNS(), device="cpu").layers == ["layer 1", "layer 2"]
+    assert diagnose(trained("lightgcn"), sampler=DNS(), device="cpu").layers == ["layer 0", "layer 1", "layer 2"]
+
+
+def test_the_same_seed_gives_all_samplers_the_same_pools_and_bins() -> None:
+    model = rebuilt("lightgcn")
+    dns, sahc, again, other = (
+        diagnose(model, sampler=sampler, seed=seed, batch=BATCH)
+        for sampler, seed in ((DNS(), 0), (SAHC(), 0), (DNS(), 0), (DNS(), 1))
+    )
+    assert dns == again
+    assert (sahc.pools, sahc.selection.mu_dns, sahc.mixing.gap) == (dns.pools, dns.selection.mu_dns, dns.mixing.gap)
+    assert sahc.hardness.margin.histogram.low == dns.hardness.margin.histogram.low
+    assert sahc.hardness.margin.histogram.step == dns.hardness.margin.histogram.step
+    assert other.pools != dns.pools
+
+
+def test_degenerate_settings_are_the_simpler_sampler() -> None:
+    model = rebuilt("lightgcn")
+    dns, plain, sa, sahc = (
+        diagnose(model, sampler=sampler, batch=BATCH)
+        for sampler in (DNS(), SAHC(alpha=0, lambda_max=0), SAOnly(alpha=0.5), SAHC(alpha=0.5, lambda_max=0.7))
+    )
+    assert dns.selection.agreement == 1.0
+    assert dns.selection.sigma_change == pytest.approx(0.0, abs=1e-12)
+    for part in ("selection", "pools", "false_negatives", "variety"):
+        assert repr(getattr(plain, part)) == repr(getattr(dns, part))
+        if part != "selection":
+            assert getattr(sa, part) == getattr(sahc, part)
+    assert (dns.mixing.mixes, plain.mixing.mixes, sa.mixing.mixes, sahc.mixing.mixes) == (False, False, False, True)
+    assert sahc.mixing.easy.before == pytest.approx(sa.mixing.easy.after)
+    assert sahc.mixing.easy.reduction > sahc.mixing.hard.reduction >= 0
+    assert sa.selection.agreement < 1
+
+
+def test_the_run_s_own_sampler_is_the_default_and_json_brings_all_back() -> None:
+    found = diagnose(trained("lightgcn"), device="cpu")
+    assert found.sampler == {"name": "dns", "pool": 4} == found.model["sampler"]
+    assert found.name == "dns"
+    assert found.model["data"]["fingerprint"] == small().fingerprint
+    assert Diagnostics.from_dict(json.loads(json.dumps(found.to_dict()))) == found
+
+
+def test_a_run_and_its_folder_and_a_split_do_as_well(tmp_path: object) -> None:
+    run = fit(small(), BACKBONES["lightgcn"], DNS(), protocol=Protocol(epochs=1, batch=16), device="cpu")
+    folder = run.recommender.save(f"{tmp_path}/run")
+    assert diagnose(run, small(), SAHC(), 5) == diagnose(folder, sampler=SAHC(), seed=5)
+
+
+def test_the_bins_hold_nearly_all_of_random_and_of_hard_negatives() -> None:
+    for sampler in (RNS(), DNS()):
+        found = diagnose(trained("lightgcn"), sampler=sampler, device="cpu").hardness
+        for spread in (found.score, found.margin, found.user_gradient):
+            assert spread.histogram.below + spread.histogram.above <= 1  # of 65
+            assert sum(count > 0 for count in spread.histogram.counts) > 10
+
+
+def test_batches_are_told() -> None:
+    told: list[tuple[int, int]] = []
+    diagnose(rebuilt("mf"), batch=20, on_batch=lambda done, of: told.append((done, of)))
+    assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+def test_without_held_out_items_there_is_no_rate() -> None:
+    train = [[0, 0], [1, 1], [2, 2]]
+    model = trained("lightgcn", split=Split.from_pairs(train, [[0, 1]], n_items=5))
+    bare = replace(Rebuilt.of(model, device="cpu"), split=Split.from_pairs(train, n_items=5))
+    found = diagnose(bare).false_negatives
+    assert (found.chosen, found.pool, found.dns) == (None, None, None)
+
+
+def test_where_all_that_is_left_is_held_out_every_negative_is_false() -> None:
+    split = Split.from_pairs([[0, 0], [1, 1]], [[0, 1], [1, 2]], [[0, 2], [1, 0]])
+    found = diagnose(trained("lightgcn", split=split), device="cpu").false_negatives
+    assert (found.chosen, found.pool, found.dns) == (1.0, 1.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Broken(Sampler):
+    """A sampler whose mistake shows only in its numbers."""
+
+    name: ClassVar[str] = ""
+
+    def choose(self, match: Matching, rng: Rng) -> Mixture:
+        weight = torch.full_like(match.p, math.nan)
+        return Mixed.blend(match.positives, match.candidates[:, 0], weight)
+
+
+@dataclass(frozen=True)
+class Greedy(Sampler):
+    """One that returns what the user has."""
+
+    name: ClassVar[str] = ""
+
+    def choose(self, match: Matching, rng: Rng) -> Mixture:
+        return Mixed.single(match.positives)
+
+
+def test_a_sampler_s_mistake_is_a_sentence() -> None:
+    with pytest.raises(TrainingError, match="Broken returned weights that are not numbers"):
+        diagnose(rebuilt("lightgcn"), sampler=Broken())
+    with pytest.raises(
+        TrainingError, match=r"Greedy returned item .* as a negative of user .*, who has it in training"
+    ):
+        diagnose(rebuilt("lightgcn"), sampler=Greedy())
+
+
+def test_the_gpu_s_kernels_see_the_same() -> None:
+    """Through Triton's interpreter where there is no GPU: SAHC-NS chooses in one kernel there."""
+    model = trained("lightgcn", split=random_split(4, 9, 3))
+    plain, fused = (
+        diagnose(model, sampler=SAHC(pool=5), device="cpu", kernels=path) for path in ("reference", "triton")
+    )
+    assert fused.selection.agreement == pytest.approx(plain.selection.agreement)
+    assert fused.hardness.margin.mean == pytest.approx(plain.hardness.margin.mean, rel=1e-5)
+    assert fused.hardness.user_gradient.mean == pytest.approx(plain.hardness.user_gradient.mean, rel=1e-5)
+    assert fused.mixing.strength == pytest.approx(plain.mixing.strength, rel=1e-5)
+    assert fused.mixing.easy.before == pytest.approx(plain.mixing.easy.before, rel=1e-5)
+
+
+@pytest.mark.parametrize("around", [torch.inference_mode(), torch.device("meta")])
+def test_what_a_notebook_has_set_for_torch_changes_nothing(around: AbstractContextManager[object]) -> None:
+    model = trained("lightgcn")
+
+    def seen() -> tuple[object, object]:
+        views = inspect_pairs(model, sampler=SAHC(pool=5), count=2, device="cpu")
+        return diagnose(model, sampler=SAHC(pool=5), device="cpu").to_dict(), views
+
+    expected = seen()
+    with around:
+        assert seen() == expected

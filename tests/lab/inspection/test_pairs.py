@@ -1,0 +1,231 @@
+"""One pair in full: the paper's numbers for a hand-made pool, and plain Python loops for random ones."""
+
+import json
+import math
+from typing import Any
+
+import pytest
+import torch
+
+from sahcns.backbones import LightGCN
+from sahcns.data import Split
+from sahcns.errors import DataError, SettingError
+from sahcns.graph import Graph
+from sahcns.lab.inspection.pair_view import PairView
+from sahcns.lab.inspection.pairs import inspect_pairs
+from sahcns.lab.inspection.rebuilt import Rebuilt
+from sahcns.lab.inspection.walk import Walk
+from sahcns.samplers import (
+    AHNS,
+    DNS,
+    RNS,
+    SAHC,
+    DivNS,
+    HCOnly,
+    MixGCF,
+    Sampler,
+    SAOnly,
+    WithoutDiscrepancy,
+    WithoutMean,
+)
+from tests.lab.inspection.inspected import Chosen, all_chosen, gaps, profile_of, rebuilt, sigma, small, trained
+from tests.model.films import films
+from tests.samplers.oracle import Pair, first_largest, mean
+
+BATCH = 16
+
+
+def by_hand(positive: list[float], candidates: list[list[float]]) -> Rebuilt:
+    """One user with one training item, whose layer-wise scores are given; the pool can only hold the candidates."""
+    split = Split.from_pairs([[0, 0]], n_items=len(candidates) + 1)
+    rows = torch.tensor([[1.0] * len(positive), positive, *candidates], dtype=torch.float64)
+    layers = tuple(rows[:, t : t + 1] for t in range(len(positive)))
+    backbone = LightGCN(dim=1, depth=len(positive) - 1)
+    record: dict[str, Any] = {"best_epoch": 0, "sampler": {"name": "dns", "pool": 10}}
+    return Rebuilt(split, Graph.of(split), backbone, layers, {}, record)
+
+
+def view_with_all(model: Rebuilt, sampler: Sampler) -> PairView:
+    """The first seed whose pool holds every candidate once."""
+    for seed in range(200):
+        (view,) = inspect_pairs(model, sampler=sampler, seed=seed, count=1)
+        if sorted(int(one.item) for one in view.pool) == list(range(1, sampler.pool + 1)):
+            return view
+    raise AssertionError("no such seed")
+
+
+def test_the_numbers_of_the_paper_s_equations() -> None:
+    """A worked example: every letter of Eqs. 5–14 for three candidates and four layers."""
+    a = [[0.9, 0.8, 0.7, 0.6], [1.4, 0.9, 0.5, 0.1], [0.2, 0.2, 0.2, 0.2]]
+    view = view_with_all(by_hand([1.2] * 4, a), SAHC(pool=3, alpha=0.5, lambda_max=0.5))
+    pool = sorted(view.pool, key=lambda one: int(one.item))
+    assert [list(one.profile) for one in pool] == [pytest.approx(row) for row in a]
+    assert [one.mu for one in pool] == pytest.approx([0.75, 0.725, 0.2])
+    assert [one.score for one in pool] == pytest.approx([0.75, 0.725, 0.2])
+    assert [one.sigma for one in pool] == pytest.approx([0.149071, 0.664185, 0.0], abs=1e-6)
+    assert [one.z_mu for one in pool] == pytest.approx([0.755827, 0.657241, -1.413068], abs=1e-6)
+    assert [one.z_sigma for one in pool] == pytest.approx([-0.428801, 1.381490, -0.952689], abs=1e-6)
+    assert [one.q for one in pool] == pytest.approx([0.541427, 1.347986, -1.889412], abs=1e-6)
+    assert [one.share for one in pool] == [0.0, 1.0, 0.0]
+    assert [one.dns for one in pool] == [True, False, False]
+    assert (view.chosen[0].item, view.dns.item) == (2, 1)
+    assert list(view.positive) == [1.2] * 4
+    assert list(view.hardest) == pytest.approx([1.4, 0.9, 0.7, 0.6])
+    assert list(view.gaps) == pytest.approx([-0.2, 0.3, 0.5, 0.6])
+    assert list(view.rho) == pytest.approx([1.0, 0.740818, 0.606531, 0.548812], abs=1e-6)
+    (negative,) = view.negatives
+    lam = [0.0, 0.129591, 0.196735, 0.225594]
+    assert list(negative.strength) == pytest.approx(lam, abs=1e-6)
+    assert list(negative.profile_before) == pytest.approx(a[1])
+    after = [share * 1.2 + (1 - share) * own for share, own in zip(lam, a[1], strict=True)]
+    assert list(negative.profile) == pytest.approx(after, abs=1e-6)
+    assert (negative.score_before, negative.score) == pytest.approx((0.725, mean(after)), abs=1e-6)
+    positive, own = negative.ingredients
+    assert (positive.item, positive.positive, own.item, own.positive) == (0, True, 2, False)
+    assert list(positive.weights) == pytest.approx(lam, abs=1e-6)
+    assert list(own.weights) == pytest.approx([1 - share for share in lam], abs=1e-6)
+    assert view.layers == ["layer 0", "layer 1", "layer 2", "layer 3"]
+
+
+SAMPLERS: list[Sampler] = [SAHC(pool=6, alpha=0.8), MixGCF(pool=5), RNS(pool=3), DivNS(pool=6, ratio=2), AHNS(pool=5)]
+
+
+@pytest.mark.parametrize("model", ["lightgcn", "ngcf"])
+@pytest.mark.parametrize("sampler", SAMPLERS, ids=lambda one: one.name)
+def test_against_plain_loops(model: str, sampler: Sampler) -> None:
+    opened = rebuilt(model)
+    views = inspect_pairs(opened, sampler=sampler, seed=4, count=65, batch=BATCH)  # all of them
+    every = all_chosen(Walk(opened, sampler, 4, BATCH))
+    held = {
+        key: part
+        for part, pairs in (("test", small().test), ("valid", small().valid))
+        for key in zip(pairs.users.tolist(), pairs.items.tolist(), strict=True)
+    }
+    assert len(views) == len(every) == 65
+    for view, several in zip(views, every, strict=True):
+        check_pool(view, several, held)
+        check_layers(view, several)
+    assert any(one.held_out for view in views for one in view.pool)
+
+
+def z(values: list[float], at: int) -> float:
+    spread = math.sqrt(mean([(value - mean(values)) ** 2 for value in values]))
+    return (values[at] - mean(values)) / (spread + 1e-8)
+
+
+def check_pool(view: PairView, several: list[Chosen], held: dict[tuple[int, int], str]) -> None:
+    pair: Pair = several[0].pair
+    mus = [mean(profile_of(pair, j)) for j in pair.pool]
+    sigmas = [sigma(profile_of(pair, j)) for j in pair.pool]
+    hardest = first_largest([pair.score(j) for j in pair.pool])
+    assert (view.user, view.item) == (pair.user, pair.positive)
+    assert [one.item for one in view.pool] == pair.pool
+    for n, (one, item) in enumerate(zip(view.pool, pair.pool, strict=True)):
+        assert list(one.profile) == pytest.approx(profile_of(pair, item))
+        assert one.score == pytest.approx(pair.score(item))
+        assert (one.mu, one.sigma) == pytest.approx((mus[n], sigmas[n]))
+        assert (one.z_mu, one.z_sigma) == pytest.approx((z(mus, n), z(sigmas, n)), abs=1e-6)
+        if view.sampler["name"] == "sahc":
+            assert one.q == pytest.approx(z(mus, n) + 0.8 * z(sigmas, n), abs=1e-6)
+        else:
+            assert one.q is None
+        assert one.dns == (n == hardest)
+        assert one.held_out == held.get((pair.user, item))
+        assert one.popularity == small().train.items.tolist().count(item)
+        shares = [layer.get(item, 0.0) for other in several for layer in other.shares()]
+        assert one.share == pytest.approx(mean(shares))
+
+
+def check_layers(view: PairView, several: list[Chosen]) -> None:
+    pair = several[0].pair
+    assert list(view.positive) == pytest.approx(profile_of(pair, pair.positive))
+    assert view.positive_score == pytest.approx(pair.score(pair.positive))
+    assert list(view.hardest) == pytest.approx([pair.at(pair.hardest_at(t), t) for t in pair.layers])
+    assert list(view.gaps) == pytest.approx(gaps(pair))
+    assert list(view.rho) == pytest.approx([math.exp(-max(gap, 0.0)) for gap in gaps(pair)])
+    assert len(view.negatives) == len(several)
+    for found, one in zip(view.negatives, several, strict=True):
+        assert list(found.strength) == pytest.approx(one.strength())
+        assert list(found.profile_before) == pytest.approx(one.profile(one.shares()))
+        assert list(found.profile) == pytest.approx(one.profile(one.negative))
+        assert found.score_before == pytest.approx(one.score(one.shares()))
+        assert found.score == pytest.approx(one.score(one.negative))
+        mixed: list[dict[int, float]] = [{} for _ in one.negative]
+        for part in found.ingredients:
+            assert part.positive == (part.item == pair.positive)
+            for t, weight in enumerate(part.weights):
+                if weight:
+                    mixed[t][int(part.item)] = weight
+        for layer, expected in zip(mixed, one.negative, strict=True):
+            assert layer == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("sampler", "selects_by_q"),
+    [(SAOnly(), True), (WithoutDiscrepancy(), True), (WithoutMean(), True), (HCOnly(), False), (DNS(), False)],
+)
+def test_q_is_shown_where_it_decides(sampler: Sampler, selects_by_q: bool) -> None:
+    for view in inspect_pairs(rebuilt("lightgcn"), sampler=sampler, count=20, batch=BATCH):
+        if selects_by_q:
+            best = max(view.pool, key=lambda one: -math.inf if one.q is None else one.q)
+            assert best.item == view.chosen[0].item
+        else:
+            assert all(one.q is None for one in view.pool)
+            assert view.chosen[0].item == view.dns.item
+
+
+def test_json_brings_a_view_back() -> None:
+    (view,) = inspect_pairs(rebuilt("ngcf"), sampler=MixGCF(), count=1)
+    assert PairView.from_dict(json.loads(json.dumps(view.to_dict()))) == view
+
+
+def test_titles_and_original_ids() -> None:
+    model = trained("lightgcn", split=films())
+    (view,) = inspect_pairs(model, user="p03", count=1, device="cpu")
+    assert view.user == "p03"
+    assert view.title == f"Film {view.item} ☕"
+    assert all(one.title == f"Film {one.item} ☕" for one in view.pool)
+    assert [one.title for one in view.negatives[0].ingredients] == [f"Film {view.chosen[0].item} ☕"]
+    (same,) = inspect_pairs(model, user="p03", item=view.item, device="cpu")
+    assert same == view
+    (text,) = inspect_pairs(model, user="p03", item=str(view.item), device="cpu")
+    assert text == view
+
+
+def test_a_user_s_pairs_are_theirs_and_the_seed_draws_them() -> None:
+    model = rebuilt("lightgcn")
+    views = inspect_pairs(model, sampler=DNS(), user=5, count=3)
+    mine = [item for user, item in zip(small().train.users, small().train.items, strict=True) if user == 5]
+    assert len({view.item for view in views}) == 3
+    assert {view.item for view in views} <= set(mine)
+    assert [view.item for view in inspect_pairs(model, sampler=DNS(), user=5, count=99)] == sorted(mine)
+    drawn = [[(one.user, one.item) for one in inspect_pairs(model, seed=seed, count=6)] for seed in (0, 0, 1)]
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert inspect_pairs(model, seed=0, count=6) == inspect_pairs(model, seed=0, count=6)
+
+
+@pytest.mark.parametrize(
+    ("asked", "error", "sentence"),
+    [
+        ({"user": 99}, DataError, r"user 99 is not in the data \(ids run from 0 to 12\)"),
+        ({"user": 2, "item": 99}, DataError, "item 99 is not in the data"),
+        ({"item": 3}, SettingError, "item=3 needs a user"),
+        ({"count": 0}, SettingError, "count=0 must be 1 or more"),
+    ],
+)
+def test_a_mistake_is_a_sentence(asked: dict[str, Any], error: type[Exception], sentence: str) -> None:
+    with pytest.raises(error, match=sentence):
+        inspect_pairs(rebuilt("lightgcn"), **asked)
+
+
+def test_an_item_that_is_not_theirs_names_some_that_are() -> None:
+    mine = sorted(int(i) for u, i in zip(small().train.users, small().train.items, strict=True) if u == 2)
+    other = next(item for item in range(17) if item not in mine)
+    with pytest.raises(DataError, match=f"item {other} is not a training item of user 2, who has {mine[0]}, {mine[1]}"):
+        inspect_pairs(rebuilt("lightgcn"), user=2, item=other)
+
+
+def test_a_user_without_training_pairs() -> None:
+    model = trained("lightgcn", split=Split.from_pairs([[0, 0], [1, 1]], [[0, 1]], n_users=3, n_items=4))
+    with pytest.raises(DataError, match="user 2 has no training pair"):
+        inspect_pairs(model, user=2, device="cpu")

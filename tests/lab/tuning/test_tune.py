@@ -1,0 +1,359 @@
+"""Tuning: repeatable, fair, on validation alone, and in words where something is wrong."""
+
+import dataclasses
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from sahcns.backbones import LightGCN
+from sahcns.data import Split, save_split
+from sahcns.data.split import Pairs
+from sahcns.errors import DataError, SettingError
+from sahcns.lab.tuning.space import Space
+from sahcns.lab.tuning.trials import read_search, read_tuned
+from sahcns.lab.tuning.tune import Standing, tune, without_test
+from sahcns.rng import Rng
+from sahcns.samplers import DNS, DNSMN, RNS, SAHC, Matching, Mixture, Sampler
+from sahcns.settings import Between, setting
+from sahcns.training import fit
+from tests.lab.tuning.process import MODEL, QUICK, essence, quick
+from tests.model.films import films
+
+
+@dataclass(frozen=True)
+class Moody(Sampler):
+    """Takes the softest candidate where it is bad, and breaks down where it is broken."""
+
+    name: ClassVar[str] = "moody"
+
+    bad: float = setting(0.0, "how often the softest is taken", low=0, high=1)
+    broken: bool = setting(False, "divides by zero", search=())
+
+    def choose(self, match: Matching, rng: Rng) -> Mixture:
+        if self.broken:
+            raise ZeroDivisionError("by   zero,\nof course")
+        soft = rng.uniform(len(match.users)) < self.bad
+        hardest, softest = match.scores.argmax(1), match.scores.argmin(1)
+        return match.pick(hardest + soft * (softest - hardest))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_names() -> Iterator[None]:
+    """The sampler of this file is found by no other test."""
+    yield
+    Moody.name = ""
+
+
+def test_the_same_seed_gives_the_same_trials_and_another_seed_others(tmp_path: Path) -> None:
+    one, again = quick(tmp_path / "one"), quick(tmp_path / "again")
+    assert essence(one) == essence(again)
+    assert one.chosen == again.chosen
+    other = quick(tmp_path / "other", seed=1)
+    assert [trial.value for trial in one.trials] != [trial.value for trial in other.trials]
+    assert [trial.point for trial in one.trials] != [trial.point for trial in other.trials]
+
+
+def test_every_sampler_has_the_same_number_of_trials(tmp_path: Path) -> None:
+    search = quick(tmp_path / "out", SAHC, DNSMN, "ahns", trials=3)
+    assert {name: len(search.of(name)) for name in search.samplers} == {"sahc": 3, "dns-mn": 3, "ahns": 3}
+    assert all(trial.state == "complete" for trial in search.trials)
+    assert search.of("sahc")[0].settings == {"pool": 4, "alpha": 0.3, "lambda_max": 0.5}  # the defaults first
+
+
+def test_a_small_grid_is_tried_through_exactly(tmp_path: Path) -> None:
+    search = quick(tmp_path / "out", "hc-only", RNS, DNS, trials=20)
+    tried = [trial.point["lambda_max"] for trial in search.of("hc-only")]
+    assert sorted(tried) == [0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0]
+    assert [len(search.of(name)) for name in ("rns", "dns")] == [1, 1]  # nothing to tune: trained once
+    assert all(map(search.finished, search.samplers))
+    assert search.chosen["rns"] == {"pool": 1}
+    assert search.chosen["dns"] == {"pool": 4}
+
+
+def test_a_trial_is_a_run_like_any_other(tmp_path: Path) -> None:
+    split = films()
+    search = quick(tmp_path / "out", SAHC, data=split, trials=2)
+    for trial in search.trials:
+        run = fit(split, MODEL, SAHC(**trial.settings), protocol=QUICK, seed=0, device="cpu").record
+        assert trial.value == run.valid["best"]["ndcg@10"]
+        assert trial.valid["recall@10"] == run.valid["best"]["recall@10"]
+        assert trial.epoch == run.best_epoch
+        assert trial.epochs_run == run.epochs_run
+        assert trial.looks == {entry["epoch"]: entry["valid"]["ndcg@10"] for entry in run.history}
+        assert trial.machine["torch"] == run.machine["torch"]
+        assert trial.seconds is not None
+        assert trial.seconds > 0
+
+
+def test_the_monitor_of_the_protocol_decides(tmp_path: Path) -> None:
+    search = quick(tmp_path / "out", SAHC, trials=2, protocol=dataclasses.replace(QUICK, monitor="recall@10"))
+    for trial in search.trials:
+        assert trial.value == trial.valid["recall@10"] == max(trial.looks.values())
+
+
+def test_the_test_part_is_out_of_reach(tmp_path: Path) -> None:
+    """With any other test part, an empty one or one that cannot be ranked at all, the trials are the same."""
+    split = films()
+    plain = quick(tmp_path / "plain", data=split)
+    turned = dataclasses.replace(split, test=Pairs(split.test.users[::-1].copy(), split.test.items))
+    beyond = np.full_like(split.test.users, split.n_users + 7)
+    unrankable = dataclasses.replace(split, test=Pairs(beyond, split.test.items))
+    with pytest.raises(IndexError):
+        fit(unrankable, MODEL, DNS(), protocol=QUICK, device="cpu")
+    for name, other in (("turned", turned), ("unrankable", unrankable), ("none", without_test(split))):
+        found = quick(tmp_path / name, data=other)
+        assert found.data["fingerprint"] != plain.data["fingerprint"]
+        assert essence(found) == essence(plain)
+        assert found.chosen == plain.chosen
+
+
+def test_without_a_validation_part_there_is_nothing_to_tune_on(tmp_path: Path) -> None:
+    nobody = np.zeros(0, np.int32)
+    with pytest.raises(DataError, match="the split has no valid pairs to tune on; prepare the data with a valid share"):
+        quick(tmp_path / "out", data=dataclasses.replace(films(), valid=Pairs(nobody, nobody)))
+    assert not (tmp_path / "out").exists()
+
+
+def test_bad_trials_are_cut_off_and_never_chosen(tmp_path: Path) -> None:
+    longer = dataclasses.replace(QUICK, epochs=10, batch=32, patience=10)
+    told: dict[str, Any] = {"trials": 12, "protocol": longer}
+    cut = quick(tmp_path / "cut", Moody, **told, prune=True)
+    assert cut.pruning == {"rule": "median", "on": True, "after_trials": 5, "after_epochs": 5}
+    pruned = [trial for trial in cut.trials if trial.state == "pruned"]
+    assert pruned
+    assert all(5 < trial.epochs_run < 10 and not trial.valid for trial in pruned)
+    best = cut.best("moody")
+    assert best is not None
+    assert best.state == "complete"
+    whole = quick(tmp_path / "whole", Moody, **told)
+    assert {trial.state for trial in whole.trials} == {"complete"}
+    assert whole.pruning == {"on": False}
+    looks = {trial.point["bad"]: trial.looks for trial in whole.trials}
+    same = [trial for trial in pruned if trial.point["bad"] in looks]
+    assert same
+    for trial in same:  # as far as it came, it was the same run
+        assert trial.looks.items() <= looks[trial.point["bad"]].items()
+        assert trial.value == max(trial.looks.values())
+    mended = quick(
+        tmp_path / "cut", Moody, **told
+    )  # the same search, without pruning: what was cut off runs to its end
+    assert {trial.state for trial in mended.of("moody")} == {"complete"}
+    assert len(mended.of("moody")) == 12
+    made = {trial.point["bad"]: trial for trial in mended.of("moody")}
+    assert all(trial.looks.items() < made[trial.point["bad"]].looks.items() for trial in pruned)
+    assert all(trial.looks == looks[bad] for bad, trial in made.items() if bad in looks)
+
+
+def test_a_trial_that_fails_does_not_stop_the_rest(tmp_path: Path) -> None:
+    search = quick(tmp_path / "out", Moody, DNS, search={"moody": {"broken": (False, True), "bad": (0.0,)}}, fixed={})
+    first, second = search.of("moody")
+    assert (first.state, first.point) == ("complete", {"broken": False})
+    assert (second.state, second.point, second.value) == ("failed", {"broken": True}, None)
+    assert second.error is not None
+    assert re.fullmatch(r"ZeroDivisionError: by zero, of course \(\w+\.py, line \d+\)", second.error)
+    assert search.chosen["moody"] == {"broken": False, "pool": 4}
+    assert "dns" in search.chosen
+
+
+def test_a_sampler_of_which_nothing_works_is_left_out_of_the_choice(tmp_path: Path) -> None:
+    search = quick(tmp_path / "out", Moody, DNS, fixed={"moody": {"broken": True}}, trials=2)
+    assert [trial.state for trial in search.of("moody")] == ["failed", "failed"]
+    assert search.best("moody") is None
+    assert list(read_tuned(tmp_path / "out")["samplers"]) == ["dns"]
+
+
+def test_settings_held_at_a_value_are_held_and_told(tmp_path: Path) -> None:
+    search = quick(tmp_path / "out", SAHC, fixed={"sahc": {"alpha": 0.7}}, trials=2)
+    assert {trial.settings["alpha"] for trial in search.trials} == {0.7}
+    assert search.chosen["sahc"].keys() == {"alpha", "lambda_max", "pool"}
+    assert SAHC(**search.chosen["sahc"]).alpha == 0.7
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_to_begin_with_can_be_told(tmp_path: Path, workers: int) -> None:
+    save_split(films(), tmp_path / "films")
+    first = {"alpha": 0.9, "lambda_max": 0.1}
+    search = tune(
+        tmp_path / "films",
+        SAHC,
+        tmp_path / "out",
+        backbone=MODEL,
+        protocol=QUICK,
+        trials=3,
+        first={"sahc": first},
+        workers=workers,
+    )
+    assert search.of("sahc")[0].point == first
+    defaults = Space.of(SAHC).start
+    assert len(search.of("sahc")) == 3
+    assert defaults not in [trial.point for trial in search.trials]
+
+
+def test_what_to_search_can_be_told(tmp_path: Path) -> None:
+    search = quick(tmp_path / "out", SAHC, search={"sahc": {"alpha": Between(2, 4), "lambda_max": (0.25,)}}, trials=3)
+    assert all(2 <= trial.settings["alpha"] <= 4 for trial in search.trials)
+    assert {trial.settings["lambda_max"] for trial in search.trials} == {0.25}
+
+
+def test_the_files_say_what_was_found(tmp_path: Path) -> None:
+    search = quick(tmp_path / "out", SAHC, trials=3)
+    assert read_search(tmp_path / "out") == search
+    told = json.loads((tmp_path / "out" / "tuned.json").read_text("utf-8"))
+    assert (told["format"], told["format_version"]) == ("sahcns-tuned", 1)
+    assert told["data"]["fingerprint"] == films().fingerprint
+    assert told["protocol"] == QUICK.to_dict()
+    assert told["backbone"] == {"name": "mf", "dim": 4, "depth": 0}
+    assert (told["trials"], told["seed"]) == (3, 0)
+    best = max(search.trials, key=lambda trial: trial.value or 0)
+    assert told["samplers"] == {"sahc": {**best.point, "pool": 4}} == search.chosen
+    assert told["valid"] == {"sahc": best.valid}
+    assert best.value == told["valid"]["sahc"]["ndcg@10"]
+    assert SAHC(**told["samplers"]["sahc"]) == SAHC(**best.settings)
+    trials = json.loads((tmp_path / "out" / "trials.json").read_text("utf-8"))
+    assert trials["data"] == told["data"]
+    for trial in trials["trials"]:
+        assert {"settings", "value", "epoch", "seconds", "state", "machine"} <= trial.keys()
+
+
+def test_more_trials_and_more_samplers_go_into_the_same_folder(tmp_path: Path) -> None:
+    few = quick(tmp_path / "out", SAHC, trials=2)
+    more = quick(tmp_path / "out", SAHC, trials=4)
+    assert essence(more)[:2] == essence(few)
+    assert essence(more) == essence(quick(tmp_path / "at once", SAHC, trials=4))
+    both = quick(tmp_path / "out", DNSMN, trials=2)
+    assert both.samplers == ["sahc", "dns-mn"]
+    assert read_tuned(tmp_path / "out")["tried"] == {"sahc": 4, "dns-mn": 2}
+
+
+def stopping_at(trial: int, epoch: int) -> Callable[[Standing], None]:
+    def watch(standing: Standing) -> None:
+        done = sum(one.ended for one in standing.search.trials)
+        if done == trial and standing.entry is not None and standing.entry["epoch"] == epoch:
+            raise KeyboardInterrupt
+
+    return watch
+
+
+@pytest.mark.parametrize("epoch", [0, 1])
+def test_after_ctrl_c_it_goes_on_where_it_was(tmp_path: Path, epoch: int) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        quick(tmp_path / "out", watch=stopping_at(2, epoch))
+    left = read_search(tmp_path / "out")
+    assert [trial.state for trial in left.trials] == ["complete", "complete", "lost"]
+    assert read_tuned(tmp_path / "out")["samplers"] == {}  # the search is not finished
+    assert essence(quick(tmp_path / "out")) == essence(quick(tmp_path / "undisturbed"))
+
+
+def test_a_mistake_for_every_trial_is_raised_and_leaves_nothing_in_the_way(tmp_path: Path) -> None:
+    wrong = dataclasses.replace(QUICK, monitor="recall@21")
+    with pytest.raises(SettingError, match="monitor='recall@21' is not watched"):
+        quick(tmp_path / "out", protocol=wrong)
+    assert quick(tmp_path / "out", DNS).finished("dns")
+
+
+def test_a_folder_with_trials_on_other_data_is_refused(tmp_path: Path) -> None:
+    quick(tmp_path / "out", DNS)
+    with pytest.raises(DataError, match=r"out holds trials on other data \(fingerprint \w{12}…, not \w{12}…\); choose"):
+        quick(tmp_path / "out", DNS, data=films(seed=1))
+    with pytest.raises(DataError, match="holds trials with backbone depth = 0, not 3; choose another folder"):
+        quick(tmp_path / "out", DNS, backbone=LightGCN(dim=4))
+
+
+@pytest.mark.parametrize(
+    ("samplers", "told", "sentence"),
+    [
+        (["shac"], {}, r"there is no sampler called 'shac'; did you mean 'sahc'\?"),
+        ([SAHC], {"trials": 0}, r"trials=0 must be 1 or more"),
+        ([SAHC], {"workers": 0}, r"workers=0 must be 1 or more"),
+        ([SAHC], {"workers": 2}, r"workers=2 needs the data as a prepared folder, which processes can share"),
+        ([SAHC], {"fixed": {"dns": {}}}, r"'dns' is set but not tuned; there are: sahc"),
+        ([SAHC], {"first": {"dns": {}}}, r"'dns' is set but not tuned; there are: sahc"),
+        ([SAHC], {"first": {"sahc": {"aplha": 1}}}, r"sahc has no argument 'aplha'; did you mean 'alpha'\?"),
+        ([SAHC], {"fixed": {"sahc": {"aplha": 1}}}, r"sahc has no argument 'aplha'; did you mean 'alpha'\?"),
+        ([SAHC], {"device": "tpu"}, r"device='tpu' is not a device"),
+    ],
+)
+def test_mistakes_are_told_in_a_sentence(
+    tmp_path: Path, samplers: list[Any], told: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(SettingError, match=sentence):
+        quick(tmp_path / "out", *samplers, **told)
+    with pytest.raises(SettingError, match="no samplers to tune: name at least one, such as sahc"):
+        tune(films(), [], tmp_path / "out")
+    for made in (DNS(), [DNS()]):
+        with pytest.raises(
+            SettingError, match=r"DNS\(pool=10\) has its settings already; give the class, DNS, and what"
+        ):
+            tune(films(), made, tmp_path / "out")  # type: ignore[arg-type]
+    assert not (tmp_path / "out").exists()
+
+
+def test_two_samplers_of_one_name_are_refused(tmp_path: Path) -> None:
+    class One(DNS):
+        name = "twin"
+
+    class Other(DNS):
+        name = "twin"
+
+    with pytest.raises(SettingError, match="two samplers are called 'twin'; rename one"):
+        quick(tmp_path / "out", One, Other)
+    One.name = Other.name = ""  # for whoever lists samplers later
+
+
+def test_the_file_of_a_sampler_of_one_s_own_may_not_change_in_between(tmp_path: Path) -> None:
+    import importlib.util
+
+    def own(text: str) -> type[Sampler]:
+        (tmp_path / "own.py").write_text(text)
+        spec = importlib.util.spec_from_file_location("own_of_tuning", tmp_path / "own.py")
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        import sys
+
+        sys.modules["own_of_tuning"] = module
+        spec.loader.exec_module(module)
+        kind: type[Sampler] = module.OfMyOwn
+        return kind
+
+    text = (
+        "from dataclasses import dataclass\nimport sahcns\n\n@dataclass(frozen=True)\n"
+        "class OfMyOwn(sahcns.Sampler):\n    def choose(self, match, rng):\n        return match.pick(match.scores.argmax(1))\n"
+    )
+    first = own(text)
+    assert quick(tmp_path / "out", first).finished("OfMyOwn")
+    assert quick(tmp_path / "out", own(text)).finished("OfMyOwn")
+    with pytest.raises(DataError, match="holds trials of OfMyOwn before its file was changed; choose another folder"):
+        quick(tmp_path / "out", own(text.replace("argmax", "argmin")))
+
+
+def test_a_prepared_folder_will_do(tmp_path: Path) -> None:
+    folder = save_split(films(), tmp_path / "films")
+    search = quick(tmp_path / "out", DNS, data=folder)
+    assert search.data["name"] == "films"
+    assert essence(search) == essence(quick(tmp_path / "other", DNS))
+
+
+def test_a_watcher_sees_every_epoch_and_every_end(tmp_path: Path) -> None:
+    seen: list[Standing] = []
+    search = quick(tmp_path / "out", SAHC, trials=2, watch=seen.append)
+    assert seen[0].search.trials == []
+    epochs = [standing.entry["epoch"] for standing in seen if standing.entry is not None]
+    assert epochs == [0, 1, 2, 0, 1, 2]
+    ended = [standing.ended for standing in seen if standing.ended is not None]
+    assert ended == search.trials
+    assert [len(standing.search.trials) for standing in seen if standing.ended is not None] == [1, 2]
+
+
+def test_the_split_that_trials_see_has_no_test_part() -> None:
+    split: Split = films()
+    blind = without_test(split)
+    assert len(blind.test) == 0
+    assert blind.train is split.train
+    assert blind.valid is split.valid
