@@ -10,6 +10,7 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -17,13 +18,13 @@ import sahcns
 from sahcns import DENS, NGCF, RNS, SAHC, Backbone, LightGCN, Protocol, Sampler, SimGCL
 from sahcns.settings import named
 
-SHORT = {"epochs": 2, "batch": 2048, "evaluate_every": 1}
-OTHERS = {"real": {"l2_on": "real"}, "no-l2": {"l2": 0.0}, "rest": {"drop_last": False, "batch": 700}}
+SHORT: dict[str, Any] = {"epochs": 2, "batch": 2048, "evaluate_every": 1}
+OTHERS: dict[str, dict[str, Any]] = {"real": {"l2_on": "real"}, "no-l2": {"l2": 0.0}, "rest": {"drop_last": False, "batch": 700}}
 Case = tuple[str, Backbone, Sampler, Protocol, str]
 
 
 def cases() -> Iterator[Case]:
-    short = Protocol(**SHORT)  # type: ignore[arg-type]
+    short = Protocol(**SHORT)
     for b, backbone in named(Backbone).items():
         for s, sampler in named(Sampler).items():
             for kernels in ("auto", "reference"):
@@ -39,7 +40,7 @@ def cases() -> Iterator[Case]:
     for name, change in OTHERS.items():
         for sampler_ in (SAHC(), RNS(pool=4), DENS()):
             for backbone_ in (LightGCN(dim=32), SimGCL(dim=32)):
-                protocol = Protocol(**{**SHORT, **change})  # type: ignore[arg-type]
+                protocol = Protocol(**{**SHORT, **change})
                 yield f"{name} {sampler_} {backbone_}", backbone_, sampler_, protocol, "auto"
 
 
