@@ -1,5 +1,7 @@
 """Many new people from a file: the lists that each would get alone, and a word on all that the model cannot use."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import polars as pl
@@ -121,3 +123,10 @@ def test_a_file_without_a_header_is_remarked_on(sahcns: Sahcns, run: Path, tmp_p
     done = sahcns("recommend", run, "--for", given, "-k", "1", "--to", tmp_path / "a.csv")
     assert "if its first line names the columns, say --read header=true" in done.err
     assert sahcns("recommend", run, "--for", tmp_path / "none.csv", "--to", tmp_path / "a.csv").code == 2
+
+
+def test_baskets_from_a_pipe(run: Path, tmp_path: Path) -> None:
+    rows = "user,item\n" + "".join(f"p{k},{101 + k % 19}\n" for k in range(800))
+    line = ["recommend", str(run), "--for", "/dev/stdin", "-k", "1", "--to", str(tmp_path / "lists.csv")]
+    subprocess.run([sys.executable, "-m", "sahcns", *line], input=rows.encode(), check=True)
+    assert pl.read_csv(tmp_path / "lists.csv")["user"].n_unique() == 800

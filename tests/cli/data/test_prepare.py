@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sahcns.cli.data.prepare import as_options
-from sahcns.data import load_split
+from sahcns.data import load_split, read_manifest
 from sahcns.data.readers import FORMATS
 from tests.cli.conftest import Sahcns, refused
 
@@ -419,3 +419,10 @@ def test_numbers_that_a_spreadsheet_has_rounded_are_warned_of(sahcns: Sahcns, tm
     found = sahcns("data", "prepare", source, tmp_path / "out").err
     assert "warning: user id '0.23E+12', one of 5 such ids, looks like a long number that a spreadsheet has" in found
     assert "item id" not in found
+
+
+def test_rows_from_a_pipe(tmp_path: Path) -> None:
+    rows = "user,item\n" + "".join(f"{k % 40},{k}\n" for k in range(800))
+    line = [sys.executable, "-m", "sahcns", "data", "prepare", "/dev/stdin", str(tmp_path / "set")]
+    subprocess.run(line, input=rows.encode(), capture_output=True, check=True)
+    assert read_manifest(tmp_path / "set")["steps"][0]["rows"] == 800

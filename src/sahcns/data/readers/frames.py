@@ -9,7 +9,8 @@ from sahcns.data.readers.faults import Where
 from sahcns.data.readers.gathering import Gathered
 from sahcns.data.readers.kinds import kinds_in
 from sahcns.data.readers.naming import OPTIONAL, Chosen, Column, choose, place_of
-from sahcns.data.readers.titles import Titles, titles_from, titles_in
+from sahcns.data.readers.opening import TextFile
+from sahcns.data.readers.titles import Titles, is_title_file, titles_from, titles_in_file
 from sahcns.data.readers.values import Batch
 from sahcns.errors import DataError, SahcnsError, nearest
 
@@ -61,14 +62,15 @@ def _in_the_index(frame: Any) -> str:
 
 
 def read_parquet(
-    path: Path, wanted: Mapping[str, Column], title: str | Path | None, into: Gathered
+    file: TextFile, wanted: Mapping[str, Column], title: str | Path | None, into: Gathered
 ) -> tuple[Chosen, Titles]:
     """All rows of a Parquet file; which column was which, and the titles."""
     import polars as pl
 
+    path = file.path
     where = Where(str(path), "row")
     try:
-        table = pl.scan_parquet(path, glob=False, hive_partitioning=False)
+        table = pl.scan_parquet(file.table, glob=False, hive_partitioning=False)
         names = table.collect_schema().names()
         chosen = choose(names, wanted, str(path))
         title_at = _title_column(names, title, str(path))
@@ -101,7 +103,7 @@ def _first(frame: Any, rows: int | None) -> Any:
 
 def _title_column(names: Sequence[str], title: str | Path | None, where: str) -> list[int]:
     """Place of the title column, if the titles are in the table itself."""
-    if title is None or (str(title) not in names and Path(title).is_file()):
+    if title is None or (str(title) not in names and is_title_file(title)):
         return []
     place = place_of(names, str(title))
     if place is None:
@@ -115,7 +117,7 @@ def _titles(
     if title is None:
         return None
     if not title_at:
-        return titles_in(Path(title))
+        return titles_in_file(Path(title))
     return titles_from(columns[chosen.item], columns[title_at[0]]), {"column": str(title)}
 
 

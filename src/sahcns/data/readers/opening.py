@@ -3,11 +3,15 @@
 import bz2
 import hashlib
 import lzma
+import os
+import shutil
+import tempfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import IO, NamedTuple, Protocol
 
 from sahcns.data.readers.faults import EmptyFile
 from sahcns.errors import DataError
@@ -60,7 +64,7 @@ class Chunk(NamedTuple):
 
 
 class TextFile:
-    """One file of text lines, perhaps compressed.
+    """One file of text lines, perhaps compressed; a pipe is copied to a temporary file, since it can be read only once.
 
     Known once it has been read: `sha256` of the bytes on disk; `damage`, why compressed data broke off, if it did; and
     `cut_line`, the line it broke off in.
@@ -68,7 +72,7 @@ class TextFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.size, self.magic = _first_bytes(path)
+        self.content, self.size, self.magic = _open(path)
         known = [kind for magic, kind in MAGIC.items() if self.magic.startswith(magic)]
         self.compression = known[0][0] if known else None
         self._make = known[0][1] if known else None
@@ -76,12 +80,28 @@ class TextFile:
         self.damage: str | None = None
         self.cut_line: int | None = None
 
+    def __enter__(self) -> "TextFile":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.content.close()
+
+    @property
+    def table(self) -> Path | IO[bytes]:
+        """What polars can open as a table."""
+        return self.path if self.path.is_file() else self.content
+
+    def hash_all(self) -> str:
+        """SHA-256 of the whole file, for one whose lines are not read."""
+        self.content.seek(0)
+        return hashlib.file_digest(self.content, "sha256").hexdigest()
+
     @property
     def sha256(self) -> str:
         return self._digest.hexdigest()
 
     def chunks(self) -> Iterator[Chunk]:
-        """The text, cut after line ends, without a byte order mark."""
+        """The text from its beginning, cut after line ends, without a byte order mark."""
         held, line, first = b"", 1, True
         for block in self._text():
             held = held + block if held else block
@@ -103,14 +123,15 @@ class TextFile:
         yield Chunk(held, True)
 
     def _text(self) -> Iterator[bytes]:
+        self._digest = hashlib.sha256()
         try:
-            with self.path.open("rb", buffering=0) as file:
-                if self._make is None:
-                    while block := file.read(CHUNK):
-                        self._digest.update(block)
-                        yield block
-                else:
-                    yield from self._decompressed(iter(lambda: file.read(BLOCK), b""))
+            self.content.seek(0)
+            if self._make is None:
+                while block := self.content.read(CHUNK):
+                    self._digest.update(block)
+                    yield block
+            else:
+                yield from self._decompressed(iter(lambda: self.content.read(BLOCK), b""))
         except OSError as error:
             raise DataError(f"{self.path} cannot be read: {error.strerror or error}") from None
 
@@ -140,31 +161,34 @@ class TextFile:
         yield b"".join(ready)
 
 
-def hashed(path: Path) -> str:
-    """SHA-256 of a file as it lies on disk."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _first_bytes(path: Path) -> tuple[int, bytes]:
-    try:
-        if path.is_dir():
-            raise DataError(f"{path} is a folder; {_inside(path)}")
-        with path.open("rb") as file:
-            head = file.read(16)
-        size = path.stat().st_size
-    except FileNotFoundError:
-        raise DataError(f"{path} does not exist{_beside(path)}") from None
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    if not head:
-        raise EmptyFile(f"{path} is empty; check the download or the command that wrote it", path)
-    if head.startswith(b"PK\x03\x04") and _is_workbook(path):
-        raise DataError(f"{path} is an Excel workbook; save the sheet as CSV UTF-8")
-    for magic, what in FOREIGN.items():
-        if head.startswith(magic):
-            raise DataError(f"{path} {what}")
-    return size, head
+def _open(path: Path) -> tuple[IO[bytes], int, bytes]:
+    """The open file, its size and its first bytes."""
+    with ExitStack() as on_failure:
+        try:
+            if path.is_dir():
+                raise DataError(f"{path} is a folder; {_inside(path)}")
+            content: IO[bytes] = on_failure.enter_context(path.open("rb", buffering=0))
+            if not path.is_file():
+                spooled = on_failure.enter_context(tempfile.TemporaryFile(buffering=0))
+                with content:
+                    shutil.copyfileobj(content, spooled, CHUNK)
+                content = spooled
+            size = content.seek(0, os.SEEK_END)
+            content.seek(0)
+            head = content.read(16)
+        except FileNotFoundError:
+            raise DataError(f"{path} does not exist{_beside(path)}") from None
+        except (OSError, ValueError) as error:
+            raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+        if not head:
+            raise EmptyFile(f"{path} is empty; check the download or the command that wrote it", path)
+        if head.startswith(b"PK\x03\x04") and _is_workbook(content):
+            raise DataError(f"{path} is an Excel workbook; save the sheet as CSV UTF-8")
+        for magic, what in FOREIGN.items():
+            if head.startswith(magic):
+                raise DataError(f"{path} {what}")
+        on_failure.pop_all()
+        return content, size, head
 
 
 def _inside(folder: Path) -> str:
@@ -178,11 +202,11 @@ def _inside(folder: Path) -> str:
     return f"name the file inside it ({', '.join(there[:6]) or 'it is empty'})"
 
 
-def _is_workbook(path: Path) -> bool:
+def _is_workbook(content: IO[bytes]) -> bool:
     import zipfile
 
     try:
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(content) as archive:
             return "xl/workbook.xml" in archive.namelist()
     except (OSError, zipfile.BadZipFile):
         return False

@@ -16,9 +16,9 @@ from sahcns.data.readers.gathering import Gathered
 from sahcns.data.readers.jsonlines import fields_of, read_jsonlines
 from sahcns.data.readers.kinds import Kinds
 from sahcns.data.readers.naming import Column
-from sahcns.data.readers.opening import TextFile, hashed
+from sahcns.data.readers.opening import TextFile
 from sahcns.data.readers.sniffing import kind_of, layout_of
-from sahcns.data.readers.titles import Titles, beside, placed, titles_in
+from sahcns.data.readers.titles import Titles, beside, is_title_file, placed, titles_in, titles_in_file
 from sahcns.errors import DataError, SettingError, nearest
 
 FORMATS = ("auto", "csv", "inter", "movielens", "pairs", "adjacency", "amazon", "yelp", "jsonl", "parquet")
@@ -135,21 +135,21 @@ def _read_file(
     into: Gathered,
 ) -> tuple[dict[str, Any], Titles]:
     """One file into `into`; its part of the record, and its titles."""
-    file, where = TextFile(path), Where(str(path))
-    entry: dict[str, Any] = {"path": str(path), "bytes": file.size, "compression": file.compression}
     before, read_before = len(into), into.faults.rows_read
     into.kinds.next_file()
-    if file.magic.startswith(b"PAR1") or format == "parquet":
-        if format not in ("auto", "parquet"):
-            raise DataError(
-                f'{path} is a Parquet file, not {format}; read it with format="parquet" or leave format out'
-            )
-        chosen, titles = read_parquet(path, wanted, title, into)
-        entry |= {"columns": chosen.recorded(), "unused": chosen.unused(title)}
-        entry |= {"format": "parquet", "sha256": hashed(path)}
-    else:
-        titles = _read_text(file, format, wanted, title, delimiter, header, where, into, entry)
-        entry["sha256"] = file.sha256
+    with TextFile(path) as file:
+        entry: dict[str, Any] = {"path": str(path), "bytes": file.size, "compression": file.compression}
+        if file.magic.startswith(b"PAR1") or format == "parquet":
+            if format not in ("auto", "parquet"):
+                raise DataError(
+                    f'{path} is a Parquet file, not {format}; read it with format="parquet" or leave format out'
+                )
+            chosen, titles = read_parquet(file, wanted, title, into)
+            entry |= {"columns": chosen.recorded(), "unused": chosen.unused(title)}
+            entry |= {"format": "parquet", "sha256": file.hash_all()}
+        else:
+            titles = _read_text(file, format, wanted, title, delimiter, header, Where(str(path)), into, entry)
+            entry["sha256"] = file.sha256
     return entry | {"rows_read": into.faults.rows_read - read_before, "rows": len(into) - before}, titles
 
 
@@ -187,7 +187,7 @@ def _read_text(
     if file.damage:
         _report_damage(file, where, into, len(into) - before)
         entry["damage"] = file.damage
-    return _titles(file.path, title, layout.delimiter if layout else None, entry)
+    return _titles(file, title, layout.delimiter if layout else None, entry)
 
 
 def _report_damage(file: TextFile, where: Where, into: Gathered, rows: int) -> None:
@@ -209,16 +209,15 @@ def _broken(file: TextFile, where: Where, rows: int) -> str:
     return f"{place}: {file.damage}{rest}"
 
 
-def _titles(path: Path, title: str | Path | None, delimiter: str | None, entry: dict[str, Any]) -> Titles:
+def _titles(file: TextFile, title: str | Path | None, delimiter: str | None, entry: dict[str, Any]) -> Titles:
     if title is None:
-        near = beside(path, delimiter, entry["columns"], entry["header"]) if delimiter else None
-        return titles_in(near) if near else None
-    named = Path(title)
-    if named.is_file():
-        return titles_in(named)
+        near = beside(file.path, delimiter, entry["columns"], entry["header"]) if delimiter else None
+        return titles_in_file(near) if near else None
+    if is_title_file(title):
+        return titles_in_file(Path(title))
     if (delimiter and not entry["header"]) or entry["format"] == "adjacency":
-        raise DataError(f"title={str(title)!r} is not a file, and {path} has no header to find a column in")
-    return titles_in(path, title=str(title), item=entry["columns"]["item"], mark=delimiter)
+        raise DataError(f"title={str(title)!r} is not a file, and {file.path} has no header to find a column in")
+    return titles_in(file, title=str(title), item=entry["columns"]["item"], mark=delimiter)
 
 
 def _paths(source: Any) -> list[Path]:

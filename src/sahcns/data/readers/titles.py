@@ -32,11 +32,22 @@ def beside(path: Path, delimiter: str, columns: dict[str, str], header: bool) ->
     return next((place for place in places if place.is_file()), None)
 
 
+def is_title_file(title: str | Path) -> bool:
+    """Whether `title` names a file (or a pipe) of titles; else it is the name of a column."""
+    return Path(title).exists() and not Path(title).is_dir()
+
+
+def titles_in_file(path: Path) -> tuple[dict[str, str], dict[str, Any]]:
+    """The titles of a file of its own."""
+    with TextFile(path) as file:
+        return titles_in(file)
+
+
 def titles_in(
-    path: Path, *, title: str | None = None, item: str | None = None, mark: str | None = None
+    file: TextFile, *, title: str | None = None, item: str | None = None, mark: str | None = None
 ) -> tuple[dict[str, str], dict[str, Any]]:
     """Item id → title (the first that is not empty wins), and the record: path, encoding, rows that could not be used."""
-    file = TextFile(path)
+    path = file.path
     record: dict[str, Any] = {"path": str(path), "encoding": "utf-8", "rows_unusable": 0}
     lines = _lines(file, record)
     first = next(lines, "").removesuffix("\r")
