@@ -19,7 +19,11 @@ from sahcns import DENS, NGCF, RNS, SAHC, Backbone, LightGCN, Protocol, Sampler,
 from sahcns.settings import named
 
 SHORT: dict[str, Any] = {"epochs": 2, "batch": 2048, "evaluate_every": 1}
-OTHERS: dict[str, dict[str, Any]] = {"real": {"l2_on": "real"}, "no-l2": {"l2": 0.0}, "rest": {"drop_last": False, "batch": 700}}
+OTHERS: dict[str, dict[str, Any]] = {
+    "real": {"l2_on": "real"},
+    "no-l2": {"l2": 0.0},
+    "rest": {"drop_last": False, "batch": 700},
+}
 Case = tuple[str, Backbone, Sampler, Protocol, str]
 
 
