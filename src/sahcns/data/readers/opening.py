@@ -10,8 +10,9 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from io import FileIO
 from pathlib import Path
-from typing import IO, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from sahcns.data.readers.faults import EmptyFile
 from sahcns.errors import DataError
@@ -87,7 +88,7 @@ class TextFile:
         self.content.close()
 
     @property
-    def table(self) -> Path | IO[bytes]:
+    def table(self) -> Path | FileIO:
         """What polars can open as a table."""
         return self.path if self.path.is_file() else self.content
 
@@ -161,13 +162,13 @@ class TextFile:
         yield b"".join(ready)
 
 
-def _open(path: Path) -> tuple[IO[bytes], int, bytes]:
+def _open(path: Path) -> tuple[FileIO, int, bytes]:
     """The open file, its size and its first bytes."""
     with ExitStack() as on_failure:
         try:
             if path.is_dir():
                 raise DataError(f"{path} is a folder; {_inside(path)}")
-            content: IO[bytes] = on_failure.enter_context(path.open("rb", buffering=0))
+            content: FileIO = on_failure.enter_context(path.open("rb", buffering=0))
             if not path.is_file():
                 spooled = on_failure.enter_context(tempfile.TemporaryFile(buffering=0))
                 with content:
@@ -202,7 +203,7 @@ def _inside(folder: Path) -> str:
     return f"name the file inside it ({', '.join(there[:6]) or 'it is empty'})"
 
 
-def _is_workbook(content: IO[bytes]) -> bool:
+def _is_workbook(content: FileIO) -> bool:
     import zipfile
 
     try:
