@@ -115,12 +115,33 @@ class Section:
 
 @dataclass(frozen=True, repr=False)
 class Report:
-    """A whole page. `facts` is what one must know to trust it: protocol, data, versions, commands."""
+    """A whole page: an answer on the first screen (verdict, one figure, one table), then the sections.
+
+    `facts` is what one must know to trust it: protocol, data, versions, commands.
+    """
 
     title: str
     summary: Sequence[str]
     sections: Sequence[Section]
     facts: Sequence[tuple[str, str]] = field(default=())
+    verdict: str = ""  # the answer in one sentence; the first of the summary where none is given
+    lead: Sequence[Table | Figure] = ()  # what stands beside the verdict; the first figure and the first table by default
 
     def __repr__(self) -> str:
         return f"Report({self.title!r}, {len(self.sections)} sections)"
+
+    def figures(self) -> list[Figure]:
+        """Every figure once, in the order of the page."""
+        return [block for block in self._blocks() if isinstance(block, Figure)]
+
+    def tables(self) -> list[Table]:
+        """Every table once, in the order of the page."""
+        return [block for block in self._blocks() if isinstance(block, Table)]
+
+    def opening(self) -> list[Table | Figure]:
+        """What the first screen shows: `lead`, or the first figure and the first table."""
+        return list(self.lead) or [*self.figures()[:1], *self.tables()[:1]]
+
+    def _blocks(self) -> list[Table | Figure]:
+        blocks = [block for section in self.sections for block in section.blocks if not isinstance(block, str)]
+        return [*(one for one in self.lead if not any(one is block for block in blocks)), *blocks]
