@@ -125,7 +125,9 @@ class Report:
     sections: Sequence[Section]
     facts: Sequence[tuple[str, str]] = field(default=())
     verdict: str = ""  # the answer in one sentence; the first of the summary where none is given
-    lead: Sequence[Table | Figure] = ()  # what stands beside the verdict; the first figure and the first table by default
+    lead: Sequence[
+        Table | Figure
+    ] = ()  # what stands beside the verdict; the first figure and the first table by default
 
     def __repr__(self) -> str:
         return f"Report({self.title!r}, {len(self.sections)} sections)"
