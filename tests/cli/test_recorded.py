@@ -43,7 +43,7 @@ def test_a_record_is_a_plan(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> N
     own.write_text(OWN)
     said = ("--sampler", "easy-of-a-record", "--set", "share=0.25", "--seed", "7", "--kernels", "reference")
     assert sahcns("train", prepared, *QUICK, "--import", own, *said, "--out", theirs).code == 0
-    done = sahcns("train", "--config", theirs, "--out", again)  # its folder, or the file itself
+    done = sahcns("train", "--config", theirs, "--import", own, "--out", again)  # its folder, or the file itself
     assert (done.code, done.err) == (0, "")
     assert decided(again) == decided(theirs)
     assert record_of(again)["machine"]["kernels"] == "reference"
@@ -62,7 +62,7 @@ def test_code_of_one_s_own_that_is_not_the_record_s(sahcns: Sahcns, prepared: Pa
     assert (same.code, same.err) == (0, "")
     assert record_of(again)["imports"] == [str(own)]  # named twice, and one file
     own.write_text(OWN.replace("argmin", "argmax"))
-    other = sahcns("train", "--config", theirs, "--out", again)
+    other = sahcns("train", "--config", theirs, "--import", own, "--out", again)
     assert other.code == 0
     assert f"{own} is not the code that the record was made with" in " ".join(other.err.split())
     [found] = [line for line in sahcns("diff", theirs, again).out.splitlines() if " code " in line]
@@ -88,14 +88,19 @@ def test_a_run_of_a_comparison_made_elsewhere(sahcns: Sahcns, prepared: Path, tm
     assert "so its numbers cannot come out again" in told
 
 
-def test_what_is_not_here_any_more(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
-    theirs, own = tmp_path / "theirs", tmp_path / "own.py"
-    own.write_text(OWN.replace("easy-of-a-record", "lost-of-a-record"))
-    run = ("--sampler", "lost-of-a-record", "--out", theirs)
-    assert sahcns("train", prepared, *QUICK, "--import", own, *run).code == 0
-    shutil.move(own, tmp_path / "elsewhere.py")
-    done = sahcns("train", prepared, "--config", theirs, "--out", tmp_path / "again")
-    assert f"{own}, which the run imported, is not here; name it with --import where it is now\n" in done.err
+def test_a_record_never_imports(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
+    theirs, trap, ran = tmp_path / "theirs", tmp_path / "trap.py", tmp_path / "ran"
+    trap.write_text(f"from pathlib import Path\nPath({str(ran)!r}).touch()\n" + OWN.replace("easy-of", "trap-of"))
+    assert sahcns("train", prepared, *QUICK, "--sampler", "dns", "--out", theirs).code == 0
+    record = record_of(theirs) | {"imports": [str(trap)]}
+    (tmp_path / "run.json").write_text(json.dumps(record))
+    again = ("train", "--config", tmp_path / "run.json", "--out", tmp_path / "again")
+    assert sahcns(*again).code == 0  # its sampler is built in, so its file is not needed
+    (tmp_path / "run.json").write_text(json.dumps(record | {"sampler": {"name": "trap-of-a-record"}}))
+    assert f"--import {trap}" in refused(sahcns(*again))
+    assert not ran.exists()
+    assert sahcns(*again, "--import", trap).code == 0
+    assert ran.exists()
 
 
 @pytest.mark.parametrize(

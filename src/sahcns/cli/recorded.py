@@ -4,12 +4,13 @@ from pathlib import Path
 
 from sahcns.cli.console import tell
 from sahcns.cli.plan import Plan, read_plan
-from sahcns.errors import DataError
+from sahcns.errors import DataError, SettingError
 from sahcns.files import check_version, read_json
 from sahcns.folders import home_of
 from sahcns.lab.comparison.differences import RECORD
 from sahcns.lab.grid.result import FORMAT, FORMAT_VERSION
 from sahcns.model.folder import RUN
+from sahcns.settings import Configured
 
 MARKS = {RUN.format: RUN.version, FORMAT: FORMAT_VERSION}
 NEEDED = ("backbone", "sampler", "protocol", "data", "machine")
@@ -26,7 +27,10 @@ def plan_in(path: Path, best: bool = False) -> Plan:
 
 
 def _recorded(path: Path, best: bool) -> Plan:
-    """Settings, protocol, seed and fingerprint; the folder of data and the user's own files where they are still there."""
+    """Settings, protocol, seed and fingerprint, and the folder of data if it is still there.
+
+    The files that the run imported are only noted: a record comes from anywhere, and must not run code.
+    """
     values = read_json(path, missing=f"the run file {path} is not there", again="ask for it again")
     if not isinstance(values, dict) or str(values.get("format")) not in MARKS:
         raise DataError(f"{path} is no record of a run; a run is described in TOML or YAML, or by such a record")
@@ -42,17 +46,13 @@ def _recorded(path: Path, best: bool) -> Plan:
     elif best and isinstance(values.get("best_epoch"), int):
         protocol = {**protocol, "epochs": values["best_epoch"] + 1}  # they are counted from 0
         tell(f"{protocol['epochs']} epoch{'s' * (protocol['epochs'] != 1)}, after which {path} found validation best")
-    imports = [Path(name) for name in values.get("imports", ())]
-    for own in imports:
-        if not own.exists():
-            tell(f"{own}, which the run imported, is not here; name it with --import where it is now")
     backbone, sampler = ({**values[part]} for part in ("backbone", "sampler"))
     folder = data.get("folder")
     return Plan(
         data=folder if folder and Path(folder).exists() else None,
         seed=values["seed"],
         kernels=kernels if kernels == "reference" or "-" in kernels else None,  # the others are what `auto` finds
-        imports=tuple(own for own in imports if own.exists()),
+        recorded_imports=tuple(Path(name) for name in values.get("imports", ())),
         backbone=backbone.pop("name", None),
         sampler=sampler.pop("name", None),
         backbone_settings=backbone,
@@ -61,6 +61,25 @@ def _recorded(path: Path, best: bool) -> Plan:
         fingerprint=data.get("whole_of") or data.get("fingerprint"),
         code=values.get("code"),
     )
+
+
+def check_known(plan: Plan) -> None:
+    """Refuse a recorded backbone or sampler that is not known here, and say which file the record's run imported."""
+    from sahcns.backbones import Backbone
+    from sahcns.samplers import Sampler
+    from sahcns.settings import named
+
+    parts: tuple[tuple[str, str | None, type[Configured]], ...] = (
+        ("backbone", plan.backbone, Backbone),
+        ("sampler", plan.sampler, Sampler),
+    )
+    for what, name, base in parts:
+        if plan.recorded_imports and name is not None and name not in named(base):
+            options = " ".join(f"--import {path}" for path in plan.recorded_imports)
+            raise SettingError(
+                f"the {what} {name!r} is not known here, and a record is never imported from; if you trust the file, "
+                f"give {options}, or where it is now"
+            )
 
 
 def differs(plan: Plan, folder: Path, found: str) -> str:

@@ -80,7 +80,7 @@ def command(
     """
     from sahcns.cli.dataset import prepared_folder
     from sahcns.cli.plan import Plan, assigned
-    from sahcns.cli.recorded import differs, differs_in_code, plan_in
+    from sahcns.cli.recorded import check_known, differs, differs_in_code, plan_in
     from sahcns.cli.train_progress import train_progress
 
     keep_memory()
@@ -116,6 +116,7 @@ def command(
     from sahcns.training.interruption import kept_from_ctrl_c
 
     import_files(plan.imports)
+    check_known(plan)
     model, chooser, terms = plan.build()
     check_place(plan.out)
     folder = prepared_folder(plan.data)
