@@ -141,6 +141,12 @@ def fewer_vectors(folder: Path) -> None:
     save_file({**tensors, "items": tensors["items"][:-1].clone()}, folder / "vectors.safetensors")
 
 
+def diverged(folder: Path) -> None:
+    tensors = load_file(folder / "vectors.safetensors")
+    tensors["items"][3, 1] = -torch.inf
+    save_file(tensors, folder / "vectors.safetensors")
+
+
 def no_items(folder: Path) -> None:
     save_file({"users": torch.zeros(24, 8)}, folder / "vectors.safetensors")
 
@@ -163,6 +169,7 @@ def pickled_ids(folder: Path) -> None:
     ("change", "message"),
     [
         (fewer_vectors, r"item vectors of shape \(19, 8\) for 24 users and 20 items"),
+        (diverged, "item_vectors row 3 is not finite"),
         (no_items, "no 'items' in it"),
         (beyond, "aside users at positions 0 to 24 of 24"),
         (not_tensors, "header"),

@@ -55,6 +55,24 @@ def test_the_best_items_that_are_not_left_out(exclude: str, parts: tuple[str, ..
         assert [one.title for one in items] == [f"Film {100 + item} ☕" for item, _ in expected]
 
 
+def test_tables_are_looked_through_for_infinities_once_and_not_at_each_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, looked = made(films()), list[int]()
+    with pytest.raises(DataError, match="user_vectors row 2 "):
+        dataclasses.replace(model, user_vectors=model.user_vectors.index_fill(0, torch.tensor(2), torch.nan))
+    isfinite = torch.Tensor.isfinite
+
+    def counted(table: torch.Tensor) -> torch.Tensor:
+        looked.append(len(table))
+        return isfinite(table)
+
+    monkeypatch.setattr(torch.Tensor, "isfinite", counted)
+    model.recommend(["p03"], 3)
+    model.recommend_new([101], 3)
+    model.similar_items(101, 3)
+    assert looked
+    assert max(looked) < len(model.item_ids)
+
+
 def test_what_was_set_aside_is_not_recommended_in_whatever_order_it_comes() -> None:
     whole = films()
     users, items = np.array([9, 2, 9, 5, 2], np.int32), np.array([3, 8, 1, 0, 4], np.int32)

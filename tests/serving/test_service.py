@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from sahcns.data import Split
 from sahcns.errors import SettingError
@@ -243,6 +244,14 @@ def test_whatever_keeps_a_new_model_from_loading_the_former_goes_on(
     before = ask("/recommend?user=p03")
     made(films(), seed=1).save(tmp_path / "run")
     until(lambda: ask("/health")[1]["not_loaded"] == "MemoryError('no room')")
+    assert ask("/recommend?user=p03") == before
+
+
+def test_a_model_that_diverged_is_not_taken_up(ask: Ask, tmp_path: Path) -> None:
+    before, fresh = ask("/recommend?user=p03"), made(films(), seed=1)
+    fresh.item_vectors[3, 0] = -torch.inf
+    fresh.save(tmp_path / "run")
+    until(lambda: "item_vectors row 3" in (ask("/health")[1]["not_loaded"] or ""))
     assert ask("/recommend?user=p03") == before
 
 

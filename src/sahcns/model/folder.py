@@ -74,7 +74,7 @@ def _loaded(home: Path, record: dict[str, Any]) -> Recommender:
             known.get("aside_items", NOBODY),
         )
         _agree(model)
-    except (OSError, ValueError, KeyError, SafetensorError) as error:
+    except (OSError, ValueError, KeyError, SafetensorError, DataError) as error:
         raise DataError(f"{home} is not a whole {RUN.what} ({_reason(error)}); {RUN.again}") from error
     return model
 

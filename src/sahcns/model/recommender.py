@@ -15,9 +15,10 @@ from torch.nn.functional import normalize
 
 from sahcns.data.ids import Id, IdMap, Texts
 from sahcns.data.split import Pairs, Split
-from sahcns.errors import SettingError
+from sahcns.errors import DataError, SettingError
 from sahcns.model.fold_in import folded, gram
 from sahcns.ranking import Csr, recommend
+from sahcns.ranking.retrieval import not_finite
 
 EXCLUDE = ("known", "train", "nothing")
 NOBODY = torch.zeros(0, dtype=torch.int32, device="cpu")  # whatever torch's default is when this is imported
@@ -48,6 +49,12 @@ class Recommender:
     record: dict[str, Any]  # how it was trained
     aside_users: Tensor = NOBODY  # [A] int32, ascending: pairs that a filter took out of the data set
     aside_items: Tensor = NOBODY  # [A] int32
+
+    def __post_init__(self) -> None:
+        """Looks once for what cannot be ranked, so that no request has to."""
+        for name, table in (("user_vectors", self.user_vectors), ("item_vectors", self.item_vectors)):
+            if table.ndim == 2 and (row := not_finite(table)) is not None:
+                raise DataError(f"{name} row {row} is not finite, the model has diverged; train it again")
 
     def __repr__(self) -> str:
         made = (self.record.get(part, {}).get("name") for part in ("backbone", "sampler"))

@@ -6,7 +6,7 @@ which it meets a tie are selected again by the slower rule that settles them.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -39,7 +39,17 @@ def rank(user_vectors: Tensor, item_vectors: Tensor, truth: Truth, k: int, block
             raise SettingError(f"{name} has shape {tuple(table.shape)}; this split needs ({rows}, D)")
         if table.device != truth.users.device:
             raise SettingError(f"{name} is on {table.device} and the truth on {truth.users.device}; move one of them")
-    return _best(user_vectors[truth.users], item_vectors, truth.masked, k, block, tables)[0]
+        if (row := not_finite(table)) is not None:
+            raise TrainingError(
+                f"{name} row {row} is not finite, the model has diverged; lower the learning rate "
+                "or go back to an earlier checkpoint"
+            )
+    return _best(user_vectors[truth.users], item_vectors, truth.masked, k, block)[0]
+
+
+def not_finite(table: Tensor) -> int | None:
+    """The first row [n, D] with a number that is NaN or infinite, if there is one; waits for the device."""
+    return None if table.isfinite().all() else int((~table.isfinite()).any(1).nonzero()[0])
 
 
 def recommend(
@@ -53,10 +63,10 @@ def recommend(
     """Items and scores for any users, best first: [B, k] int64 and [B, k]; missing places hold -1 and -inf.
 
     user_vectors [B, D]; `seen` is what each of the B users must not be shown: a Csr, or a tensor of item ids a user;
-    `hidden` are item ids that none of them is shown.
+    `hidden` are item ids that none of them is shown. The tables must be finite, which is for the caller to see to: a
+    service would look through all items at each request.
     """
-    tables = {"user_vectors": user_vectors, "item_vectors": item_vectors}
-    for name, table in tables.items():
+    for name, table in (("user_vectors", user_vectors), ("item_vectors", item_vectors)):
         if table.ndim != 2:
             raise SettingError(f"{name} has shape {tuple(table.shape)}; it must be a matrix, one vector a row")
     lists = [user_vectors.new_zeros(0)] * len(user_vectors) if seen is None else seen
@@ -64,7 +74,7 @@ def recommend(
         raise SettingError(f"seen has {len(lists)} lists for {len(user_vectors)} users; give one list a user")
     masked = lists if isinstance(lists, Csr) else Csr.of_lists(lists, len(item_vectors), item_vectors.device)
     hidden = None if hidden is None else hidden.to(item_vectors.device)
-    return _best(user_vectors, item_vectors, masked, k, block, tables, hidden)
+    return _best(user_vectors, item_vectors, masked, k, block, hidden)
 
 
 def block_rows(n_items: int, device: torch.device, itemsize: int = 4) -> int:
@@ -81,10 +91,9 @@ def _best(
     masked: Csr,
     k: int,
     block: int | None,
-    tables: Mapping[str, Tensor],
     hidden: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Vectors [B, D] and [I, D] → items [B, k] and scores [B, k]; `tables` are what must be finite."""
+    """Vectors [B, D] and [I, D] → items [B, k] and scores [B, k]."""
     if users.shape[1] != items.shape[1]:
         raise SettingError(f"users have {users.shape[1]} dimensions and items {items.shape[1]}; they must agree")
     for name, value in (("k", k), ("block", block)):
@@ -96,16 +105,7 @@ def _best(
     block = block or block_rows(len(items), items.device, dtype.itemsize)
     values, ids = _select(users, items, masked, wanted + 1, block, hidden)
     tied = ((values[:, 1:] == values[:, :-1]) & values[:, 1:].isfinite()).any(1)
-    finite = [table.isfinite().all() for table in tables.values()]
-    # All that the host must know, in one copy.
-    any_tied, below, *sound = torch.stack([tied.any(), (values < math.inf).all(), *finite]).tolist()
-    for (name, table), good in zip(tables.items(), sound, strict=True):
-        if not good:
-            row = int((~table.isfinite()).any(1).nonzero()[0])
-            raise TrainingError(
-                f"{name} row {row} is not finite, the model has diverged; lower the learning rate "
-                "or go back to an earlier checkpoint"
-            )
+    any_tied, below = torch.stack([tied.any(), (values < math.inf).all()]).tolist()  # what the host must know, in one copy
     if not below:
         raise TrainingError(
             f"scores overflow {dtype}: the vectors are finite but their products are not; lower the learning rate"

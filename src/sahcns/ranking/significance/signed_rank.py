@@ -9,6 +9,9 @@ import numpy.typing as npt
 
 from sahcns.errors import SettingError
 
+# Values of a user are shares, stored as float32, which rounds them by up to 6e-8; true differences are far larger.
+ROUNDING = 1e-6
+
 Values = Sequence[float] | npt.NDArray[np.float64]
 
 
@@ -39,16 +42,26 @@ def wilcoxon_users(first: Values, second: Values) -> SignedRank:
         return SignedRank(len(d), 0.0, 0.0, 1.0, "identical for every user")
     from scipy import stats
 
-    return SignedRank(len(d), better, worse, float(stats.wilcoxon(d[d != 0], zero_method="wilcox").pvalue))
+    return SignedRank(len(d), better, worse, float(stats.wilcoxon(_with_ties(d[d != 0]), zero_method="wilcox").pvalue))
 
 
 def differences(first: Values, second: Values) -> npt.NDArray[np.float64]:
-    """first − second [U], with what is rounding set to zero: means over seeds in two orders of addition differ by it."""
+    """first − second [U], zero where only rounding differs: stored values are float32, and means are added in any order."""
     a, b = np.asarray(first, np.float64), np.asarray(second, np.float64)
     if a.ndim != 1 or a.shape != b.shape:
         raise SettingError(
             f"a test over users needs two lists of equal length; these have shapes {a.shape} and {b.shape}"
         )
     d = a - b
-    d[np.abs(d) <= 1e-12 * np.maximum(np.abs(a), np.abs(b))] = 0.0
+    d[np.abs(d) <= ROUNDING * np.maximum(np.abs(a), np.abs(b))] = 0.0
     return d
+
+
+def _with_ties(d: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Differences [U] with sizes that only rounding tells apart made equal, so that they share a rank."""
+    order = np.argsort(np.abs(d))
+    size = np.abs(d)[order]
+    apart = np.diff(size, prepend=-1.0) > ROUNDING
+    equal = np.empty_like(size)
+    equal[order] = size[np.maximum.accumulate(np.where(apart, np.arange(len(size)), 0))]
+    return np.copysign(equal, d)
