@@ -52,7 +52,9 @@ class Plan:
     protocol: Mapping[str, Any] = field(default_factory=dict)
     fingerprint: str | None = None  # of the data, where a record says it
     code: str | None = None  # digest of the user's own code, where a record says it
-    recorded_imports: tuple[Path, ...] = ()  # files that a record's run imported: to be named to the user, never imported
+    recorded_imports: tuple[
+        Path, ...
+    ] = ()  # files that a record's run imported: to be named to the user, never imported
 
     def over(self, file: "Plan") -> "Plan":
         """This plan, and `file` where this one says nothing. Settings of a part that is replaced go with it."""

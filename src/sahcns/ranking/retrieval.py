@@ -105,7 +105,9 @@ def _best(
     block = block or block_rows(len(items), items.device, dtype.itemsize)
     values, ids = _select(users, items, masked, wanted + 1, block, hidden)
     tied = ((values[:, 1:] == values[:, :-1]) & values[:, 1:].isfinite()).any(1)
-    any_tied, below = torch.stack([tied.any(), (values < math.inf).all()]).tolist()  # what the host must know, in one copy
+    any_tied, below = torch.stack(
+        [tied.any(), (values < math.inf).all()]
+    ).tolist()  # what the host must know, in one copy
     if not below:
         raise TrainingError(
             f"scores overflow {dtype}: the vectors are finite but their products are not; lower the learning rate"
