@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from sahcns.lab import waiting_for, write_whole
+from sahcns.lab import wait_for_lock, write_whole
 
 
 def once(folder: Path, kind: str, key: str, make: Callable[[], Mapping[str, Any]]) -> bool:
@@ -14,7 +14,7 @@ def once(folder: Path, kind: str, key: str, make: Callable[[], Mapping[str, Any]
     path = home / f"{key}.json"
     if path.exists():
         return False
-    with waiting_for(folder, f"{kind}-{key}"):
+    with wait_for_lock(folder, f"{kind}-{key}"):
         for half in home.glob(f".{key}.json.*") if home.is_dir() else ():  # of a process that died, alone as we are now
             half.unlink(missing_ok=True)
         if path.exists():

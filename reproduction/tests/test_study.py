@@ -20,9 +20,9 @@ from reproduction.study import PARTS, OutOfTime, Study
 from reproduction.tests.tiny import TINY, prepared
 from sahcns.data import save_split
 from sahcns.errors import DataError, SettingError
-from sahcns.lab.grid.commit import VARIABLE
 from sahcns.lab.grid.result import Result
-from sahcns.lab.grid.running import run_grid
+from sahcns.lab.grid.run import run_grid
+from sahcns.lab.grid.sources import VARIABLE
 from sahcns.lab.report.as_markdown import to_markdown
 from sahcns.lab.report.page import figures_of, tables_of, to_html
 from sahcns.lab.report.parts import Report

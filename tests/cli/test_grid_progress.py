@@ -7,7 +7,7 @@ import pytest
 
 from sahcns.cli.grid_progress import GridStanding, grid_progress
 from sahcns.lab.grid.job import Job
-from sahcns.lab.grid.running import Event
+from sahcns.lab.grid.run import Event
 from sahcns.samplers import DNS, RNS
 from tests.lab.grid.jobs import job, prepared
 from tests.lab.grid.test_result import result

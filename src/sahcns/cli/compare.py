@@ -18,10 +18,9 @@ from sahcns.cli.tables import show_tables
 from sahcns.errors import SettingError, TrainingError, nearest
 
 if TYPE_CHECKING:
-    from sahcns.lab.grid.failure import Failure
     from sahcns.lab.grid.job import Job
     from sahcns.lab.grid.result import Result
-    from sahcns.lab.grid.running import Outcome
+    from sahcns.lab.grid.run import Failure, Outcome
 
 
 @with_protocol
@@ -113,8 +112,8 @@ def command(
         raise SettingError(f"--baseline {plan.baseline!r} is not compared; {nearest(plan.baseline, labels)}")
     from sahcns.lab.comparison import comparison_tables
     from sahcns.lab.comparison.compare import as_planned, planned, seeds_of
-    from sahcns.lab.grid.claims import FAILED
-    from sahcns.lab.grid.running import run_grid
+    from sahcns.lab.grid.result import FAILED
+    from sahcns.lab.grid.run import run_grid
     from sahcns.lab.tuning.tuned import tuned_remarks
 
     count = 1 if plan.workers is None else plan.workers
@@ -185,7 +184,7 @@ def _tell_what_differs(results: "Sequence[Result]") -> None:
 
     Another set has columns of its own, under its name; another protocol or other kernels have a table of their own.
     """
-    from sahcns.lab.grid.terms import terms_differ
+    from sahcns.lab.grid.result import terms_differ
 
     terms = {(result.terms.protocol, result.terms.kernels): result.terms for result in results}
     first, *others = terms.values()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from sahcns.lab.grid.job import Job
-    from sahcns.lab.grid.running import Event
+    from sahcns.lab.grid.run import Event
 
 
 @dataclass

@@ -113,7 +113,7 @@ def run(entries: Sequence[Entry], help: str, arguments: list[str]) -> int:
     except Exception as problem:
         if arguments[:1] == ["--traceback"] or not came_through_own(problem):
             raise
-        from sahcns.lab.grid.failure import one_sentence
+        from sahcns.lab.grid.run import one_sentence
 
         complain(f"{one_sentence(problem)}; `sahcns --traceback {arguments[0]} …` shows the way there")
         return 2

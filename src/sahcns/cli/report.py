@@ -194,12 +194,12 @@ def _names(option: str, text: str | None) -> list[str]:
 
 def _failed(folder: Path, finished: set[str], labels: Collection[str] = ()) -> "Iterator[Section]":
     """Runs that should be in the tables and are not."""
-    from sahcns.lab.grid.claims import FAILED
+    from sahcns.lab.grid.result import FAILED
     from sahcns.lab.report.parts import Section, Table
 
     keys = sorted(path.stem for path in (folder / FAILED).glob("*.json") if path.stem not in finished)
     if keys:
-        from sahcns.lab.grid.failure import Failure  # knows jobs, which know torch
+        from sahcns.lab.grid.run import Failure  # knows jobs, which know torch
 
         failures = [failure for key in keys if (failure := Failure.load(folder, key))]
         rows = [[one.label, one.key, one.error] for one in failures if not labels or one.label in labels]

@@ -110,7 +110,7 @@ def command(
         if name in protocol:
             raise SettingError(f"--whole holds nothing out, so --{name.replace('_', '-')} does not apply to it")
     from sahcns.data import load_split
-    from sahcns.lab.grid.own_code import own_code
+    from sahcns.lab.grid.sources import own_code
     from sahcns.model.folder import check_place
     from sahcns.training import fit
     from sahcns.training.interruption import kept_from_ctrl_c

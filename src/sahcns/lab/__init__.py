@@ -41,15 +41,15 @@ if TYPE_CHECKING:
     from sahcns.lab.comparison.summaries import Summary as Summary
     from sahcns.lab.comparison.summaries import summary as summary
     from sahcns.lab.comparison.tables import main_table as main_table
-    from sahcns.lab.grid.claims import waiting_for as waiting_for
-    from sahcns.lab.grid.commit import source_commit as source_commit
-    from sahcns.lab.grid.failure import Failure as Failure
     from sahcns.lab.grid.job import Job as Job
+    from sahcns.lab.grid.locks import wait_for_lock as wait_for_lock
     from sahcns.lab.grid.result import RUNS as RUNS
     from sahcns.lab.grid.result import result_path as result_path
     from sahcns.lab.grid.result import results_in as results_in
-    from sahcns.lab.grid.running import late as late
-    from sahcns.lab.grid.running import run_grid as run_grid
+    from sahcns.lab.grid.run import Failure as Failure
+    from sahcns.lab.grid.run import late as late
+    from sahcns.lab.grid.run import run_grid as run_grid
+    from sahcns.lab.grid.sources import source_commit as source_commit
     from sahcns.lab.inspection.cost import Cost as Cost
     from sahcns.lab.inspection.costing import sampler_cost as sampler_cost
     from sahcns.lab.inspection.diagnosing import diagnose as diagnose
@@ -151,19 +151,19 @@ _HOMES = {
         "summary",
     ),
     "sahcns.lab.comparison.tables": ("main_table",),
-    "sahcns.lab.grid.claims": ("waiting_for",),
-    "sahcns.lab.grid.commit": ("source_commit",),
-    "sahcns.lab.grid.failure": ("Failure",),
+    "sahcns.lab.grid.locks": ("wait_for_lock",),
     "sahcns.lab.grid.job": ("Job",),
     "sahcns.lab.grid.result": (
         "RUNS",
         "result_path",
         "results_in",
     ),
-    "sahcns.lab.grid.running": (
+    "sahcns.lab.grid.run": (
+        "Failure",
         "late",
         "run_grid",
     ),
+    "sahcns.lab.grid.sources": ("source_commit",),
     "sahcns.lab.inspection.cost": ("Cost",),
     "sahcns.lab.inspection.costing": ("sampler_cost",),
     "sahcns.lab.inspection.diagnosing": ("diagnose",),

@@ -26,3 +26,14 @@ def several(data: Path, seeds: int = 3, protocol: Protocol = QUICK) -> list[Job]
     """Two samplers by `seeds` seeds."""
     samplers = (RNS(), DNS(pool=3))
     return [job(data, one, 2020 + seed, protocol=protocol) for seed in range(seeds) for one in samplers]
+
+
+def files(folder: Path) -> dict[str, list[str]]:
+    """Everything in a folder of results."""
+    return {home.name: sorted(path.name for path in home.iterdir()) for home in folder.iterdir() if home.is_dir()}
+
+
+def expected(jobs: list[Job]) -> dict[str, list[str]]:
+    """What `files` gives when all these jobs are done and nothing is left behind."""
+    keys = sorted(job.key for job in jobs)
+    return {"runs": [f"{key}.json" for key in keys], "users": [f"{key}.npz" for key in keys], "claims": []}

@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 from sahcns.errors import DeviceError, TrainingError
-from sahcns.lab.grid.running import Event, run_grid
+from sahcns.lab.grid.run import Event, run_grid
 from sahcns.samplers import DNS, RNS
 from sahcns.training import Protocol
-from tests.lab.grid.jobs import job, prepared, several
-from tests.lab.grid.test_running import expected, files
+from tests.lab.grid.jobs import expected, files, job, prepared, several
 from tests.lab.killing import wait_until
 from tests.lab.played_gpu import SENTENCE, leaving_together, played_gpu
 
@@ -52,7 +51,7 @@ def test_it_may_die_in_the_last_ranking(tmp_path: Path, monkeypatch: pytest.Monk
 
     monkeypatch.setattr("sahcns.ranking.evaluate", broken)
     monkeypatch.setattr("sahcns.training.device.fault_of", lambda device: "CUDA error: unspecified launch failure")
-    with pytest.raises(DeviceError, match=r"the GPU does not answer \(CUDA error: unspecified launch failure\)"):
+    with pytest.raises(DeviceError, match="unspecified launch failure"):
         run_grid(several(prepared(tmp_path), 1), tmp_path / "out", device="cpu", on_event=events.append)
     assert [event.kind for event in events] == ["started", "epoch", "epoch", "failed"]
 
@@ -85,7 +84,7 @@ def test_what_cannot_begin_is_not_replaced_for_ever(tmp_path: Path, monkeypatch:
         if event.kind == "failed":
             monkeypatch.setattr(sys, "executable", nothing)
 
-    with pytest.raises(TrainingError, match="the worker processes ended with 2 jobs left"):
+    with pytest.raises(TrainingError, match="2 jobs left"):
         run_grid(jobs, tmp_path / "out", workers=2, device="cpu", on_event=no_more)
     assert len(gpu.dead) == 2
 

@@ -1,6 +1,7 @@
 """A job: its key covers what decides the result and nothing else, and it runs to a result that agrees with `fit`."""
 
 import dataclasses
+import json
 import re
 import shutil
 import sys
@@ -9,11 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from sahcns.backbones import MF, LightGCN
 from sahcns.data import load_split, save_split
-from sahcns.errors import DataError, SettingError
+from sahcns.errors import DataError
 from sahcns.importing import import_files
 from sahcns.lab.grid.job import Job
 from sahcns.samplers import DNS, SAHC, Sampler
@@ -62,28 +62,14 @@ def test_a_number_is_the_same_however_it_was_typed(tmp_path: Path) -> None:
     assert job(data, SAHC(alpha=2)).key not in keys
 
 
-def test_what_has_no_text_of_its_own_is_no_part_of_a_key(tmp_path: Path) -> None:
-    """Two large tensors are shown alike, so the second run was taken for the first."""
-
-    @dataclasses.dataclass(frozen=True)
-    class Weighted(DNS):
-        table: Any = None
-
-    folder = prepared(tmp_path)
-    Job.of(folder, MF(dim=4), Weighted(table=(1, 2)), QUICK)
-    with pytest.raises(SettingError, match="Weighted: table is a Tensor, which no record of a run could hold"):
-        Job.of(folder, MF(dim=4), Weighted(table=torch.zeros(5000)), QUICK)
-
-
-def test_the_label_is_the_samplers_name_unless_told(tmp_path: Path) -> None:
-    data = prepared(tmp_path)
-    assert (job(data, DNS()).label, job(data, DNS(), label="hard").label) == ("dns", "hard")
-
-
-def test_the_name_of_the_data_is_the_catalogues_or_its_folders(tmp_path: Path) -> None:
-    assert job(prepared(tmp_path)).data_name == "films"
-    known = dataclasses.replace(films(), manifest={"catalogue": {"name": "toys"}})
-    assert job(save_split(known, tmp_path / "x")).data_name == "toys"
+def test_the_keys_of_the_runs_in_the_tree_are_those_that_their_settings_give() -> None:
+    """So a folder of an earlier version goes on without running anything again."""
+    paths = list((Path(__file__).parents[3] / "reproduction" / "results" / "runs").glob("*.json"))
+    assert len(paths) > 1000
+    for path in paths:
+        told = json.loads(path.read_text("utf-8"))
+        parts = (told["backbone"], told["sampler"], told["protocol"], told["seed"])
+        assert Job("", told["data"]["fingerprint"], "", *parts).key == told["key"] == path.stem
 
 
 def test_the_result_is_that_of_fit_and_its_users_average_to_it(tmp_path: Path) -> None:
@@ -120,18 +106,8 @@ def test_data_that_changed_since_the_plan_is_refused(tmp_path: Path) -> None:
     data = prepared(tmp_path)
     planned = job(data)
     save_split(films(seed=1), data)
-    with pytest.raises(
-        DataError, match=r"films holds other data \(fingerprint .* than when the comparison was planned"
-    ):
+    with pytest.raises(DataError, match="films holds other data"):
         planned.run("cpu")
-
-
-def test_ctrl_c_leaves_no_result(tmp_path: Path) -> None:
-    def interrupt(entry: dict[str, Any]) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        job(prepared(tmp_path)).run("cpu", interrupt)
 
 
 MINE = """
@@ -182,5 +158,3 @@ def test_a_job_is_built_again_from_plain_data_in_a_process_that_never_saw_its_fi
     assert (backbone, protocol) == (MF(dim=4), Protocol(epochs=1))
     assert (sampler.name, sampler.pool) == ("softest-fresh", 7)
     assert type(plain.build()[1]) is type(sampler)  # run once
-    with pytest.raises(SettingError, match="there is no sampler called 'softest-frsh'; did you mean 'softest-fresh'"):
-        dataclasses.replace(plain, sampler={"name": "softest-frsh"}).build()

@@ -9,11 +9,10 @@ import pytest
 
 from sahcns.lab.grid.job import Job
 from sahcns.lab.grid.result import results_in
-from sahcns.lab.grid.running import run_grid
+from sahcns.lab.grid.run import run_grid
 from sahcns.training import Protocol
-from tests.lab.grid.jobs import prepared, several
+from tests.lab.grid.jobs import expected, files, prepared, several
 from tests.lab.grid.process import dying_runner, epochs, runner, started
-from tests.lab.grid.test_running import expected, files
 from tests.lab.killing import ended, wait_until
 
 LONGER = Protocol(epochs=20, batch=16, evaluate_every=4)
@@ -72,19 +71,19 @@ def test_three_runners_on_one_folder_share_the_work(tmp_path: Path) -> None:
     assert files(out) == expected(jobs)
 
 
-def test_the_claim_of_a_living_runner_is_left_alone_and_a_dead_one_s_is_swept_up(tmp_path: Path) -> None:
+def test_the_lock_of_a_living_runner_is_left_alone_and_a_dead_one_s_is_swept_up(tmp_path: Path) -> None:
     endless = Protocol(epochs=10**6, patience=10**6, batch=16)
     data = prepared(tmp_path)
     jobs, out = several(data, 1), tmp_path / "out"
     first = runner(several(data, 1, endless), out)
     wait_until(lambda: bool(started(out)))
     assert first.pid is not None
-    os.kill(first.pid, signal.SIGSTOP)  # alive, and so its claim is
-    (claimed,) = (out / "claims").iterdir()
+    os.kill(first.pid, signal.SIGSTOP)  # alive, and so its lock holds
+    (locked,) = (out / "claims").iterdir()
     run_grid(jobs, out, device="cpu")
-    assert claimed.exists()
+    assert locked.exists()
     first.kill()
     ended(first)
     run_grid(jobs, out, device="cpu")
-    assert not claimed.exists()
+    assert not locked.exists()
     assert files(out) == expected(jobs)

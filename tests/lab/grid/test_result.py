@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 
 from sahcns.errors import DataError, SettingError
-from sahcns.lab.grid import commit
 from sahcns.lab.grid.result import Result, columns, results_in, terms_differ
-from sahcns.lab.grid.running import Outcome
 
 
 def result(seed: int = 1, label: str = "sahc", **rest: object) -> Result:
@@ -51,29 +49,17 @@ def test_what_is_saved_is_loaded_to_the_last_bit(tmp_path: Path) -> None:
     assert json.loads(saved.path.read_text())["format"] == "sahcns-result"
 
 
-def test_numbers_of_numpy_become_numbers(tmp_path: Path) -> None:
-    sampler = {"name": "sahc", "alpha": np.float64(0.5), "pool": np.int64(3)}
-    path = result(sampler=sampler).save(tmp_path).path
-    assert path is not None
-    assert Result.load(path).sampler == {"name": "sahc", "alpha": 0.5, "pool": 3}
-
-
-def test_the_users_may_be_left_behind(tmp_path: Path) -> None:
+def test_users_may_be_left_behind_and_broken_or_pickled_ones_are_refused(tmp_path: Path) -> None:
     path = result().save(tmp_path).path
     assert path is not None
     assert Result.load(path).users() is None
     (tmp_path / "users").mkdir()
-    (tmp_path / "users" / "mf-sahc-s1-00.npz").write_bytes(b"torn")
-    with pytest.raises(DataError, match=r"mf-sahc-s1-00.npz cannot be read .*; delete it and .*mf-sahc-s1-00.json"):
+    users = tmp_path / "users" / "mf-sahc-s1-00.npz"
+    users.write_bytes(b"torn")
+    with pytest.raises(DataError, match="mf-sahc-s1-00"):
         Result.load(path).users()
-
-
-def test_users_that_hold_pickled_objects_are_not_opened(tmp_path: Path) -> None:
-    path = result().save(tmp_path).path
-    assert path is not None
-    (tmp_path / "users").mkdir()
-    np.savez(tmp_path / "users" / "mf-sahc-s1-00.npz", user=np.array([{"an": "object"}], dtype=object))
-    with pytest.raises(DataError, match="Object arrays cannot be loaded when allow_pickle=False"):
+    np.savez(users, user=np.array([{"an": "object"}], dtype=object))
+    with pytest.raises(DataError, match="allow_pickle"):
         Result.load(path).users()
 
 
@@ -86,28 +72,27 @@ def test_all_results_of_a_folder_in_order(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "sentence"),
+    ("text", "named"),
     [
-        ('{"format": "sahcns-result", ', "mf-sahc-s9-00.json is not readable JSON"),
-        ('{"format": "something"}', "mf-sahc-s9-00.json is not a result of sahcns; move it elsewhere"),
-        ("[]", "mf-sahc-s9-00.json is not a result of sahcns"),
-        ('{"format": "sahcns-result", "format_version": 9}', "has format version 9, and this sahcns reads 1"),
-        ('{"format": "sahcns-result", "format_version": 1, "key": "k"}', "is broken, it has no 'label'"),
-        (result(1).to_json(), "mf-sahc-s9-00.json holds the result 'mf-sahc-s1-00'; give it its own name back"),
+        ('{"format": "sahcns-result", ', "JSON"),
+        ('{"format": "something"}', ""),
+        ("[]", ""),
+        ('{"format": "sahcns-result", "format_version": 9}', "9"),
+        ('{"format": "sahcns-result", "format_version": 1, "key": "k"}', "'label'"),
+        (result(1).to_json(), "'mf-sahc-s1-00'"),  # a copy would be counted as one more seed
     ],
 )
-def test_what_is_no_result_is_named(tmp_path: Path, text: str, sentence: str) -> None:
+def test_what_is_no_result_is_named(tmp_path: Path, text: str, named: str) -> None:
     result().save(tmp_path)
     (tmp_path / "runs" / "mf-sahc-s9-00.json").write_text(text)
-    with pytest.raises(DataError) as raised:
+    with pytest.raises(DataError, match=f"mf-sahc-s9-00.json.*{named}"):
         results_in(tmp_path)
-    assert sentence in str(raised.value)
 
 
 def test_a_folder_without_results_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="holds no results: it has no folder 'runs'"):
+    with pytest.raises(DataError, match="'runs'"):
         results_in(tmp_path)
-    with pytest.raises(DataError, match=r"there is no result .*none.json"):
+    with pytest.raises(DataError, match="none"):
         Result.load(tmp_path / "none.json")
 
 
@@ -116,11 +101,11 @@ def test_a_metric_by_reading_and_part() -> None:
     assert one.metric("recall@20") == 0.4
     assert one.metric("recall@20", "last") == 0.3
     assert one.metric("recall@20", part="valid") == 0.5
-    with pytest.raises(SettingError, match="no metric 'recal@20'; did you mean 'recall@20'"):
+    with pytest.raises(SettingError, match="recal@20"):
         one.metric("recal@20")
-    with pytest.raises(SettingError, match="no reading 'first' of its test part; there are: best, last"):
+    with pytest.raises(SettingError, match="first"):
         one.metric("recall@20", "first")
-    with pytest.raises(SettingError, match="part='train' must be test or valid"):
+    with pytest.raises(SettingError, match="train"):
         one.metric("recall@20", part="train")
 
 
@@ -144,10 +129,9 @@ def test_terms_that_differ_are_said_in_words() -> None:
     assert terms_differ(one.terms, other.terms) == [
         "data: films (ffffffffff) and shop (aaaaaaaaaa)",
         "kernels: cpu and triton",
-        "epochs: nothing said and 3",
+        "epochs: not given and 3",
         "mask: train and train+valid",
     ]
-    assert str(one.terms) == "films (data ffffffffff), kernels cpu, batch 64, mask train"
 
 
 def test_the_history_as_columns_with_few_digits() -> None:
@@ -161,44 +145,3 @@ def test_the_history_as_columns_with_few_digits() -> None:
         "seconds": [0.01235, 10.5, 1.0],
         "looks": {"epoch": [0, 2], "seconds": [0.012, 11.512], "recall@20": [0.123457, 0.2]},
     }
-
-
-def test_the_commit_can_be_told_and_is_nothing_where_git_knows_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SAHCNS_COMMIT", "deadbeef")
-    assert commit.source_commit() == "deadbeef"
-    monkeypatch.delenv("SAHCNS_COMMIT")
-    monkeypatch.setenv("PATH", str(tmp_path))  # no git here
-    assert commit._from_git.__wrapped__() is None
-
-
-def test_a_checkout_says_its_commit_and_whether_it_was_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import subprocess
-
-    package = tmp_path / "src" / "sahcns"
-    (package / "lab" / "grid").mkdir(parents=True)
-    (package / "__init__.py").write_text("")
-    monkeypatch.setattr(commit, "__file__", str(package / "lab" / "grid" / "commit.py"))
-
-    def git(*words: str) -> str:
-        who = ("-c", "user.name=x", "-c", "user.email=x@example.org")
-        return subprocess.run(
-            ["git", *who, *words], cwd=tmp_path, capture_output=True, text=True, check=True
-        ).stdout.strip()
-
-    git("init", "-q")
-    assert commit._from_git.__wrapped__() is None  # a checkout around us that does not know us
-    git("add", ".")
-    git("commit", "-q", "-m", "first")
-    (tmp_path / "notes.txt").write_text("not a source")
-    assert commit._from_git.__wrapped__() == git("rev-parse", "HEAD")
-    (package / "new.py").write_text("")
-    assert commit._from_git.__wrapped__() == git("rev-parse", "HEAD") + "+changes"
-
-
-def test_it_shows_what_it_is_in_a_line() -> None:
-    assert repr(result()) == "Result('sahc', mf, seed 1, test recall@20 40.00%, ndcg@20 30.00%)"
-    assert repr(result(test={})) == "Result('sahc', mf, seed 1)"
-    outcome = Outcome(Path("study"), [result(), result(2)], [])
-    assert repr(outcome) == "Outcome('study', 2 results, 0 failures)"

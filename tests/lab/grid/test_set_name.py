@@ -6,12 +6,8 @@ from typing import Any
 
 import pytest
 
-from sahcns.data import load_split, read_manifest, save_split
 from sahcns.data.catalogue import CATALOGUE, named_set
-from sahcns.data.named import prepare_named
 from sahcns.lab.grid.set_name import data_name
-
-FILMS = "ml-latest-small"
 
 
 def manifest(name: str, **changes: Any) -> dict[str, Any]:
@@ -63,13 +59,3 @@ def test_other_counts_are_other_data() -> None:
 def test_without_a_name_it_is_called_by_its_folder(tmp_path: Path) -> None:
     assert data_name({}, tmp_path / "shop") == "shop"
     assert data_name({"catalogue": {"name": "of my own"}, "recipe": {"core": 9}}, "here") == "of my own"
-
-
-def test_a_prepared_folder_says_it(tmp_path: Path) -> None:
-    recipe = replace(named_set(FILMS).recipe, core=30)
-    folders = [
-        save_split(prepare_named(FILMS), tmp_path / "a"),
-        save_split(prepare_named(FILMS, recipe=recipe), tmp_path / "b"),
-    ]
-    assert [data_name(read_manifest(folder), folder) for folder in folders] == [FILMS, f"{FILMS} (30-core)"]
-    assert data_name(load_split(folders[1]).manifest, "data") == f"{FILMS} (30-core)"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sahcns.lab.comparison.boards import Board
 from sahcns.lab.comparison.contrasts import Contrast
 from sahcns.lab.comparison.naming import joined, listed, long_name, ranked, scale, short_name
-from sahcns.lab.grid.terms import Terms, terms_differ
+from sahcns.lab.grid.result import Terms, terms_differ
 
 READ = {"best": "at the best validation epoch", "last": "at the last epoch, where training stopped"}
 HOW = {

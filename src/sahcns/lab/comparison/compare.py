@@ -17,9 +17,9 @@ from sahcns.errors import DataError, SettingError
 from sahcns.importing import import_once
 from sahcns.lab.comparison.naming import frozen
 from sahcns.lab.grid.job import Job
-from sahcns.lab.grid.own_code import own_sources
 from sahcns.lab.grid.result import Result
-from sahcns.lab.grid.running import OnEvent, Outcome, run_grid
+from sahcns.lab.grid.run import OnEvent, Outcome, run_grid
+from sahcns.lab.grid.sources import own_files
 from sahcns.lab.tuning.tuned import Tuned, refuse_unused, tuned_for
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ def _refuse_others(base: "type[Configured]", kinds: "Iterable[type[Configured]]"
         if not kind.name:
             raise SettingError(f'{kind.__name__} needs a name to be compared, such as `name = "mine"` in its class')
         latest = class_named(base, kind.name)
-        twice = latest.__module__ != kind.__module__ and own_sources(latest) == own_sources(kind)  # one file, run again
+        twice = latest.__module__ != kind.__module__ and own_files(latest) == own_files(kind)  # one file, run again
         if latest is not kind and not (twice and latest.__qualname__ == kind.__qualname__):
             raise SettingError(
                 f"{kind.__name__} is not the latest class called {kind.name!r}; make it from that, or rename one of them"

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sahcns.folders import read_description
-from sahcns.lab.grid.result import Result
-from sahcns.lab.grid.terms import Terms, terms_differ
+from sahcns.lab.grid.result import Result, Terms, terms_differ
 
 RECORD = "run.json"  # of a model folder
 SECTIONS = ("sampler", "backbone", "protocol", "run", "data", "sources", "machine")

@@ -5,7 +5,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +13,9 @@ from sahcns.data.prepared import load_split, read_manifest
 from sahcns.data.split import Split
 from sahcns.errors import DataError
 from sahcns.importing import import_once
-from sahcns.lab.grid.commit import source_commit
-from sahcns.lab.grid.own_code import own_code
 from sahcns.lab.grid.result import Result, columns
 from sahcns.lab.grid.set_name import data_name
+from sahcns.lab.grid.sources import own_code, source_commit
 
 if TYPE_CHECKING:
     from sahcns.backbones import Backbone
@@ -39,7 +38,7 @@ class Job:
     protocol: dict[str, Any]
     seed: int = 0
     kernels: str = "auto"
-    label: str = ""  # the row's name in a table; the sampler's name unless told
+    label: str = ""  # the row's name in a table; the sampler's name unless given
     imports: tuple[str, ...] = ()  # the user's own files
     code: str | None = None  # digest of those among them that the sampler or the backbone comes from
 
@@ -82,8 +81,8 @@ class Job:
 
     @property
     def key(self) -> str:
-        """`lightgcn-sahc-s2020-1f3a9c04de`: fit for a file name; the digits stand for all that decides the result."""
-        decides: dict[str, Any] = {
+        """`lightgcn-sahc-s2020-1f3a9c04de`, a file name; its last part is a hash of all that decides the result."""
+        identity: dict[str, Any] = {
             "fingerprint": self.fingerprint,
             "backbone": self.backbone,
             "sampler": self.sampler,
@@ -91,10 +90,10 @@ class Job:
             "seed": self.seed,
         }
         if self.kernels != "auto":
-            decides["kernels"] = self.kernels
+            identity["kernels"] = self.kernels
         if self.code:
-            decides["code"] = self.code
-        text = json.dumps(_canonical(decides), sort_keys=True)
+            identity["code"] = self.code
+        text = json.dumps(_canonical(identity), sort_keys=True)
         short = hashlib.sha256(text.encode()).hexdigest()[:10]
         return f"{_slug(self.backbone['name'])}-{_slug(self.sampler['name'])}-s{self.seed}-{short}"
 
@@ -107,8 +106,8 @@ class Job:
 
         import_once(self.imports)
         return (
-            by_name(Backbone, self.backbone["name"], _arguments(self.backbone)),
-            by_name(Sampler, self.sampler["name"], _arguments(self.sampler)),
+            by_name(Backbone, self.backbone["name"], _settings(self.backbone)),
+            by_name(Sampler, self.sampler["name"], _settings(self.sampler)),
             Protocol.from_dict(self.protocol),
         )
 
@@ -163,9 +162,6 @@ class Job:
             per_user=_per_user(run, split, device) if len(split.test) else None,
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 def _per_user(run: "Run", split: Split, device: str) -> dict[str, Any]:
     """Test metrics of each user at the best epoch, ranked where the run ranked them."""
@@ -183,7 +179,7 @@ def _per_user(run: "Run", split: Split, device: str) -> dict[str, Any]:
     return {"user": users, **{name: values.astype(np.float32) for name, values in own.items()}}
 
 
-def _arguments(described: Mapping[str, Any]) -> dict[str, Any]:
+def _settings(described: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in described.items() if name != "name"}
 
 

@@ -20,14 +20,40 @@ import numpy.typing as npt
 
 from sahcns.errors import DataError, SettingError, nearest
 from sahcns.files import read_marked, write_whole
-from sahcns.lab.grid.terms import Terms
-from sahcns.lab.grid.terms import terms_differ as terms_differ
 
 FORMAT, FORMAT_VERSION = "sahcns-result", 1
-RUNS, USERS = "runs", "users"
+RUNS, USERS, FAILED = "runs", "users", "failed"  # folders
 
 PerUser = dict[str, npt.NDArray[Any]]
 """`{"user": positions [E] int32, "recall@20": [E] float32, …}` for the E users with test items, ascending."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What must agree for two results to stand in one table: the data, the protocol and the kernels."""
+
+    fingerprint: str
+    protocol: tuple[tuple[str, Any], ...]  # sorted by name
+    kernels: str  # those that ran
+    data_name: str = field(default="", compare=False)
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any], protocol: Mapping[str, Any], machine: Mapping[str, Any]) -> "Terms":
+        kernels = machine.get("kernels", "")
+        return cls(data["fingerprint"], tuple(sorted(protocol.items())), kernels, data.get("name", ""))
+
+
+def terms_differ(first: Terms, second: Terms) -> list[str]:
+    """Each difference in words, such as `mask: train and train+valid`; empty if both may share a table."""
+    differences = []
+    if first.fingerprint != second.fingerprint:
+        one, other = (f"{terms.data_name} ({terms.fingerprint[:10]})".strip() for terms in (first, second))
+        differences.append(f"data: {one} and {other}")
+    mine, theirs = ({"kernels": terms.kernels, **dict(terms.protocol)} for terms in (first, second))
+    for name in dict.fromkeys(["kernels", *sorted(mine.keys() | theirs.keys())]):
+        if mine.get(name) != theirs.get(name):
+            differences.append(f"{name}: {mine.get(name, 'not given')} and {theirs.get(name, 'not given')}")
+    return differences
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -57,13 +83,11 @@ class Result:
 
     def __repr__(self) -> str:
         best = self.test.get("best", {})
-        found = ", ".join(f"{name} {best[name]:.2%}" for name in ("recall@20", "ndcg@20") if name in best)
-        judged = f", test {found}" if found else ""
-        return f"Result({self.label!r}, {self.backbone['name']}, seed {self.seed}{judged})"
+        metrics = "".join(f", test {name} {best[name]:.2%}" for name in ("recall@20", "ndcg@20") if name in best)
+        return f"Result({self.label!r}, {self.backbone['name']}, seed {self.seed}{metrics})"
 
     @property
     def terms(self) -> Terms:
-        """What must agree for two results to stand in one table."""
         return Terms.of(self.data, self.protocol, self.machine)
 
     @property
@@ -81,7 +105,7 @@ class Result:
         return [(epoch + 1) * pace for epoch in self.history["looks"]["epoch"]]
 
     def shared_by(self, processes: int) -> "Result":
-        """The same, with a note of that."""
+        """The same, with a note of how many processes ran beside one another."""
         return replace(self, machine={**self.machine, "processes": processes}) if processes > 1 else self
 
     def metric(self, name: str, reading: str = "best", part: str = "test") -> float:

@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from sahcns.errors import DataError
-from sahcns.lab.grid.claims import CLAIMS, claim, sweep, waiting_for
+from sahcns.lab.grid.locks import LOCKS, lock, sweep, wait_for_lock
 from sahcns.lab.tuning.journal_file import open_journal, refuse_foreign
 from sahcns.lab.tuning.proposing import Tried, optuna_module, propose, quiet_optuna
 from sahcns.lab.tuning.space import Point, Space
@@ -90,7 +90,7 @@ class Journal:
         refuse_foreign(self.folder)
         sweep(self.folder)
         with contextlib.ExitStack() as held:
-            held.enter_context(claim(self.folder, self.me))
+            held.enter_context(lock(self.folder, self.me))
             self._storage = open_journal(self.folder)
             self._held = held.pop_all()
         return self
@@ -183,7 +183,7 @@ class Journal:
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
         """No other process takes, counts or writes meanwhile."""
-        with waiting_for(self.folder, "search"), quiet_optuna():
+        with wait_for_lock(self.folder, "search"), quiet_optuna():
             yield
 
     def _all(self) -> "dict[str, Study]":
@@ -203,11 +203,11 @@ class Journal:
 
     def _company(self, kind: str = AT_WORK) -> bool:
         """Whether other processes are at work here."""
-        workers = [path.name for path in (self.folder / CLAIMS).glob(f"{kind}*")]
+        workers = [path.name for path in (self.folder / LOCKS).glob(f"{kind}*")]
         return any(worker != self.me and not self._dead(worker) for worker in workers)
 
     def _dead(self, worker: str) -> bool:
-        with claim(self.folder, worker) as free:
+        with lock(self.folder, worker) as free:
             return free
 
     def _pruner(self) -> Any:

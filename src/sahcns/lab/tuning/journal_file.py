@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sahcns.errors import DataError
-from sahcns.lab.grid.claims import CLAIMS, waiting_for
+from sahcns.lab.grid.locks import LOCKS, wait_for_lock
 from sahcns.lab.grid.result import RUNS
 from sahcns.lab.tuning.proposing import optuna_module, quiet_optuna
 
@@ -46,7 +46,7 @@ def refuse_foreign(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
         raise DataError(f"{folder} is a file, not a folder; choose another place for the search")
     names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
-    foreign = [name for name in names if name != CLAIMS and not name.startswith(".")]
+    foreign = [name for name in names if name != LOCKS and not name.startswith(".")]
     if foreign and not {JOURNAL, RUNS} & set(names):
         raise DataError(f"{folder} holds {foreign[0]!r} and no search; choose another folder")
 
@@ -58,7 +58,7 @@ class _Lock:
         self._path, self._held = path, contextlib.ExitStack()
 
     def acquire(self) -> bool:
-        self._held.enter_context(waiting_for(self._path.parent, JOURNAL))
+        self._held.enter_context(wait_for_lock(self._path.parent, JOURNAL))
         _mend(self._path)
         return True
 

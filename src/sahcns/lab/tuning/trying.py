@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from sahcns.data.split import Split
 from sahcns.errors import SahcnsError, TrainingError
-from sahcns.lab.grid.commit import source_commit
-from sahcns.lab.grid.failure import one_sentence
+from sahcns.lab.grid.run import one_sentence
+from sahcns.lab.grid.sources import source_commit
 from sahcns.lab.tuning.journal import Journal, Taken
 from sahcns.lab.tuning.trials import Search, Trial
 

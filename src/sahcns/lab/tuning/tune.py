@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from sahcns.data.prepared import load_split
 from sahcns.data.split import Pairs, Split
 from sahcns.errors import DataError, SettingError, nearest
-from sahcns.lab.grid.own_code import own_code
 from sahcns.lab.grid.set_name import data_name
+from sahcns.lab.grid.sources import own_code
 from sahcns.lab.tuning.journal import Journal
 from sahcns.lab.tuning.proposing import optuna_module
 from sahcns.lab.tuning.space import Search as Searched

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sahcns.errors import DeviceError, SahcnsError
-from sahcns.lab.grid.child import end_children, order_of_parent, start_child
+from sahcns.lab.grid.workers import end_children, order_of_parent, start_child
 
 
 @contextlib.contextmanager

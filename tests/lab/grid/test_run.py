@@ -4,19 +4,17 @@ import dataclasses
 import json
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from sahcns.errors import DataError, SettingError
 from sahcns.importing import import_files
-from sahcns.lab.grid.claims import claim
-from sahcns.lab.grid.job import Job
-from sahcns.lab.grid.result import Result, results_in
-from sahcns.lab.grid.running import Event, run_grid
+from sahcns.lab.grid.locks import lock
+from sahcns.lab.grid.result import results_in
+from sahcns.lab.grid.run import Event, run_grid
 from sahcns.samplers import DNS, RNS, Sampler
 from sahcns.settings import class_named
-from tests.lab.grid.jobs import job, prepared, several
+from tests.lab.grid.jobs import expected, files, job, prepared, several
 
 FRAGILE = """
 from dataclasses import dataclass
@@ -38,16 +36,6 @@ class Fragile(Sampler):
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     return prepared(tmp_path)
-
-
-def files(folder: Path) -> dict[str, list[str]]:
-    """Everything in a folder of results."""
-    return {home.name: sorted(path.name for path in home.iterdir()) for home in folder.iterdir() if home.is_dir()}
-
-
-def expected(jobs: list[Job]) -> dict[str, list[str]]:
-    keys = sorted(job.key for job in jobs)
-    return {"runs": [f"{key}.json" for key in keys], "users": [f"{key}.npz" for key in keys], "claims": []}
 
 
 def test_each_job_has_its_result_and_a_second_call_runs_nothing(data: Path, tmp_path: Path) -> None:
@@ -85,13 +73,6 @@ def test_a_result_goes_by_the_label_that_is_asked_for(data: Path, tmp_path: Path
     assert results_in(tmp_path / "out")[0].label == "first"
 
 
-def test_the_split_is_loaded_once(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    load, loaded = Job.load, []
-    monkeypatch.setattr(Job, "load", lambda job: loaded.append(job.key) or load(job))  # type: ignore[func-returns-value]
-    run_grid(several(data, 2), tmp_path / "out", device="cpu")
-    assert len(loaded) == 1
-
-
 def test_a_job_that_fails_does_not_stop_the_rest_and_is_tried_again(data: Path, tmp_path: Path) -> None:
     (tmp_path / "grid_fragile.py").write_text(FRAGILE)
     (tmp_path / "broken").touch()
@@ -116,15 +97,6 @@ def test_a_job_that_fails_does_not_stop_the_rest_and_is_tried_again(data: Path, 
     assert files(out) == {**expected(jobs), "failed": []}
 
 
-def test_an_error_of_ours_is_told_as_its_sentence(data: Path, tmp_path: Path) -> None:
-    gone = dataclasses.replace(job(data), data=str(tmp_path / "gone"))
-    outcome = run_grid([gone, job(data, DNS())], tmp_path / "out", device="cpu")
-    assert outcome.failures[0].error.endswith(
-        "gone is not a prepared set: it is not there; make one with `sahcns data prepare`"
-    )
-    assert len(outcome.results) == 1
-
-
 def test_ctrl_c_leaves_the_folder_in_order(data: Path, tmp_path: Path) -> None:
     jobs, out = several(data, 2), tmp_path / "out"
 
@@ -143,7 +115,7 @@ def test_a_job_that_another_process_has_is_waited_for(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     jobs, out, events, naps = several(data, 1), tmp_path / "out", list[Event](), list[float]()
-    held = claim(out, jobs[0].key)
+    held = lock(out, jobs[0].key)
     assert held.__enter__()
 
     def nap(seconds: float) -> None:
@@ -167,7 +139,7 @@ def test_what_another_process_finishes_meanwhile_is_taken_over(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted, out, events = job(data), tmp_path / "out", list[Event]()
-    held = claim(out, wanted.key)
+    held = lock(out, wanted.key)
     held.__enter__()
 
     def other(seconds: float) -> None:
@@ -180,27 +152,34 @@ def test_what_another_process_finishes_meanwhile_is_taken_over(
     assert outcome.results[0].key == wanted.key
 
 
-def test_a_broken_result_is_named_before_anything_runs(data: Path, tmp_path: Path) -> None:
-    jobs, events = several(data, 1), list[Any]()
-    (tmp_path / "out" / "runs").mkdir(parents=True)
-    (tmp_path / "out" / "runs" / f"{jobs[1].key}.json").write_text("{")
-    with pytest.raises(DataError, match=r"is not readable JSON .* delete it and run it again"):
-        run_grid(jobs, tmp_path / "out", device="cpu", on_event=events.append)
+def test_what_cannot_be_is_refused_before_anything_runs(data: Path, tmp_path: Path) -> None:
+    jobs, events, out = several(data, 1), list[Event](), tmp_path / "out"
+    for wrong in ({"workers": 0}, {"device": "gpu"}):
+        with pytest.raises(SettingError, match=r"0|gpu"):
+            run_grid(jobs, out, **wrong)
+    assert not out.exists()
+    (out / "runs").mkdir(parents=True)
+    (out / "runs" / f"{jobs[1].key}.json").write_text("{")
+    with pytest.raises(DataError, match=jobs[1].key):
+        run_grid(jobs, out, device="cpu", on_event=events.append)
     assert events == []
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [({"workers": 0}, "workers=0 must be 1 or more"), ({"device": "gpu"}, "device='gpu' is not a device")],
-)
-def test_what_cannot_be_is_refused(data: Path, tmp_path: Path, options: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(SettingError, match=sentence):
-        run_grid([job(data)], tmp_path / "out", **options)
-    assert not (tmp_path / "out").exists()
+@pytest.mark.parametrize("workers", [1, 2])
+def test_nothing_is_begun_when_it_is_late(data: Path, tmp_path: Path, workers: int) -> None:
+    outcome = run_grid(several(data), tmp_path / "out", workers=workers, device="cpu", until=time.time() - 1)
+    assert (outcome.results, outcome.failures) == ([], [])
 
 
-def test_a_result_is_loaded_as_it_was_saved(data: Path, tmp_path: Path) -> None:
-    outcome = run_grid([job(data)], tmp_path / "out", device="cpu")
-    path = outcome.results[0].path
-    assert path is not None
-    assert Result.load(path).users() is not None
+def test_when_time_is_up_the_job_at_hand_is_finished(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs, now = several(data), [0.0]
+    monkeypatch.setattr("sahcns.lab.grid.run.time.time", lambda: now[0])
+
+    def pass_time(event: Event) -> None:
+        now[0] += event.kind == "started"
+
+    outcome = run_grid(jobs, tmp_path / "out", device="cpu", on_event=pass_time, until=2.0)
+    assert [one.key for one in outcome.results] == [job.key for job in jobs[:2]]
+    assert len(run_grid(jobs, tmp_path / "out", device="cpu", until=100.0).results) == len(jobs)

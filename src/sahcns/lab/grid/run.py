@@ -3,41 +3,69 @@
 FOLDER/runs/KEY.json      finished; such a job is never run again
 FOLDER/users/KEY.npz      test metrics of each user of that run
 FOLDER/failed/KEY.json    failed; tried again by the next call
-FOLDER/claims/KEY         somebody is at it
+FOLDER/claims/KEY         its lock: some process works on it
 """
 
+import json
 import os
 import secrets
+import sysconfig
 import time
+import traceback
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from sahcns.data.split import Split
-from sahcns.errors import DeviceError, SettingError
-from sahcns.lab.grid.claims import claim, sweep
-from sahcns.lab.grid.failure import Failure, failure_path
+from sahcns.errors import DeviceError, SahcnsError, SettingError
+from sahcns.files import write_whole
 from sahcns.lab.grid.job import Job
-from sahcns.lab.grid.result import Result, result_path
+from sahcns.lab.grid.locks import lock, sweep
+from sahcns.lab.grid.result import FAILED, Result, result_path
 
 PATIENCE = 0.2  # seconds between looks at a job that another process has
+NOT_THE_USERS = (f"{Path(__file__).parents[2]}/", *map(sysconfig.get_path, ("stdlib", "purelib", "platlib")))
 
 Kind = Literal["skipped", "started", "epoch", "finished", "failed", "elsewhere"]
 
 
 @dataclass(frozen=True)
 class Event:
-    """What happened to a job. `elsewhere`: another process is at it; its end will be told as if it were ours."""
+    """What happened to a job. `elsewhere`: another process has it; its end is reported as if it were ours."""
 
     kind: Kind
     job: Job
     result: Result | None = None  # when skipped or finished
-    entry: dict[str, Any] | None = None  # of the epoch: loss, seconds, validation if it looked
+    entry: dict[str, Any] | None = None  # of the epoch: loss, seconds, validation if there was one
     error: str = ""  # when failed
 
 
 OnEvent = Callable[[Event], None]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a job failed, in one sentence, and where in the code; `call` names the call of `run_grid` that met it."""
+
+    key: str
+    label: str
+    error: str
+    traceback: str = ""
+    call: str = ""
+
+    def save(self, folder: Path) -> Path:
+        values = {"format": "sahcns-failure", "format_version": 1, **self.__dict__}
+        return write_whole(failure_path(folder, self.key), json.dumps(values, indent=2, ensure_ascii=False) + "\n")
+
+    @classmethod
+    def load(cls, folder: Path, key: str) -> "Failure | None":
+        """None where there is none, or one that cannot be read: the job is simply tried again."""
+        try:
+            values = json.loads(failure_path(folder, key).read_text("utf-8"))
+            return cls(key, values["label"], values["error"], values["traceback"], values["call"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
 
 
 @dataclass(frozen=True)
@@ -48,19 +76,12 @@ class Call:
     device: str
     name: str  # what failed in this call is not tried again in it
     until: float | None  # no job is begun later
-    processes: int  # that work side by side; noted in each result, whose times are those of a machine that was shared
-
-    def to_plain(self) -> dict[str, Any]:
-        return {**self.__dict__, "folder": str(self.folder)}
-
-    @classmethod
-    def from_plain(cls, values: dict[str, Any]) -> "Call":
-        return cls(**{**values, "folder": Path(values["folder"])})
+    processes: int  # side by side; noted in each result, whose times are those of a shared machine
 
 
 @dataclass(frozen=True, repr=False)
 class Outcome:
-    """What a grid came to: its results and its failures, both in the order of the jobs."""
+    """The results and the failures of a grid, both in the order of the jobs."""
 
     folder: Path
     results: list[Result]
@@ -93,16 +114,15 @@ def run_grid(
 
     if workers < 1:
         raise SettingError(f"workers={workers} must be 1 or more")
-    home = Path(folder)
+    home, tell = Path(folder), on_event or (lambda event: None)
     wanted = list({job.key: job for job in jobs}.values())
-    where = pick_device(device)  # what no job could be run with is refused now
+    where = pick_device(device)  # an impossible device or kernel is refused before anything runs
     for path in {job.kernels for job in wanted}:
         verbs_for(where, path)
-    tell = on_event or (lambda event: None)
     sweep(home)
     missing = []
     for job in wanted:
-        result = finished(job, home)
+        result = stored_result(job, home)
         if result is None:
             missing.append(job)
         else:
@@ -111,30 +131,30 @@ def run_grid(
     call = Call(home, device, secrets.token_hex(8), until, processes=max(1, min(workers, len(missing))))
     try:
         if call.processes == 1:
-            work_off(missing, call, tell)
+            run_jobs(missing, call, tell)
         else:
-            from sahcns.lab.grid.processes import spread
+            from sahcns.lab.grid.workers import run_in_processes
 
-            spread(missing, call, tell)
+            run_in_processes(missing, call, tell)
     finally:
         sweep(home)
-    results = [found for job in wanted if (found := finished(job, home)) is not None]
+    results = [result for job in wanted if (result := stored_result(job, home)) is not None]
     done = {result.key for result in results}
     failures = [Failure.load(home, job.key) for job in wanted if job.key not in done]
     return Outcome(home, results, [failure for failure in failures if failure is not None])
 
 
-def work_off(jobs: Sequence[Job], call: Call, tell: OnEvent) -> None:
-    """Take one job after the other; those that others are at are looked at again, until all are done or time is up."""
+def run_jobs(jobs: Sequence[Job], call: Call, tell: OnEvent) -> None:
+    """One job after the other; those that others have are looked at again, until all are done or time is up."""
     splits: dict[str, Split] = {}
-    told: set[str] = set()  # of jobs that are elsewhere
+    elsewhere: set[str] = set()
     waiting = list(jobs)
     while waiting:
         left = []
         for job in waiting:
             if late(call.until):
                 return
-            if not _settled(job, call, tell, splits, told):
+            if not _try_job(job, call, tell, splits, elsewhere):
                 left.append(job)
         if len(left) == len(waiting):
             time.sleep(PATIENCE)
@@ -145,22 +165,37 @@ def late(until: float | None) -> bool:
     return until is not None and time.time() >= until
 
 
-def finished(job: Job, folder: Path) -> Result | None:
+def stored_result(job: Job, folder: Path) -> Result | None:
     """The job's result under the job's label, if it is there."""
     path = result_path(folder, job.key)
     return replace(Result.load(path), label=job.label) if path.exists() else None
 
 
-def _settled(job: Job, call: Call, tell: OnEvent, splits: dict[str, Split], told: set[str]) -> bool:
-    """Whether the job has come to its end, here or elsewhere; if nobody is at it, it is run."""
-    with claim(call.folder, job.key) as mine:
-        result = finished(job, call.folder)
+def failure_path(folder: Path, key: str) -> Path:
+    return folder / FAILED / f"{key}.json"
+
+
+def one_sentence(error: BaseException) -> str:
+    """Our own errors as they are; any other with its kind, and with the line of the user's file where there is one."""
+    words = " ".join(str(error).split())
+    if isinstance(error, SahcnsError):
+        return words
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if not frame.filename.startswith(NOT_THE_USERS)]
+    place = f" ({Path(own[-1].filename).name}, line {own[-1].lineno})" if own else ""
+    return f"{type(error).__name__}: {words}{place}"
+
+
+def _try_job(job: Job, call: Call, tell: OnEvent, splits: dict[str, Split], elsewhere: set[str]) -> bool:
+    """Run the job if nobody else has it; whether it has come to its end, here or elsewhere."""
+    with lock(call.folder, job.key) as mine:
+        result = stored_result(job, call.folder)
         if result is not None:
             tell(Event("finished", job, result))
             return True
         if not mine:
-            if job.key not in told:
-                told.add(job.key)
+            if job.key not in elsewhere:
+                elsewhere.add(job.key)
                 tell(Event("elsewhere", job))
             return False
         before = Failure.load(call.folder, job.key)
@@ -173,9 +208,9 @@ def _settled(job: Job, call: Call, tell: OnEvent, splits: dict[str, Split], told
                 splits[job.data] = job.load()
             result = job.run(call.device, lambda entry: tell(Event("epoch", job, entry=entry)), splits[job.data])
         except Exception as error:  # whatever a sampler does: the others go on
-            failure = Failure.of(job, error, call.name)
-            failure.save(call.folder)
-            tell(Event("failed", job, error=failure.error))
+            where = "".join(traceback.format_exception(error))
+            Failure(job.key, job.label, one_sentence(error), where, call.name).save(call.folder)
+            tell(Event("failed", job, error=one_sentence(error)))
             if isinstance(error, DeviceError):  # every other would fail here too
                 raise
         else:

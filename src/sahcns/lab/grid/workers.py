@@ -1,0 +1,197 @@
+"""Processes that share a grid. Each takes jobs that nobody has locked, and reports to its parent in lines of JSON.
+
+Written by hand, not with multiprocessing: a worker may be killed at any time, and must end when its parent is killed.
+A child gets its orders on stdin, which stays open as long as the parent lives; when it closes, the child ends at once.
+That is safe because every piece of work is under a lock, which the system frees.
+"""
+
+import contextlib
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sahcns.errors import DeviceError, SahcnsError, TrainingError
+from sahcns.lab.grid.job import Job
+from sahcns.lab.grid.locks import lock
+from sahcns.lab.grid.run import Call, Event, Failure, OnEvent, late, run_jobs, stored_result
+
+Reports = queue.Queue[tuple["Worker", dict[str, Any] | None]]  # None: the worker has ended
+
+
+def start_child(module: str, order: Mapping[str, Any], stdout: int) -> "subprocess.Popen[str]":
+    """`python -m module`, which gets its order by `order_of_parent`; `stdout` is one of subprocess's constants."""
+    # The child imports from where this process does. Without -P the current folder would come before all else, and a
+    # random.py in it would hide Python's.
+    places = os.pathsep.join(path or os.getcwd() for path in sys.path)
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", module],
+        stdin=subprocess.PIPE,
+        stdout=stdout,
+        text=True,
+        env={**os.environ, "PYTHONPATH": places},
+        process_group=0,  # Ctrl-C is for the parent, which ends its children
+    )
+    assert process.stdin is not None
+    with contextlib.suppress(BrokenPipeError):  # it died at once, and said why on stderr
+        process.stdin.write(json.dumps(order) + "\n")
+        process.stdin.flush()
+    return process
+
+
+def end_children(processes: "Collection[subprocess.Popen[str]]") -> None:
+    """Signal all before waiting for any: on a GPU that they share, the end of one can break the work of the others."""
+    for process in processes:
+        process.terminate()
+    for process in processes:
+        process.wait()
+
+
+def order_of_parent() -> dict[str, Any]:
+    """In the child: what it is to do; from now on it ends when its parent does."""
+    order: dict[str, Any] = json.loads(sys.stdin.readline())
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    return order
+
+
+def _end_with_parent() -> None:
+    while os.read(0, 4096):  # not through sys.stdin, whose lock would be in the way when this process ends by itself
+        pass
+    os._exit(1)
+
+
+@dataclass(eq=False)
+class Worker:
+    """A process, the key of the job that it is at, and whether it has begun any."""
+
+    process: "subprocess.Popen[str]"
+    reader: threading.Thread = field(init=False)
+    job: str | None = None
+    has_worked: bool = False
+
+    @classmethod
+    def start(cls, order: dict[str, Any], reports: Reports) -> "Worker":
+        worker = cls(start_child("sahcns.lab.grid.workers", order, subprocess.PIPE))
+        worker.reader = threading.Thread(target=worker._read, args=(reports,), daemon=True)
+        worker.reader.start()
+        return worker
+
+    def _read(self, reports: Reports) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            if line.endswith("\n"):  # else it was killed in the middle of a word
+                reports.put((self, json.loads(line)))
+        self.process.wait()
+        reports.put((self, None))
+
+    def close(self) -> None:
+        """After its end."""
+        self.reader.join()
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    pipe.close()
+
+
+def run_in_processes(jobs: Sequence[Job], call: Call, tell: OnEvent) -> None:
+    """Run the jobs in processes of their own; one that dies costs the job it was at, and is replaced.
+
+    A worker that died before it had begun a job is not replaced: every replacement has cost a job, so there is an end.
+    """
+    import torch
+
+    order = {
+        "jobs": [asdict(job) for job in jobs],
+        "call": {**call.__dict__, "folder": str(call.folder)},
+        "threads": max(1, torch.get_num_threads() // call.processes),
+    }
+    by_key, reports, open_keys = {job.key: job for job in jobs}, Reports(), {job.key for job in jobs}
+    running: set[Worker] = set()
+    try:
+        for _ in range(call.processes):
+            running.add(Worker.start(order, reports))
+        while running:
+            worker, report = reports.get()
+            if report is not None:
+                event = _event(worker, report, by_key[report["key"]], open_keys, call.folder)
+                ours = any(other.job == report["key"] for other in running)
+                if event is not None and not (event.kind == "elsewhere" and ours):
+                    tell(event)
+                continue
+            running.discard(worker)
+            worker.close()
+            code = worker.process.returncode
+            if code and worker.job is not None:
+                _note_loss(by_key[worker.job], code, call)
+            if code and worker.has_worked and open_keys:
+                running.add(Worker.start(order, reports))
+    finally:
+        end_children([worker.process for worker in running])
+        for worker in running:
+            worker.close()
+    if open_keys and not late(call.until):
+        raise TrainingError(f"the worker processes ended with {len(open_keys)} jobs left; their errors stand above")
+
+
+def _event(worker: Worker, report: dict[str, Any], job: Job, open_keys: set[str], folder: Path) -> Event | None:
+    """A report as an event; None for the end of a job that was reported before, since two workers may see it."""
+    key, kind = report["key"], report["kind"]
+    if kind == "started":
+        worker.job, worker.has_worked = key, True
+    elif kind in ("finished", "failed"):
+        worker.job = None if worker.job == key else worker.job
+        if key not in open_keys:
+            return None
+        open_keys.discard(key)
+    return Event(
+        kind, job, stored_result(job, folder) if kind == "finished" else None, report["entry"], report["error"]
+    )
+
+
+def _note_loss(job: Job, code: int, call: Call) -> None:
+    """Leave a failure for a job whose process died, so that it is not tried again in this call."""
+    how = (
+        f"signal {-code} ({signal.strsignal(-code)}); perhaps memory ran out: use fewer workers"
+        if code < 0
+        else f"code {code}; its error stands above"
+    )
+    with lock(call.folder, job.key) as mine:
+        if mine and stored_result(job, call.folder) is None:
+            error = f"the process that trained it ended with {how}"
+            Failure(job.key, job.label, error, call=call.name).save(call.folder)
+
+
+def _work() -> None:
+    """In the child."""
+    order = order_of_parent()
+    reports = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # what a sampler prints goes to stderr
+    import torch
+
+    def tell(event: Event) -> None:
+        values = {"kind": event.kind, "key": event.job.key, "entry": event.entry, "error": event.error}
+        try:
+            reports.write(json.dumps(values) + "\n")
+            reports.flush()
+        except BrokenPipeError:  # the parent is dead: no failure of the job
+            os._exit(1)
+
+    torch.set_num_threads(order["threads"])
+    call = Call(**{**order["call"], "folder": Path(order["call"]["folder"])})
+    run_jobs([Job(**values) for values in order["jobs"]], call, tell)
+
+
+if __name__ == "__main__":
+    try:
+        _work()
+    except DeviceError:  # reported with its job; the parent starts another in our place
+        sys.exit(1)
+    except SahcnsError as error:  # a result that cannot be written, say
+        sys.exit(f"error: {error}")
