@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from sahcns.data.split import Split
-from sahcns.ranking import Mask, Part
+from sahcns.ranking import HeldOut, Masked
 
 Lists = list[list[int]]
-MASKS: list[tuple[Part, Mask, tuple[str, ...]]] = [
+MASKS: list[tuple[HeldOut, Masked, tuple[str, ...]]] = [
     ("valid", "train", ("train",)),
     ("test", "train", ("train",)),
     ("test", "train+valid", ("train", "valid")),

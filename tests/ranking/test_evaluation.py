@@ -1,7 +1,5 @@
 """From vectors to means: names, blocks, precision, per-user values, and what is refused."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
@@ -121,18 +119,3 @@ def test_lists_shorter_than_the_cut_off_are_refused() -> None:
     with pytest.raises(SettingError, match=r"top has shape \(1, 3\); this truth needs \(1, 5 or more\)"):
         measure(torch.zeros(1, 3, dtype=torch.int64), truth, (5,))
     assert measure(torch.tensor([[0, 1, -1]]), truth, (2,))["recall"].tolist() == [[1.0]]
-
-
-def test_what_is_handed_over_by_mistake_is_said_by_its_name() -> None:
-    split = Split.from_pairs(train=[], test=[[0, 1]])
-    truth, users, items = Truth.of(split, "test"), torch.ones(1, 1), torch.ones(2, 1)
-    refused: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
-        ((users.numpy(), items, truth), {}, r"user_vectors is of type ndarray; .* torch\.as_tensor\(user_vectors\)"),
-        ((users, items, split), {}, r"truth is of type Split; make one of a split: Truth\.of\(split, 'test'\)"),
-        ((users, items, truth), {"ks": 20}, r"ks=20 must be a list, such as \[20\]"),
-        ((users, items, truth), {"metrics": "ndcg"}, r"metrics='ndcg' must be a list, such as \['ndcg'\]"),
-    ]
-    for args, named, sentence in refused:
-        with pytest.raises(SettingError, match=sentence):
-            evaluate(*args, **named)
-    assert evaluate(users, items, truth, ks=np.array([1, 2])) == evaluate(users, items, truth, ks=[1, 2])  # type: ignore[call-overload]

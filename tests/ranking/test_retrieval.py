@@ -10,7 +10,7 @@ from torch import Tensor
 
 from sahcns.data.split import Split
 from sahcns.errors import SettingError, TrainingError
-from sahcns.ranking import Csr, Truth, rank, recommend
+from sahcns.ranking import Csr, Truth, most_popular, rank, recommend
 from sahcns.ranking.retrieval import _group, _select, block_rows
 from tests.ranking.oracle import DRAWN, MASKS, random_split, ranking, whole_vectors
 
@@ -199,3 +199,26 @@ def test_no_block_waits_for_the_host(device: str) -> None:
     scores[truth.masked.rows, truth.masked.items] = -math.inf
     torch.testing.assert_close(values, scores.topk(10).values)
     torch.testing.assert_close(values, scores.gather(1, ids))
+
+
+@settings(max_examples=40, deadline=None)
+@given(**DRAWN)
+def test_popular_lists_equal_loops(seed: int, n_users: int, n_items: int, k: int, busy: float) -> None:
+    split = random_split(seed, n_users, n_items, busy=busy)
+    for part, mask, masks in MASKS:
+        if len(split.parts()[part]):
+            truth = Truth.of(split, part, mask)
+            alike, counts = torch.ones(n_users, 1), truth.popularity[:, None].float()
+            assert most_popular(truth, k).tolist() == ranking(split, part, masks, alike, counts, k)
+
+
+def test_somebody_with_every_item_has_an_empty_list_and_the_next_is_not_touched() -> None:
+    split = Split.from_pairs([[0, 0], [0, 1], [1, 1]], [], [[0, 1], [1, 0]], n_users=2, n_items=2)
+    assert most_popular(Truth.of(split, "test", "train"), 3).tolist() == [[-1, -1, -1], [0, -1, -1]]
+
+
+def test_popular_lists_need_no_scores(monkeypatch: pytest.MonkeyPatch) -> None:
+    truth = Truth.of(random_split(0, 20, 3000), "test", "train")
+    expected = rank(torch.ones(truth.n_users, 1), truth.popularity[:, None].float(), truth, 20)
+    monkeypatch.setattr("sahcns.ranking.retrieval._select", lambda *_, **__: pytest.fail("scored"))
+    assert torch.equal(most_popular(truth, 20), expected)

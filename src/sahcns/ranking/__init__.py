@@ -7,26 +7,24 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sahcns.ranking.csr import Csr as Csr
     from sahcns.ranking.evaluation import evaluate as evaluate
     from sahcns.ranking.evaluation import means as means
     from sahcns.ranking.evaluation import measure as measure
     from sahcns.ranking.metrics import METRICS as METRICS
     from sahcns.ranking.metrics import Metric as Metric
-    from sahcns.ranking.popular import most_popular as most_popular
+    from sahcns.ranking.retrieval import most_popular as most_popular
     from sahcns.ranking.retrieval import rank as rank
     from sahcns.ranking.retrieval import recommend as recommend
-    from sahcns.ranking.truth import Mask as Mask
-    from sahcns.ranking.truth import Part as Part
+    from sahcns.ranking.truth import Csr as Csr
+    from sahcns.ranking.truth import HeldOut as HeldOut
+    from sahcns.ranking.truth import Masked as Masked
     from sahcns.ranking.truth import Truth as Truth
 else:
     _HOMES = {
-        "csr": ("Csr",),
         "evaluation": ("evaluate", "means", "measure"),
         "metrics": ("METRICS", "Metric"),
-        "popular": ("most_popular",),
-        "retrieval": ("rank", "recommend"),
-        "truth": ("Mask", "Part", "Truth"),
+        "retrieval": ("most_popular", "rank", "recommend"),
+        "truth": ("Csr", "HeldOut", "Masked", "Truth"),
     }
 
     def __getattr__(name: str) -> Any:

@@ -1,7 +1,6 @@
 """Full-ranking evaluation: every metric at every cut-off from one pass over the users."""
 
 from collections.abc import Mapping, Sequence
-from numbers import Integral
 from typing import Literal, overload
 
 import numpy as np
@@ -93,9 +92,6 @@ def means(values: Mapping[str, Tensor], ks: Sequence[int]) -> dict[str, float]:
 
 
 def _check(ks: Sequence[int], metrics: Sequence[str]) -> None:
-    for name, given in (("ks", ks), ("metrics", metrics)):
-        if isinstance(given, str | Integral):
-            raise SettingError(f"{name}={given!r} must be a list, such as [{given!r}]")
     if not len(ks) or min(ks) < 1:
         raise SettingError(f"ks={tuple(ks)} must hold at least one cut-off, each 1 or more")
     if not chosen(metrics):

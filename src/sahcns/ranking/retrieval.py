@@ -13,8 +13,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from sahcns.errors import SettingError, TrainingError
-from sahcns.ranking.csr import Csr
-from sahcns.ranking.truth import Truth
+from sahcns.ranking.truth import Csr, Truth
 
 # A block of scores: on a GPU large enough to fill it, on a CPU small enough to stay in the cache until it is selected.
 BLOCK_BYTES = {"cuda": 256 << 20, "cpu": 16 << 20}
@@ -29,11 +28,6 @@ def rank(user_vectors: Tensor, item_vectors: Tensor, truth: Truth, k: int, block
     nothing else; so may, on some processors, the place where an item stands.
     """
     tables = {"user_vectors": user_vectors, "item_vectors": item_vectors}
-    if not isinstance(truth, Truth):
-        raise SettingError(f"truth is of type {type(truth).__name__}; make one of a split: Truth.of(split, 'test')")
-    for name, table in tables.items():
-        if not isinstance(table, Tensor):
-            raise SettingError(f"{name} is of type {type(table).__name__}; give a tensor: torch.as_tensor({name})")
     for (name, table), rows in zip(tables.items(), (truth.n_users, truth.n_items), strict=True):
         if table.ndim != 2 or len(table) != rows:
             raise SettingError(f"{name} has shape {tuple(table.shape)}; this split needs ({rows}, D)")
@@ -75,6 +69,24 @@ def recommend(
     masked = lists if isinstance(lists, Csr) else Csr.of_lists(lists, len(item_vectors), item_vectors.device)
     hidden = None if hidden is None else hidden.to(item_vectors.device)
     return _best(user_vectors, item_vectors, masked, k, block, hidden)
+
+
+def most_popular(truth: Truth, k: int) -> Tensor:
+    """[E, k] like `rank`, without scores: the items with most training pairs, equals by lowest id, -1 where items run out.
+
+    All users share one order, and differ in what is masked. A masked item at place p, the t-th of its row from 0, has
+    p - t places before it that are free; so free place j stands at j + t', where t' counts those with p - t ≤ j.
+    """
+    n, masked = truth.n_items, truth.masked
+    order = truth.popularity.argsort(descending=True, stable=True)  # [I], item at each place
+    place = torch.empty_like(order).index_copy_(0, order, torch.arange(n, device=order.device))
+    taken = (masked.rows * n + place[masked.items]).sort().values  # row · n + p, ascending
+    before = taken - (torch.arange(len(taken), device=taken.device) - masked.starts[masked.rows])  # row · n + p - t
+    free = torch.arange(min(k, n), device=order.device)  # j
+    rows = torch.arange(len(truth), device=order.device)[:, None]
+    at = free + torch.searchsorted(before, rows * n + free, right=True) - masked.starts[:-1, None]  # [E, ≤ k]
+    items = torch.where(at < n, order[at.clamp(max=n - 1)], -1)
+    return pad(items, (0, k - len(free)), value=-1)
 
 
 def block_rows(n_items: int, device: torch.device, itemsize: int = 4) -> int:

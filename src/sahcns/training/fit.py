@@ -15,7 +15,7 @@ from sahcns.data.split import Split
 from sahcns.errors import SettingError, TrainingError
 from sahcns.graph import Graph
 from sahcns.model.recommender import Recommender
-from sahcns.ranking import Mask, Truth, evaluate
+from sahcns.ranking import Masked, Truth, evaluate
 from sahcns.samplers import SAHC, Sampler
 from sahcns.training.clock import Clock
 from sahcns.training.device import answering, pick_device
@@ -204,7 +204,7 @@ def _judged_no_further(record: Record) -> None:
 
 
 def _test_truth(split: Split, protocol: Protocol, device: torch.device) -> Truth | None:
-    mask: Mask = "train" if protocol.mask == "train" else "train+valid"
+    mask: Masked = "train" if protocol.mask == "train" else "train+valid"
     return Truth.of(split, "test", mask, device) if len(split.test) else None
 
 

@@ -12,9 +12,16 @@ from sahcns.lab.comparison.boards import Board, Row
 from sahcns.lab.comparison.naming import ranked
 from sahcns.lab.comparison.summaries import summary
 from sahcns.lab.grid.result import PerUser, Result
-from sahcns.ranking.significance import Bootstrap, Paired, SignedRank, holm, paired_t, wilcoxon_users
-from sahcns.ranking.significance.bootstrap import bootstrap_columns
-from sahcns.ranking.significance.signed_rank import differences
+from sahcns.ranking.significance import (
+    Bootstrap,
+    Paired,
+    SignedRank,
+    bootstrap_columns,
+    differences,
+    holm,
+    paired_t,
+    wilcoxon_users,
+)
 
 TESTS = ("t", "wilcoxon", "bootstrap")
 ALPHA = 0.05  # a difference is shown where Holm's p is below it
