@@ -6,10 +6,8 @@ import sys
 import traceback
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
-from sahcns.errors import DataError, SettingError
-from sahcns.settings import lacks_decorator
+from sahcns.errors import DataError
 
 PREFIX = "sahcns_user_"  # of the module that a file becomes
 
@@ -27,7 +25,7 @@ def import_once(paths: Iterable[str | Path]) -> None:
             _import(path)
 
 
-def came_through_own(error: BaseException) -> bool:
+def raised_in_imported_file(error: BaseException) -> bool:
     """Whether it arose in a file that was imported here, or in what that called."""
     files = {getattr(module, "__file__", None) for name, module in sys.modules.items() if name.startswith(PREFIX)}
     return any(frame.f_code.co_filename in files for frame, _ in traceback.walk_tb(error.__traceback__))
@@ -48,9 +46,8 @@ def _import(path: Path) -> None:
         spec.loader.exec_module(module)
     except Exception as error:
         del sys.modules[name]
-        raise DataError(f"{path}, line {_line(error, path)}: {type(error).__name__}: {_words(error)}") from error
-    for kind in vars(module).values():
-        _refuse_bare(kind, name, path)
+        message = error.msg if isinstance(error, SyntaxError) else " ".join(str(error).split())
+        raise DataError(f"{path}, line {_line(error, path)}: {type(error).__name__}: {message}") from error
 
 
 def _module_name(path: Path) -> str:
@@ -58,21 +55,8 @@ def _module_name(path: Path) -> str:
     return f"{PREFIX}{path.stem}_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:8]}"
 
 
-def _refuse_bare(kind: Any, module: str, path: Path) -> None:
-    if not isinstance(kind, type) or kind.__module__ != module:
-        return
-    if lacks_decorator(kind):
-        raise SettingError(f"{path}: {kind.__name__} has settings, so it needs @dataclass(frozen=True) above it")
-
-
 def _line(error: Exception, path: Path) -> int | str:
-    if isinstance(error, SyntaxError):
-        return error.lineno or "?"
-    lines = [
-        frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path.resolve())
-    ]
-    return (lines[-1] if lines else None) or "?"
-
-
-def _words(error: Exception) -> str:
-    return error.msg if isinstance(error, SyntaxError) else " ".join(str(error).split())
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == str(path.resolve())]
+    line = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None
+    return line or "?"

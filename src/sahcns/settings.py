@@ -5,7 +5,6 @@ is its manual (`sahcns samplers` prints it), its range (checked at construction)
 """
 
 import dataclasses
-import inspect
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -81,10 +80,7 @@ def setting(
             tries all that is allowed, if that has an end
     unless  values of other settings with which this one makes no difference: {"schedule": ("warmup",)}
     """
-    if isinstance(choices, str) or isinstance(search, str):  # whose letters would be the choices
-        raise SettingError(f"setting({default!r}, …): choices and search are tuples of values, such as ('near', 'far')")
-    choices, search = tuple(choices), tuple(search) if isinstance(search, list) else search
-    allowed = Allowed(low, high, above, choices)
+    allowed = Allowed(low, high, above, tuple(choices))
     for value in (search.low, search.high) if isinstance(search, Between) else search or ():
         if (choices or isinstance(value, Real)) and not allowed.holds(value):
             raise SettingError(f"search={search!r}: {value!r} is not allowed; it must be {allowed}")
@@ -97,47 +93,21 @@ class Configured:
     """Base of everything that is chosen by name and set by arguments: samplers, backbones, protocols."""
 
     name: ClassVar[str] = ""
-    own_text: ClassVar[str] = ""  # the docstring as it was written, before the settings were put below it for `help`
 
-    def __init_subclass__(cls, **told: Any) -> None:
-        """Its settings are its arguments, all of them; and its name is its own.
-
-        A name is not inherited, since a run is built again by it, nor taken from ours.
-        """
-        super().__init_subclass__(**told)
-        init = getattr(cls.__dict__.get("__init__"), "__code__", None)
-        if init is not None and init.co_filename != "<string>":  # where dataclass says that it wrote it
-            raise SettingError(
-                f"{cls.__name__}: write no __init__, whose arguments no record would know; declare each as a setting, such as "
-                'share: float = sahcns.setting(0.5, "what it is"), under @dataclass(frozen=True)'
-            )
-        cls.own_text = cls.__dict__.get("__doc__") or ""
-        cls.__doc__ = "\n\n".join(filter(None, (inspect.cleandoc(cls.own_text), _manual(cls))))
+    def __init_subclass__(cls, **options: Any) -> None:
+        """A name is not inherited, since a run is built again by it, nor can it be that of a built-in class."""
+        super().__init_subclass__(**options)
         cls.name = cls.__dict__.get("name", "")
-        if not isinstance(cls.name, str):
+        family = cls.__mro__[cls.__mro__.index(Configured) - 1]  # Sampler, Backbone, …
+        other: type[Configured] | None = named(family).get(cls.name)
+        if other is not None and _is_built_in(other) and not _is_built_in(cls):
             raise SettingError(
-                f'{cls.__name__}: its name must be a text, written name: ClassVar[str] = "mine", and no setting'
-            )
-        ours = next((kind for kind in _named_like(cls) if _is_ours(kind)), None)
-        if ours is not None and not _is_ours(cls):
-            raise SettingError(
-                f"{cls.__name__}: name={cls.name!r} is that of {ours.__name__} in sahcns; give it a name of its own"
+                f"{cls.__name__}: name={cls.name!r} is that of {other.__name__} in sahcns; choose another"
             )
 
     def __post_init__(self) -> None:
-        for kind in type(self).__mro__:
-            if lacks_decorator(kind):
-                raise SettingError(f"{kind.__name__} has settings, so it needs @dataclass(frozen=True) above it")
         self.check_plain(declared=True)
-        family = _family(type(self))
-        shared = {entry.name for entry in fields(family)}
         for entry in fields(self):
-            if hasattr(family, entry.name) and entry.name not in shared:
-                other = ', or write name: ClassVar[str] = "mine"' if entry.name == "name" else ""
-                raise SettingError(
-                    f"{type(self).__name__}: {entry.name} is something else in every {family.__name__.lower()}; call the "
-                    f"setting otherwise{other}"
-                )
             value = getattr(self, entry.name)
             if isinstance(value, list) and "meaning" in entry.metadata:  # as which a tuple comes back from JSON
                 value = tuple(value)
@@ -147,7 +117,7 @@ class Configured:
                 object.__setattr__(self, entry.name, int(value) if isinstance(value, Integral) else float(value))
 
     def check_plain(self, declared: bool = False) -> None:
-        """Refuses a value that no record could hold; with `declared`, only of what was declared by `setting`."""
+        """Refuse a value that no record can hold; with `declared`, only of what was declared by `setting`."""
         for entry in fields(self):
             value = getattr(self, entry.name)
             if not _is_plain(value) and ("meaning" in entry.metadata or not declared):
@@ -173,17 +143,12 @@ class Configured:
     @classmethod
     def settings(cls) -> list[dict[str, str]]:
         """Each argument with its default, meaning and range, for the command line and the docs."""
-        return [
-            {
-                "name": entry.name,
-                "default": str(entry.default),
-                "allowed": "true | false"
-                if kind_of(entry.type) == "bool"
-                else str(entry.metadata.get("allowed", "any")),
-                "meaning": str(entry.metadata.get("meaning", "")),
-            }
-            for entry in fields(cls)
-        ]
+        manual = []
+        for entry in fields(cls):
+            meaning, allowed = (str(entry.metadata.get(key, "")) for key in ("meaning", "allowed"))
+            allowed = "true | false" if kind_of(entry.type) == "bool" else allowed or "any"
+            manual.append({"name": entry.name, "default": str(entry.default), "allowed": allowed, "meaning": meaning})
+        return manual
 
     @classmethod
     def parsed(cls, argument: str, text: str) -> Any:
@@ -222,14 +187,11 @@ class Configured:
 Base = TypeVar("Base", bound=Configured)
 
 
+WORDS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 _READ: tuple[tuple[str, Callable[[str], object], str], ...] = (
     ("int", int, "a whole number"),
     ("float", float, "a number"),
-    (
-        "bool",
-        {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}.__getitem__,
-        "true or false",
-    ),
+    ("bool", WORDS.__getitem__, "true or false"),
 )
 
 
@@ -242,33 +204,29 @@ def kind_of(annotation: object) -> str:
     return f"{inside[1]} | None" if inside else text
 
 
-def _manual(kind: type[Configured]) -> str:
-    """Each argument with its default, meaning and range, a line each, for `help` and a notebook's `?`.
-
-    The class is no dataclass yet: what it declares itself stands in it, what its bases declare is found in their fields.
-    """
-    own = {name: value for name, value in vars(kind).items() if isinstance(value, dataclasses.Field)}
-    entries = {**getattr(kind, "__dataclass_fields__", {}), **own}
-    lines = {
-        f"{name}={entry.default!r}": str(entry.metadata["meaning"])
-        + ("" if str(entry.metadata["allowed"]) == "any" else f"; {entry.metadata['allowed']}")
-        for name, entry in entries.items()
-        if "meaning" in entry.metadata
-    }
-    width = max(map(len, lines), default=0)
-    return "\n".join(f"{name:{width}}  {meaning}" for name, meaning in lines.items())
-
-
 def named(base: type[Base]) -> dict[str, type[Base]]:
     """Every imported class below `base` that has a name: built-in ones and those in a user's own file alike.
 
-    Of two with one name it is the later, as when a class is defined anew; ours stay, though.
+    Of two with one name it is the later, as when a class is defined anew; built-in ones stay, though.
     """
-    found: dict[str, type[Base]] = {}
+    classes: dict[str, type[Base]] = {}
     for child in _below(base):
-        if child.name and not (child.name in found and _is_ours(found[child.name])):
-            found[child.name] = child
-    return found
+        if child.name and not (child.name in classes and _is_built_in(classes[child.name])):
+            classes[child.name] = child
+    return classes
+
+
+def class_named(base: type[Base], name: str) -> type[Base]:
+    """The class called `name`; a misspelt name gets the nearest right one."""
+    known = named(base)
+    if name not in known:
+        raise SettingError(f"there is no {base.__name__.lower()} called {name!r}; {nearest(name, known)}")
+    return known[name]
+
+
+def by_name(base: type[Base], name: str, values: dict[str, Any]) -> Base:
+    """The class called `name`, built with `values`."""
+    return class_named(base, name).from_dict(values)
 
 
 def _below(base: type[Base]) -> Iterator[type[Base]]:
@@ -277,24 +235,8 @@ def _below(base: type[Base]) -> Iterator[type[Base]]:
         yield from _below(child)
 
 
-def _family(kind: type[Configured]) -> type[Configured]:
-    """What all samplers, or all backbones, are."""
-    return kind.__mro__[kind.__mro__.index(Configured) - 1]
-
-
-def _named_like(kind: type[Configured]) -> Iterator[type[Configured]]:
-    """The other classes of its family that have its name."""
-    return (other for other in _below(_family(kind)) if kind.name and other is not kind and other.name == kind.name)
-
-
-def lacks_decorator(kind: type) -> bool:
-    """Whether it declares settings and is no dataclass: it has those of its parent, and its own are dead text."""
-    own = vars(kind)
-    if any(isinstance(value, dataclasses.Field) for value in own.values()):
-        return True
-    if not issubclass(kind, Configured) or "__dataclass_fields__" in own:
-        return False
-    return any(name != "name" and "ClassVar" not in str(text) for name, text in inspect.get_annotations(kind).items())
+def _is_built_in(kind: type) -> bool:
+    return kind.__module__.partition(".")[0] == "sahcns"
 
 
 def _is_plain(value: object) -> bool:
@@ -304,22 +246,3 @@ def _is_plain(value: object) -> bool:
     if isinstance(value, dict):
         return all(isinstance(name, str) and _is_plain(part) for name, part in value.items())
     return value is None or (isinstance(value, bool | Real | str) and not isinstance(value, Enum))
-
-
-def _is_ours(kind: type) -> bool:
-    return kind.__module__.partition(".")[0] == "sahcns"
-
-
-def class_named(base: type[Base], name: str) -> type[Base]:
-    """The class called `name`; a misspelt name gets the nearest right one."""
-    known = named(base)
-    if name not in known:
-        if any(kind.__name__ == name and not kind.name for kind in _below(base)):
-            raise SettingError(f'{name} has no name to be called by; write one into its class, such as name = "mine"')
-        raise SettingError(f"there is no {base.__name__.lower()} called {name!r}; {nearest(name, known)}")
-    return known[name]
-
-
-def by_name(base: type[Base], name: str, values: dict[str, Any]) -> Base:
-    """The class called `name`, built with `values`."""
-    return class_named(base, name).from_dict(values)

@@ -254,7 +254,7 @@ def test_refusals_in_full(name: str, values: dict[str, Any], sentence: str) -> N
 def test_documents_itself(name: str) -> None:
     """A docstring, a citation or equation in its module, and a meaning for every argument; it survives a dictionary."""
     cls = CLASSES[name]
-    assert cls.own_text
+    assert cls.__doc__
     assert inspect.getmodule(cls).__doc__
     assert all(entry["meaning"] for entry in cls.settings())
     sampler = smallest(cls, 3)

@@ -14,7 +14,7 @@ from typer.core import TyperCommand, TyperGroup
 from sahcns.cli.console import complain
 from sahcns.cli.stopping import stopped_like_ctrl_c
 from sahcns.errors import SahcnsError, SettingError, nearest
-from sahcns.importing import came_through_own
+from sahcns.importing import raised_in_imported_file
 
 # click's error class, reached through typer, which brings click along beside itself or, in newer versions, inside
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
@@ -111,7 +111,7 @@ def run(entries: Sequence[Entry], help: str, arguments: list[str]) -> int:
         complain(_sentence(problem))
         return 2
     except Exception as problem:
-        if arguments[:1] == ["--traceback"] or not came_through_own(problem):
+        if arguments[:1] == ["--traceback"] or not raised_in_imported_file(problem):
             raise
         from sahcns.lab.grid.run import one_sentence
 

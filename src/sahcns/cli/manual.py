@@ -59,8 +59,9 @@ def _named_in(value: object, module: str) -> bool:
 
 
 def _docstring(kind: type[Configured]) -> str:
-    """The class's own docstring, without the settings, which stand in a table here."""
-    return inspect.cleandoc(kind.own_text)
+    """The class's own docstring; the one that dataclass makes up does not count."""
+    text = inspect.cleandoc(kind.__doc__ or "")
+    return "" if text.startswith(f"{kind.__name__}(") else text
 
 
 def _page(kinds: list[type[Configured]]) -> "Iterator[RenderableType]":

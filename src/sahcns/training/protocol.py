@@ -1,7 +1,7 @@
 """How a run is trained and judged; recorded with every result, because it moves every number."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 from sahcns.errors import SettingError
 from sahcns.settings import Configured, setting
@@ -23,14 +23,20 @@ class Protocol(Configured):
     evaluate_every: int = setting(5, "epochs between two looks at the validation part", low=1)
     patience: int = setting(10, "looks without a new best before training stops", low=1)
     monitor: str = setting("recall@20", "validation metric that picks the epoch")
-    select_on: str = setting("valid", "the part that picks the epoch; test would leak and is refused")
     mask: str = setting("train", "items left out when ranking the test part", choices=("train", "train+valid"))
     drop_last: bool = setting(True, "leave out the last, smaller batch of an epoch (the lineage does)")
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.select_on != "valid":
-            raise SettingError(
-                f"Protocol: select_on={self.select_on!r} is refused: an epoch picked on the {self.select_on} part makes "
-                "the reported numbers worthless; selection is on 'valid', always"
-            )
+    # The epoch is picked on validation, always. Records and the keys of results say so by an entry `select_on`.
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**super().to_dict(), "select_on": "valid"}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        if (part := values.get("select_on", "valid")) != "valid":
+            raise SettingError(f"Protocol: select_on={part!r} is refused; the epoch is picked on 'valid', always")
+        return super().from_dict({name: value for name, value in values.items() if name != "select_on"})
+
+    @classmethod
+    def parsed(cls, argument: str, text: str) -> Any:
+        return text if argument == "select_on" else super().parsed(argument, text)
