@@ -4,8 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from reproduction import design
-from reproduction.tests.tiny import TINY, prepared
 from sahcns.backbones import LightGCN
 from sahcns.data import save_split
 from sahcns.samplers import DNS
@@ -62,16 +60,3 @@ def test_where_a_model_is_ranked_again(sahcns: Sahcns, run: Path, monkeypatch: p
     monkeypatch.setattr("sahcns.ranking.evaluate", broken)
     monkeypatch.setattr("sahcns.training.device.fault_of", lambda device: SAYS)
     assert is_the_sentence(sahcns("evaluate", run, "--device", "cpu"))
-
-
-def test_where_the_study_looks_and_clocks(sahcns: Sahcns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*told: object) -> None:
-        raise RuntimeError(SAYS)
-
-    monkeypatch.setattr(design, "PAPER", TINY)
-    monkeypatch.setattr("sahcns.training.device.fault_of", lambda device: SAYS)
-    home = prepared(tmp_path / "prepared")
-    for part, made in (("mechanisms", "look_into"), ("efficiency", "time_samplers")):
-        monkeypatch.setattr(f"reproduction.measuring.{made}", broken)
-        done = sahcns("reproduce", home, "--out", tmp_path / part, "--only", part, "--device", "cpu")
-        assert is_the_sentence(done), done

@@ -67,7 +67,7 @@ def test_threads_wait_asleep_unless_told_otherwise(monkeypatch: pytest.MonkeyPat
     assert os.environ["OMP_WAIT_POLICY"] == "passive"
 
 
-@pytest.mark.parametrize("command", ["train", "compare", "tune", "bench", "reproduce"])
+@pytest.mark.parametrize("command", ["train", "compare", "tune", "bench"])
 def test_the_commands_that_train_ask_for_it(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from sahcns.cli import COMMANDS
     from sahcns.cli.group import run

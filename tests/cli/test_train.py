@@ -324,7 +324,6 @@ def test_a_sampler_of_ones_own_is_named_like_any_other(sahcns: Sahcns, prepared:
         ("import nothing_like_this", "mine.py, line 1: ModuleNotFoundError: No module named 'nothing_like_this'"),
         ("\n\nx = 1 +", "mine.py, line 3: SyntaxError: invalid syntax"),
         ("def f():\n    1 / 0\nf()", "mine.py, line 2: ZeroDivisionError: division by zero"),
-        (MINE.replace("@dataclass(frozen=True)", ""), "Softest has settings, so it needs @dataclass(frozen=True)"),
     ],
 )
 def test_a_mistake_in_ones_own_file_is_one_sentence(
