@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 
 from sahcns.backbones import NGCF, Backbone, LightGCN, SimGCL
-from sahcns.cli.machine import keep_memory
+from sahcns.cli.process import tune_malloc
 from sahcns.data import load_split
 from sahcns.samplers import (
     AHNS,
@@ -63,8 +63,8 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=7)
     parser.add_argument("--keep-memory", action="store_true", help="as the command line does; only matters on a CPU")
     chosen = parser.parse_args()
-    if chosen.keep_memory:
-        print("memory is kept" if keep_memory() else "memory cannot be kept")
+    if chosen.tune_malloc:
+        print("memory is kept" if tune_malloc() else "memory cannot be kept")
     device = pick_device("auto")
     for folder in chosen.prepared:
         split = load_split(folder)

@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 import sahcns
-from sahcns.cli.console import print_anything, table
+from sahcns.cli.console import escape_unprintable, table
 from sahcns.cli.train_progress import train_progress
 
 # What can be learnt in a minute on two cores: larger steps and smaller batches than the paper's, the same for both.
@@ -28,7 +28,7 @@ console = Console(highlight=False)
 
 
 def main(protocol: sahcns.Protocol = PROTOCOL, dim: int = 64, out: Path = Path("runs/demo")) -> None:
-    print_anything()
+    escape_unprintable()
     began = time.perf_counter()
     console.rule("[bold]Does the negative sampler matter?")
     split = sahcns.prepare_named("ml-latest-small", recipe=RECIPE)

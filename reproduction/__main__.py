@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sahcns.cli.console import Json, show, show_json, table, tell, warn
-from sahcns.cli.machine import keep_memory
-from sahcns.cli.stopping import nothing_lost
+from sahcns.cli.process import say_it_resumes, tune_malloc
 from sahcns.lab import DataError, SettingError
 
 if TYPE_CHECKING:
@@ -62,7 +61,7 @@ def command(
     """
     from reproduction.design import PAPER, QUICK
 
-    keep_memory()
+    tune_malloc()
     home = out or Path("quick" if quick else "results")
     failures: Sequence[Failure] = ()
     if quick and prepared is not None:
@@ -105,7 +104,7 @@ def _refuse_nothing(home: Path, about_runs: Sequence[str]) -> None:
 
 def run_study(study: "Study", quiet: bool = False) -> "Sequence[Failure]":
     """Every stage; whoever stops it is told that nothing is lost. What failed is returned."""
-    with nothing_lost(study.out, quiet):
+    with say_it_resumes(study.out, quiet):
         return _stages(study, quiet)
 
 

@@ -25,7 +25,7 @@ from sahcns.backbones import Backbone
 from sahcns.cli import COMMANDS, HELP
 from sahcns.cli.data import COMMANDS as DATA_COMMANDS
 from sahcns.cli.group import Entry, LazyGroup, run
-from sahcns.cli.importing import import_files
+from sahcns.cli.options import import_files
 from sahcns.cli.plan import Plan, assigned
 from sahcns.data import Split, save_split
 from sahcns.samplers import Sampler

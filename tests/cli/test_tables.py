@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from sahcns.cli.tables import rich_table, show_tables
+from sahcns.cli.console import rich_table, show_tables
 from sahcns.lab.report.parts import Cell, Table
 
 TABLE = Table(

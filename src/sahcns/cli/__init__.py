@@ -1,4 +1,4 @@
-"""The command line. Every command is one file beside this one and one line in COMMANDS.
+"""The command line. Every command is one line in COMMANDS and, but for the manuals, one file beside this one.
 
 A command file has a function `command`, whose arguments are its options (typer), and imports what it needs inside it,
 so that `sahcns --help` and the data commands answer at once and without torch.
@@ -7,9 +7,9 @@ so that `sahcns --help` and the data commands answer at once and without torch.
 import sys
 from collections.abc import Sequence
 
-from sahcns.cli.console import print_anything
+from sahcns.cli.console import escape_unprintable
 from sahcns.cli.group import Entry, run
-from sahcns.cli.machine import wait_asleep
+from sahcns.cli.process import let_threads_sleep
 
 COMMANDS = (
     Entry("data", "sahcns.cli.data", "List, get, prepare and inspect data sets."),
@@ -21,8 +21,8 @@ COMMANDS = (
     Entry("diff", "sahcns.cli.diff", "How two runs differ, and what came out of both."),
     Entry("inspect", "sahcns.cli.inspect", "Look inside a sampler at work on a trained model."),
     Entry("report", "sahcns.cli.report", "One page of tables and figures from a folder of results."),
-    Entry("samplers", "sahcns.cli.samplers", "The samplers there are, with their arguments."),
-    Entry("backbones", "sahcns.cli.backbones", "The backbones there are, with their arguments."),
+    Entry("samplers", "sahcns.cli.manual", "The samplers there are, with their arguments.", "samplers"),
+    Entry("backbones", "sahcns.cli.manual", "The backbones there are, with their arguments.", "backbones"),
     Entry("tune", "sahcns.cli.tune", "Search for each sampler's best settings, on validation."),
     Entry("bench", "sahcns.cli.bench", "Where the time of training goes on this machine."),
 )
@@ -38,6 +38,6 @@ Examples: sahcns data prepare ml-latest-small films
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Entry point; leaves with 0, with 2 for a user's mistake, with 130 for Ctrl-C."""
-    wait_asleep()
-    print_anything()
+    let_threads_sleep()
+    escape_unprintable()
     sys.exit(run(COMMANDS, HELP, sys.argv[1:] if arguments is None else list(arguments)))

@@ -5,9 +5,9 @@ from typing import Annotated
 import typer
 
 from sahcns.cli.console import Json, show, show_json, table
-from sahcns.cli.full_users import remark_full_users
-from sahcns.cli.importing import Imports, import_files
-from sahcns.cli.machine import keep_memory
+from sahcns.cli.dataset import warn_of_full_users
+from sahcns.cli.options import Imports, import_files
+from sahcns.cli.process import tune_malloc
 
 
 def command(
@@ -43,7 +43,7 @@ def command(
     from sahcns.training.bench import bench
     from sahcns.training.device import answering, pick_device
 
-    keep_memory()
+    tune_malloc()
     import_files(imports or ())
     told = assigned(settings or [])
     plan = Plan(
@@ -54,7 +54,7 @@ def command(
     where = pick_device(device)
     with answering(where):
         found = bench(split, model, chooser, protocol, where, kernels, epochs)
-    remark_full_users(found.users_with_every_item, split.n_items)
+    warn_of_full_users(found.users_with_every_item, split.n_items)
     if json:
         show_json(asdict(found))
         return

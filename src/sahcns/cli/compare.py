@@ -8,13 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sahcns.cli.console import Json, show, show_json, tell, warn
-from sahcns.cli.full_users import remark_full_users
-from sahcns.cli.importing import Imports, import_files
-from sahcns.cli.machine import keep_memory
-from sahcns.cli.protocol_options import with_protocol
-from sahcns.cli.stopping import nothing_lost
-from sahcns.cli.tables import show_tables
+from sahcns.cli.console import Json, show, show_json, show_tables, tell, warn
+from sahcns.cli.dataset import warn_of_full_users
+from sahcns.cli.options import Imports, import_files, with_protocol
+from sahcns.cli.process import say_it_resumes, tune_malloc
 from sahcns.errors import SettingError, TrainingError, nearest
 
 if TYPE_CHECKING:
@@ -83,7 +80,7 @@ def command(
     from sahcns.cli.dataset import prepared_folder
     from sahcns.cli.grid_progress import grid_progress
 
-    keep_memory()
+    tune_malloc()
     plan = ComparePlan(
         data=tuple(data or ()),
         out=out,
@@ -131,7 +128,7 @@ def command(
         tell(line)
     if not json:
         tell(_scope(jobs))
-    with nothing_lost(plan.out), grid_progress(jobs, count, quiet=json) as told:
+    with say_it_resumes(plan.out), grid_progress(jobs, count, quiet=json) as told:
         outcome = run_grid(jobs, plan.out, workers=count, device=plan.device or "auto", on_event=told)
     _refuse_when_all_failed(outcome, plan.out / FAILED)
     outcome = as_planned(outcome, jobs)
@@ -146,7 +143,7 @@ def command(
     _tell_what_differs(outcome.results)
     sets = {result.data["fingerprint"]: result.data for result in outcome.results}
     for one in sets.values():
-        remark_full_users(one.get("users_with_every_item", 0), one["items"], one["name"] if len(sets) > 1 else "")
+        warn_of_full_users(one.get("users_with_every_item", 0), one["items"], one["name"] if len(sets) > 1 else "")
     for failure in outcome.failures:
         warn(f"{failure.key} failed: {failure.error}")
     if outcome.failures:

@@ -1,4 +1,4 @@
-"""What commands print: results on stdout, as a table or as JSON; messages and progress on stderr."""
+"""What commands print: results on stdout, as tables or as JSON; messages and progress on stderr."""
 
 import dataclasses
 import io
@@ -6,7 +6,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,8 +16,13 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.table import Table
+    from rich.text import Text
+
+    from sahcns.lab.report.parts import Cell
+    from sahcns.lab.report.parts import Table as ReportTable
 
 WIDTH = 120  # of words, where there is no terminal to measure
+MARKS = {"": "", "best": "bold", "second": "underline"}  # of a cell in a report's table
 ENDLESS = 10_000  # of a table there: a file or a pipe has no edge at which to fold it
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout and nothing else there.")]
@@ -52,7 +57,7 @@ def warn(message: str) -> None:
     _marked("warning: ", "bold yellow", message)
 
 
-def complain(message: str) -> None:
+def print_error(message: str) -> None:
     """`error: message` on stderr."""
     _marked("error: ", "bold red", message)
 
@@ -63,7 +68,7 @@ def show_json(value: object) -> None:
     sys.stdout.write(json.dumps(_plain(value), indent=2, ensure_ascii=not letters) + "\n")
 
 
-def print_anything() -> None:
+def escape_unprintable() -> None:
     r"""A letter that the other end of stdout cannot take (a pipe on Windows, LC_ALL=C) is shown as \u4e03, not a crash.
 
     Where stdout or stderr is closed (`2>&-`, some schedulers), what is printed there goes nowhere.
@@ -87,6 +92,34 @@ def table(*columns: str, title: str | None = None) -> "Table":
         justify: Any = "right" if column.startswith(">") else "left"
         made.add_column(column.removeprefix(">"), justify=justify, overflow="fold")  # an id cut short is another id
     return made
+
+
+def rich_table(given: "ReportTable") -> "Table":
+    """A report's table in the terminal: best in bold, second best underlined, as in the paper."""
+    made = table(*given.columns, title=given.title or None)
+    for row in given.rows:
+        made.add_row(*map(_cell_text, row))
+    return made
+
+
+def show_tables(tables: "Iterable[ReportTable]") -> None:
+    """Print a report's tables one below the other, each with its caption."""
+    from rich.text import Text
+
+    for at, given in enumerate(tables):
+        if at:
+            show("")
+        show(rich_table(given))
+        if given.caption:
+            show("", Text(given.caption, style="dim"))  # a text is broken between words, a bare string is not
+
+
+def _cell_text(cell: "Cell | str") -> "Text":
+    from rich.text import Text
+
+    if isinstance(cell, str):
+        return Text(cell)
+    return Text.assemble((cell.text, MARKS[cell.mark]), cell.note)
 
 
 @contextmanager

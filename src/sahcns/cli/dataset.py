@@ -1,9 +1,14 @@
-"""The data of a run: a prepared folder, or the name of a set that ships inside the package."""
+"""The data of a run: a prepared folder, a set that ships inside the package, or the pairs kept with a model."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from sahcns.cli.console import tell
+from sahcns.cli.console import tell, warn
 from sahcns.errors import DataError, nearest
+
+if TYPE_CHECKING:
+    from sahcns.data import Split
+    from sahcns.model import Recommender
 
 
 def prepared_folder(where: str) -> Path:
@@ -37,3 +42,36 @@ def prepared_folder(where: str) -> Path:
                 f"sahcns data prepare {where} FOLDER"
             ) from error
     return folder
+
+
+def data_of(model: "Recommender", given: Path | None) -> "tuple[Split, Path | None]":
+    """The run's split and its folder: the one given, the one remembered, or (None) the pairs kept with the model."""
+    from sahcns.data import load_split
+
+    about = model.record["data"]
+    folder = given or (Path(about["folder"]) if "folder" in about else None)
+    if folder is None or (given is None and not folder.exists()):
+        missing = f"the data folder {folder} is not here; " if folder else ""
+        tell(f"{missing}the pairs kept with the model are used")
+        return model.split(), None
+    split = load_split(folder)
+    if split.fingerprint == about["fingerprint"]:
+        return split, folder.resolve()
+    if given is None:  # newer data were prepared into the same folder, as one does
+        tell(f"{folder} holds other data by now; the pairs kept with the model are used")
+        return model.split(), None
+    raise DataError(
+        f"{folder} holds other data (fingerprint {split.fingerprint[:12]}…) than the run was trained on "
+        f"({about['fingerprint'][:12]}…), so its numbers would mean nothing; give the run's own data"
+    )
+
+
+def warn_of_full_users(full: int, items: int, name: str = "") -> None:
+    """Say that pairs of users who have every item are not trained on; `name` is the set, where there are several."""
+    if not full:
+        return
+    who = "1 user has" if full == 1 else f"{full:,} users have"
+    warn(
+        f"{name and f'{name}: '}{who} every one of the {items:,} items, so there is nothing to prefer theirs to: their "
+        f"{full * items:,} pairs are part of the graph and were not trained on"
+    )

@@ -1,16 +1,13 @@
 """`sahcns evaluate`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from sahcns.cli.console import Json, show, show_json, table, tell
+from sahcns.cli.console import Json, show, show_json, table
+from sahcns.cli.dataset import data_of
 from sahcns.errors import DataError, SettingError
-
-if TYPE_CHECKING:
-    from sahcns.data import Split
-    from sahcns.model import Recommender
 
 MOST = 1000  # a cut-off beyond this and beyond the number of items is a mistake, and would only cost memory
 LED = ("recall", "ndcg")  # what the most popular items are held against
@@ -81,28 +78,6 @@ def command(
         "",
         f"{part} part, {len(truth):,} users, {masked} items left out of the ranking",
         *([f"with the most popular items for everybody: {beside}"] if beside else []),
-    )
-
-
-def data_of(model: "Recommender", given: Path | None) -> "tuple[Split, Path | None]":
-    """The run's split and its folder: the one given, the one remembered, or (None) the pairs kept with the model."""
-    from sahcns.data import load_split
-
-    about = model.record["data"]
-    folder = given or (Path(about["folder"]) if "folder" in about else None)
-    if folder is None or (given is None and not folder.exists()):
-        missing = f"the data folder {folder} is not here; " if folder else ""
-        tell(f"{missing}the pairs kept with the model are used")
-        return model.split(), None
-    split = load_split(folder)
-    if split.fingerprint == about["fingerprint"]:
-        return split, folder.resolve()
-    if given is None:  # newer data were prepared into the same folder, as one does
-        tell(f"{folder} holds other data by now; the pairs kept with the model are used")
-        return model.split(), None
-    raise DataError(
-        f"{folder} holds other data (fingerprint {split.fingerprint[:12]}…) than the run was trained on "
-        f"({about['fingerprint'][:12]}…), so its numbers would mean nothing; give the run's own data"
     )
 
 

@@ -11,8 +11,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from sahcns.cli.console import complain
-from sahcns.cli.stopping import stopped_like_ctrl_c
+from sahcns.cli.console import print_error
+from sahcns.cli.process import sigterm_as_ctrl_c
 from sahcns.errors import SahcnsError, SettingError, nearest
 from sahcns.importing import raised_in_imported_file
 
@@ -26,21 +26,21 @@ CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 class Entry:
     """A command: its name, the module that holds it, and its line in the list of commands.
 
-    The module has either `command`, a function whose arguments are the options, or `COMMANDS`, a further table.
+    The module has either `function`, whose arguments are the options, or `COMMANDS`, a further table.
     """
 
     name: str
     module: str
     help: str
+    function: str = "command"
 
     def load(self) -> Any:
         module = importlib.import_module(self.module)
         if hasattr(module, "COMMANDS"):
             return build(module.COMMANDS, prose(module.__doc__ or self.help), self.name)
+        function = getattr(module, self.function)
         app = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
-        app.command(self.name, help=prose(module.command.__doc__ or self.help), context_settings=CONTEXT)(
-            module.command
-        )
+        app.command(self.name, help=prose(function.__doc__ or self.help), context_settings=CONTEXT)(function)
         return typer.main.get_command(app)
 
 
@@ -96,7 +96,7 @@ def build(entries: Sequence[Entry], help: str, name: str, root: Callable[..., No
 def run(entries: Sequence[Entry], help: str, arguments: list[str]) -> int:
     """Run one command line and return its exit code; a user's mistake becomes one sentence on stderr."""
     try:
-        with stopped_like_ctrl_c():
+        with sigterm_as_ctrl_c():
             code = build(entries, help, "sahcns", _root).main(arguments, prog_name="sahcns", standalone_mode=False)
             sys.stdout.flush()
     except (KeyboardInterrupt, typer.Abort):
@@ -108,17 +108,17 @@ def run(entries: Sequence[Entry], help: str, arguments: list[str]) -> int:
     except (SahcnsError, UsageError, OSError) as problem:
         if arguments[:1] == ["--traceback"]:
             raise
-        complain(_sentence(problem))
+        print_error(_sentence(problem))
         return 2
     except Exception as problem:
         if arguments[:1] == ["--traceback"] or not raised_in_imported_file(problem):
             raise
         from sahcns.lab.grid.run import one_sentence
 
-        complain(f"{one_sentence(problem)}; `sahcns --traceback {arguments[0]} …` shows the way there")
+        print_error(f"{one_sentence(problem)}; `sahcns --traceback {arguments[0]} …` shows the way there")
         return 2
     if code == 130:
-        complain("interrupted")
+        print_error("interrupted")
     return code if isinstance(code, int) else 0
 
 

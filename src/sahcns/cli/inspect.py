@@ -9,7 +9,7 @@ import typer
 
 from sahcns.cli.console import Json, show, show_json, working
 from sahcns.cli.figure_files import save_figures
-from sahcns.cli.importing import Imports, import_files
+from sahcns.cli.options import Imports, import_files
 from sahcns.errors import SettingError, nearest
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def command(
     """
     if item is not None and user is None:
         raise SettingError(f"--item {item} needs --user ID: a pair is a user and one of their training items")
-    from sahcns.cli.evaluate import data_of
+    from sahcns.cli.dataset import data_of
     from sahcns.lab.inspection.costing import sampler_cost
     from sahcns.lab.inspection.diagnosing import diagnose
     from sahcns.lab.inspection.pairs import inspect_pairs
@@ -107,7 +107,7 @@ def command(
     if json:
         show_json({"run": run.resolve(), "data": folder, **seen.to_dict(), "files": written})
         return
-    from sahcns.cli.tables import show_tables
+    from sahcns.cli.console import show_tables
 
     show_tables(seen.tables())
     if written:

@@ -1,12 +1,15 @@
-"""The manual of samplers and backbones, from their own files: idea, arguments, and the whole text for one of them."""
+"""`sahcns samplers` and `sahcns backbones`: the manual of each, from its own file."""
 
 import dataclasses
 import inspect
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from sahcns.cli.console import show, show_json, table
+import typer
+
+from sahcns.cli.console import Json, show, show_json, table
+from sahcns.cli.options import Imports, import_files
 from sahcns.settings import Configured, class_named, named
 
 if TYPE_CHECKING:
@@ -14,7 +17,40 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
-def print_manual(base: type[Configured], name: str | None, json: bool) -> None:
+Name = Annotated[str | None, typer.Argument(metavar="NAME", help="Only this one, with its equations.")]
+
+
+def samplers(name: Name = None, imports: Imports = None, json: Json = False) -> None:
+    """The samplers there are, each argument with its default, what is allowed, and its meaning.
+
+    An argument is set with `sahcns train --set NAME=VALUE`.
+
+    Examples: sahcns samplers
+              sahcns samplers sahc
+              sahcns samplers --import my_sampler.py
+    """
+    from sahcns.samplers import Sampler
+
+    import_files(imports or ())
+    _print_manual(Sampler, name, json)
+
+
+def backbones(name: Name = None, imports: Imports = None, json: Json = False) -> None:
+    """The backbones there are, each argument with its default, what is allowed, and its meaning.
+
+    An argument is set with `sahcns train --set backbone.NAME=VALUE`.
+
+    Examples: sahcns backbones
+              sahcns backbones ngcf
+              sahcns backbones --import my_backbone.py
+    """
+    from sahcns.backbones import Backbone
+
+    import_files(imports or ())
+    _print_manual(Backbone, name, json)
+
+
+def _print_manual(base: type[Configured], name: str | None, json: bool) -> None:
     """All that is named below `base`, or one of them with its equations."""
     kinds = [class_named(base, name)] if name else list(named(base).values())
     if json:

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sahcns.cli.console import Json, err, show, show_json, table, tell, warn
-from sahcns.cli.full_users import remark_full_users
-from sahcns.cli.importing import Imports, import_files
-from sahcns.cli.machine import keep_memory
-from sahcns.cli.protocol_options import with_protocol
+from sahcns.cli.dataset import warn_of_full_users
+from sahcns.cli.options import Imports, import_files, with_protocol
+from sahcns.cli.process import tune_malloc
 from sahcns.errors import DataError, SettingError
 
 if TYPE_CHECKING:
@@ -83,7 +82,7 @@ def command(
     from sahcns.cli.recorded import check_known, differs, differs_in_code, plan_in
     from sahcns.cli.train_progress import train_progress
 
-    keep_memory()
+    tune_malloc()
     assigned_to = assigned(settings or [])
     plan = Plan(
         data,
@@ -185,7 +184,7 @@ def _ended(record: "Record", saved: Path) -> str:
 def _taught(data: dict[str, Any]) -> str:
     """How many pairs of the training part were trained on; a warning if they are not all of them."""
     full, items = data.get("users_with_every_item", 0), data["items"]
-    remark_full_users(full, items)
+    warn_of_full_users(full, items)
     return f"{data['train'] - full * items:,} of the {data['train']:,}" if full else f"all {data['train']:,}"
 
 

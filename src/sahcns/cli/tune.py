@@ -6,11 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sahcns.cli.console import Json, show, show_json, warn
-from sahcns.cli.full_users import remark_full_users
-from sahcns.cli.importing import Imports, import_files
-from sahcns.cli.machine import keep_memory
-from sahcns.cli.protocol_options import with_protocol
-from sahcns.cli.stopping import nothing_lost
+from sahcns.cli.dataset import warn_of_full_users
+from sahcns.cli.options import Imports, import_files, with_protocol
+from sahcns.cli.process import say_it_resumes, tune_malloc
 from sahcns.errors import SettingError
 
 if TYPE_CHECKING:
@@ -64,14 +62,14 @@ def command(
               sahcns tune films --import my.py --samplers mine --out tuned
     """
     from sahcns.cli.compare_plan import ComparePlan, names_in
+    from sahcns.cli.console import show_tables
     from sahcns.cli.dataset import prepared_folder
-    from sahcns.cli.tables import show_tables
     from sahcns.cli.tune_progress import tune_progress
     from sahcns.lab.tuning.proposing import optuna_module
     from sahcns.lab.tuning.tables import search_tables
     from sahcns.lab.tuning.tune import spaces_of, tune
 
-    keep_memory()
+    tune_malloc()
     optuna_module()
     import_files(imports or ())
     parts = names_in(samplers, "--samplers")
@@ -82,7 +80,7 @@ def command(
     folder = prepared_folder(data)
     spaces = spaces_of(kinds, pool=pools, fixed=fixed)
     begin = [line for space in spaces for line in told(space, trials, bool(pools))]
-    with nothing_lost(out), tune_progress(begin, quiet=json) as watch:
+    with say_it_resumes(out), tune_progress(begin, quiet=json) as watch:
         found = tune(
             folder,
             kinds,
@@ -105,7 +103,7 @@ def command(
     else:
         show_tables(search_tables(found))
         show("", f"chosen values in {out / 'tuned.json'}, every trial in {out / 'trials.json'}")
-    remark_full_users(max((trial.full_users for trial in found.trials), default=0), found.data["items"])
+    warn_of_full_users(max((trial.full_users for trial in found.trials), default=0), found.data["items"])
     empty = [kind.name for kind in kinds if found.best(kind.name) is None]
     for name in empty:
         said = next((trial.error for trial in found.of(name) if trial.error), "all were cut off")

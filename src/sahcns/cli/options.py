@@ -1,21 +1,28 @@
-"""The options that set a protocol, in one place for every command that trains."""
+"""Options that several commands share: `--import`, and those that set a protocol."""
 
 import functools
 import inspect
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from sahcns.importing import import_files as import_files
+
+Imports = Annotated[
+    list[Path] | None,
+    typer.Option("--import", metavar="FILE.py", help="Import your own samplers or backbones, to be named as others."),
+]
 Command = Callable[..., None]
 
 
 def _option(kind: Any, help: str, metavar: str, *names: str) -> Any:
-    told = typer.Option(*names, help=help, metavar=metavar, rich_help_panel="Protocol", show_default=False)
-    return Annotated[kind | None, told]
+    option = typer.Option(*names, help=help, metavar=metavar, rich_help_panel="Protocol", show_default=False)
+    return Annotated[kind | None, option]
 
 
-OPTIONS: Mapping[str, Any] = {
+PROTOCOL: Mapping[str, Any] = {
     "epochs": _option(int, "Most passes over the training pairs (1000).", "NUMBER"),
     "batch": _option(int, "Training pairs in a step (2048).", "NUMBER"),
     "learning_rate": _option(float, "Adam's step size (0.001).", "NUMBER"),
@@ -35,16 +42,15 @@ def with_protocol(command: Command) -> Command:
     own = inspect.signature(command)
 
     @functools.wraps(command)
-    def told(**values: Any) -> None:
-        said = {name: values.pop(name) for name in OPTIONS}
-        if said["keep_last"] is not None:
-            said["drop_last"] = not said["keep_last"]
-        del said["keep_last"]
-        command(**values, protocol={name: value for name, value in said.items() if value is not None})
+    def with_options(**values: Any) -> None:
+        protocol = {name: value for name in PROTOCOL if (value := values.pop(name)) is not None}
+        if "keep_last" in protocol:
+            protocol["drop_last"] = not protocol.pop("keep_last")
+        command(**values, protocol=protocol)
 
     options = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
-        for name, kind in OPTIONS.items()
+        for name, kind in PROTOCOL.items()
     ]
     kept = [
         entry.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[name])
@@ -53,6 +59,6 @@ def with_protocol(command: Command) -> Command:
     ]
     last = [entry for entry in kept if entry.name == "json"]  # stands last everywhere
     ordered = [*(entry for entry in kept if entry.name != "json"), *options, *last]
-    told.__signature__ = own.replace(parameters=ordered)  # type: ignore[attr-defined]
-    told.__annotations__ = {**{entry.name: entry.annotation for entry in ordered}, "return": None}
-    return told
+    with_options.__signature__ = own.replace(parameters=ordered)  # type: ignore[attr-defined]
+    with_options.__annotations__ = {**{entry.name: entry.annotation for entry in ordered}, "return": None}
+    return with_options

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from sahcns.cli.machine import KEPT, keep_memory, wait_asleep
+from sahcns.cli.process import MALLOC, let_threads_sleep, tune_malloc
 
 # A block of 40 MB, above what glibc ever keeps by itself, is taken, written and freed ten times; the pages that the
 # system had to clear for it are counted.
@@ -15,8 +15,8 @@ FAULTS = """
 import resource, sys
 import numpy as np
 if sys.argv[1] == "keep":
-    from sahcns.cli.machine import keep_memory
-    keep_memory()
+    from sahcns.cli.process import tune_malloc
+    tune_malloc()
 def faults():
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
 np.ones(5_000_000)
@@ -46,24 +46,24 @@ def test_freed_memory_is_used_again() -> None:
 
 
 def test_processes_that_are_started_keep_it_too() -> None:
-    told = {name: str(value) for name, _, value in KEPT}
+    told = {name: str(value) for name, _, value in MALLOC}
     assert (faults("leave", **told) < faults("leave") / 10) == GLIBC
 
 
 def test_what_the_environment_says_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, _, _ in KEPT:
+    for name, _, _ in MALLOC:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("MALLOC_TOP_PAD_", "4096")
-    assert not keep_memory()
-    assert [os.environ.get(name) for name, _, _ in KEPT] == [None, None, "4096"]
+    assert not tune_malloc()
+    assert [os.environ.get(name) for name, _, _ in MALLOC] == [None, None, "4096"]
 
 
 def test_threads_wait_asleep_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_WAIT_POLICY", "active")
-    wait_asleep()
+    let_threads_sleep()
     assert os.environ["OMP_WAIT_POLICY"] == "active"
     monkeypatch.delenv("OMP_WAIT_POLICY")
-    wait_asleep()
+    let_threads_sleep()
     assert os.environ["OMP_WAIT_POLICY"] == "passive"
 
 
@@ -73,6 +73,6 @@ def test_the_commands_that_train_ask_for_it(command: str, monkeypatch: pytest.Mo
     from sahcns.cli.group import run
 
     asked = []
-    monkeypatch.setattr(f"sahcns.cli.{command}.keep_memory", lambda: asked.append(command))
+    monkeypatch.setattr(f"sahcns.cli.{command}.tune_malloc", lambda: asked.append(command))
     run(COMMANDS, "", [command, "nowhere", *(["--out", "none"] if command in ("train", "tune") else [])])
     assert asked == [command]
