@@ -18,7 +18,7 @@ from torch import Tensor
 
 from sahcns.backbones import LightGCN
 from sahcns.data import load_split
-from sahcns.lab.inspection import diagnose
+from sahcns.lab import diagnose
 from sahcns.samplers import DNS, RNS, Matching
 from sahcns.samplers.calibration import Calibration, LayerGap
 from sahcns.samplers.sahc import SelectThenCalibrate, WithoutMean

@@ -24,14 +24,14 @@ ROUNDS = 5  # in which samplers are timed in turn
 def look_into(look: Look, folder: Path, name: str, device: str = "auto") -> dict[str, Any]:
     """Train the model and put each sampler to work on it over all training pairs."""
     from sahcns import Protocol, fit
-    from sahcns.lab import Inspection, Rebuilt, diagnose
+    from sahcns.lab import Inspection, TrainedModel, diagnose
 
     began, split = time.perf_counter(), load_split(folder)
     protocol = Protocol.from_dict(look.protocol)
     run = fit(split, backbone(look.backbone), sampler(look.trained), protocol=protocol, seed=look.seed, device=device)
     if run.record.stopped == "interrupted":  # half a run is no model
         raise KeyboardInterrupt
-    model = Rebuilt.of(run, split, device=device)
+    model = TrainedModel.of(run, split, device=device)
     found = {label: diagnose(model, sampler=sampler(one), seed=POOL_SEED) for label, one in look.samplers.items()}
     return {
         **_head("diagnostics", look.key(split.fingerprint), began),
@@ -47,7 +47,7 @@ def look_into(look: Look, folder: Path, name: str, device: str = "auto") -> dict
 def read_otherwise(aged: Aged, folder: Path, name: str, device: str = "auto") -> dict[str, Any]:
     """Train the model for its epochs and read Figs 1 and 5(a) in it, in all ways."""
     from sahcns import Protocol, fit
-    from sahcns.lab import Rebuilt, read_pools
+    from sahcns.lab import TrainedModel, read_pools
 
     began, split = time.perf_counter(), load_split(folder)
     protocol = Protocol.from_dict(aged.protocol)
@@ -64,7 +64,7 @@ def read_otherwise(aged: Aged, folder: Path, name: str, device: str = "auto") ->
     )
     if run.record.stopped == "interrupted":
         raise KeyboardInterrupt
-    found = read_pools(Rebuilt.of(run, device=device), aged.alphas, aged.trained["pool"], POOL_SEED)
+    found = read_pools(TrainedModel.of(run, device=device), aged.alphas, aged.trained["pool"], POOL_SEED)
     return {
         **_head("readings", aged.key(split.fingerprint), began),
         "seed": aged.seed,

@@ -21,7 +21,7 @@ from reproduction.seconds import clock_in_words
 from reproduction.sections.table_2 import readings_in_words, table_2_board
 from reproduction.tests.tiny import TINY, Value, fill, luck, noisy
 from reproduction.verdicts import Instance, Race, within
-from sahcns.lab.inspection.cost import Cost
+from sahcns.lab import Cost
 
 FIVE = Design.from_dict({**TINY.to_dict(), "seeds": 5, "few": 4, "many": 7})
 Judging = Callable[..., dict[str, Judged]]

@@ -11,7 +11,7 @@ from reproduction.looks import Aged, aged
 from reproduction.other_readings import UNTESTED, choice_otherwise, pools_otherwise, similar_otherwise
 from reproduction.report import paper_report
 from reproduction.tests.tiny import TINY
-from sahcns.lab.inspection.pool_readings import Chosen, PoolReadings, Shares
+from sahcns.lab.inspect.results import Chosen, PoolReadings, Shares
 
 PRINT = "0123456789abcdef"
 

@@ -7,7 +7,7 @@ import torch
 from sahcns.backbones import MF, NGCF, Backbone, LightGCN, SimGCL
 from sahcns.data.split import Split
 from sahcns.errors import DataError
-from sahcns.lab.inspection.pairs import inspect_pairs
+from sahcns.lab.inspect.pairs import inspect_pairs
 from sahcns.samplers import AHNS, BNS, DENS, DNS, DNSMN, RNS, SAHC, DivNS, MixGCF, Popularity, Sampler
 from sahcns.training import Protocol, fit
 from tests.splits import random_split

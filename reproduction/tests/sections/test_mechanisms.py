@@ -7,7 +7,7 @@ from reproduction.evidence import Evidence
 from reproduction.methods import METHOD
 from reproduction.sections.mechanisms import easy_and_hard_in_words, too_hard_in_words
 from reproduction.tests.tiny import TINY
-from sahcns.lab.inspection.diagnostics import Group
+from sahcns.lab import Group
 
 
 def group(before: float, after: float) -> Group:

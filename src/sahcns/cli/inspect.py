@@ -13,8 +13,7 @@ from sahcns.cli.options import Imports, import_files
 from sahcns.errors import SettingError, nearest
 
 if TYPE_CHECKING:
-    from sahcns.lab.inspection.rebuilt import Rebuilt
-    from sahcns.lab.inspection.report import Inspection
+    from sahcns.lab import TrainedModel
     from sahcns.samplers import Sampler
 
 
@@ -64,11 +63,7 @@ def command(
     if item is not None and user is None:
         raise SettingError(f"--item {item} needs --user ID: a pair is a user and one of their training items")
     from sahcns.cli.dataset import data_of
-    from sahcns.lab.inspection.costing import sampler_cost
-    from sahcns.lab.inspection.diagnosing import diagnose
-    from sahcns.lab.inspection.pairs import inspect_pairs
-    from sahcns.lab.inspection.rebuilt import Rebuilt
-    from sahcns.lab.inspection.report import Inspection
+    from sahcns.lab import Inspection, TrainedModel, diagnose, inspect_pairs, inspection_report, sampler_cost
     from sahcns.model import Recommender
     from sahcns.training import Protocol
     from sahcns.training.device import answering, pick_device
@@ -78,10 +73,10 @@ def command(
     split, folder = data_of(recommender, data)
     everything = not (pairs or user or epoch or cost)
     count = pairs or (1 if everything else 3)
-    views, found, costs = [], {}, []
+    views, diagnostics, costs = [], {}, []
     with answering(pick_device(device)):
         with working("rebuilding the model's layers"):
-            model = Rebuilt.of(recommender, split, device=device, kernels=kernels)
+            model = TrainedModel.of(recommender, split, device=device, kernels=kernels)
         chosen = chosen_samplers(model, samplers, settings or [])
         if everything or pairs or user:
             each = [inspect_pairs(model, sampler=one, seed=seed, count=count, user=user, item=item) for one in chosen]
@@ -89,81 +84,61 @@ def command(
         if everything or epoch:
             for one in chosen:
                 with working(f"an epoch of {one.name}"):
-                    found[one.name or type(one).__name__] = diagnose(model, sampler=one, seed=seed)
+                    diagnostics[one.name or type(one).__name__] = diagnose(model, sampler=one, seed=seed)
         if cost:
             protocol = Protocol.from_dict(model.record["protocol"])
             with working("timing epochs"):
                 costs = sampler_cost(split, chosen, model.backbone, protocol=protocol, device=device, kernels=kernels)
-    seen = Inspection(model.about, seed, tuple(views), found, tuple(costs))
-    line = _typed(
-        ("--samplers", samplers or None),
-        *(("--set", text) for text in settings or ()),
-        *(("--pairs", pairs), ("--user", user), ("--item", item), ("--seed", seed or None)),
-        *(("--epoch", epoch), ("--cost", cost)),
-        *(("--import", path) for path in imports or ()),
-        run=run,
-    )
-    written = _written(seen, html, figures, line)
+    options: dict[str, Sequence[object]] = {
+        "--samplers": [samplers] if samplers else [],
+        "--set": settings or [],
+        "--pairs": [pairs] if pairs else [],
+        "--user": [user] if user else [],
+        "--item": [item] if item else [],
+        "--seed": [seed] if seed else [],
+        "--import": imports or [],
+    }
+    words = [str(word) for name, values in options.items() for value in values for word in (name, value)]
+    line = shlex.join(["sahcns", "inspect", str(run), *words, *["--epoch"] * epoch, *["--cost"] * cost])
+    inspection = Inspection(model.about, seed, tuple(views), diagnostics, tuple(costs))
+    report = inspection_report(inspection, command=line)
+    files = []
+    if html is not None:
+        from sahcns.files import write_whole
+        from sahcns.lab.report.page import to_html
+
+        files.append(write_whole(html, to_html(report), "page"))
+    if figures is not None:
+        files += save_figures(((figure.name, figure) for figure in report.figures()), figures)
     if json:
-        show_json({"run": run.resolve(), "data": folder, **seen.to_dict(), "files": written})
+        show_json({"run": run.resolve(), "data": folder, **inspection.to_dict(), "files": files})
         return
     from sahcns.cli.console import show_tables
 
-    show_tables(seen.tables())
-    if written:
-        show("", *(f"written to {path}" for path in written))
+    show_tables(one for one in report.tables() if one not in report.lead)  # which repeats lines of the full table
+    show("", report.verdict, *(f"written to {path}" for path in files))
 
 
-def chosen_samplers(model: "Rebuilt", names: str | None, settings: Sequence[str]) -> "list[Sampler]":
+def chosen_samplers(model: "TrainedModel", names: str | None, settings: Sequence[str]) -> "list[Sampler]":
     """The samplers named, or the run's own; the run's own keeps the settings of the run."""
     from sahcns.cli.plan import made
     from sahcns.samplers import Sampler
     from sahcns.settings import class_named
 
-    own = model.record["sampler"]
-    told = [name.strip() for name in names.split(",") if name.strip()] if names else [type(model.sampler).name]
-    twice = sorted({name for name in told if told.count(name) > 1})
-    if not told or twice:
+    own = dict(model.record["sampler"])
+    own_name = own.pop("name")
+    wanted = [name.strip() for name in names.split(",") if name.strip()] if names else [type(model.sampler).name]
+    if not wanted or len(set(wanted)) < len(wanted):
         raise SettingError(f"--samplers {names!r} must be names with commas between, each once, such as dns,sahc")
-    values: dict[str, dict[str, Any]] = {name: {} for name in told}
-    if own["name"] in values:
-        values[own["name"]] = {argument: value for argument, value in own.items() if argument != "name"}
-    for text in settings:
-        _assign(text, values)
+    values: dict[str, dict[str, Any]] = {name: own if name == own_name else {} for name in wanted}
+    for text in settings:  # `pool=20` for every sampler, `sahc.alpha=0.5` for one
+        name, equals, value = text.partition("=")
+        which, _, argument = name.strip().rpartition(".")
+        if not equals or not argument:
+            raise SettingError(f"--set {text!r} must be NAME=VALUE, such as pool=20 or sahc.alpha=0.5")
+        if which not in ("", "sampler", *values):
+            raise SettingError(f"--set {text!r}: {which} is not looked at; {nearest(which, values)}")
+        for sampler, given in values.items():
+            if which in ("", "sampler", sampler):
+                given[argument] = value
     return [made(class_named(Sampler, name), given) for name, given in values.items()]
-
-
-def _assign(text: str, values: dict[str, dict[str, Any]]) -> None:
-    """`pool=20` for every sampler, `sahc.alpha=0.5` for one."""
-    name, equals, value = text.partition("=")
-    which, _, argument = name.strip().rpartition(".")
-    if not equals or not argument:
-        raise SettingError(f"--set {text!r} must be NAME=VALUE, such as pool=20 or sahc.alpha=0.5")
-    if which not in ("", "sampler") and which not in values:
-        raise SettingError(f"--set {text!r}: {which} is not looked at; {nearest(which, values)}")
-    for sampler, given in values.items():
-        if which in ("", "sampler", sampler):
-            given[argument] = value
-
-
-def _written(seen: "Inspection", html: Path | None, figures: Path | None, line: str) -> list[Path]:
-    """The page and the figures, where they were asked for."""
-    from sahcns.files import write_whole
-    from sahcns.lab.inspection.report import inspection_report
-    from sahcns.lab.report.page import to_html
-
-    written = []
-    if html is not None:
-        written.append(write_whole(html, to_html(inspection_report(seen, command=line)), "page"))
-    if figures is not None:
-        written += save_figures(((figure.name, figure) for figure in seen.figures()), figures)
-    return written
-
-
-def _typed(*options: tuple[str, object], run: Path) -> str:
-    """The command line that shows the same again; True is an option without a value, None and False are none."""
-    words = ["sahcns", "inspect", str(run)]
-    for name, value in options:
-        if value is not None and value is not False:
-            words += [name] if value is True else [name, str(value)]
-    return shlex.join(words)

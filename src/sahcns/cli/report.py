@@ -211,7 +211,7 @@ def _failed(folder: Path, finished: set[str], labels: Collection[str] = ()) -> "
 
 def _inspection(file: Path) -> "Report":
     from sahcns.files import read_json
-    from sahcns.lab.inspection.report import Inspection, inspection_report
+    from sahcns.lab import Inspection, inspection_report
     from sahcns.lab.plain import read_from
 
     values = read_json(file, missing=f"there is no file {file}", again="`sahcns inspect --json` writes such a file")

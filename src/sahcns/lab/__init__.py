@@ -50,21 +50,24 @@ if TYPE_CHECKING:
     from sahcns.lab.grid.run import late as late
     from sahcns.lab.grid.run import run_grid as run_grid
     from sahcns.lab.grid.sources import source_commit as source_commit
-    from sahcns.lab.inspection.cost import Cost as Cost
-    from sahcns.lab.inspection.costing import sampler_cost as sampler_cost
-    from sahcns.lab.inspection.diagnosing import diagnose as diagnose
-    from sahcns.lab.inspection.diagnostics import Diagnostics as Diagnostics
-    from sahcns.lab.inspection.diagnostics import Group as Group
-    from sahcns.lab.inspection.figures import against_dns as against_dns
-    from sahcns.lab.inspection.figures import discrepancy_gaps as discrepancy_gaps
-    from sahcns.lab.inspection.figures import easy_and_hard as easy_and_hard
-    from sahcns.lab.inspection.figures import pool_gaps as pool_gaps
-    from sahcns.lab.inspection.figures import strength_by_gap as strength_by_gap
-    from sahcns.lab.inspection.pool_readings import PoolReadings as PoolReadings
-    from sahcns.lab.inspection.reading_pools import read_pools as read_pools
-    from sahcns.lab.inspection.rebuilt import Rebuilt as Rebuilt
-    from sahcns.lab.inspection.report import Inspection as Inspection
-    from sahcns.lab.inspection.tables import diagnostics_table as diagnostics_table
+    from sahcns.lab.inspect.cost import sampler_cost as sampler_cost
+    from sahcns.lab.inspect.diagnose import diagnose as diagnose
+    from sahcns.lab.inspect.epoch_report import against_dns as against_dns
+    from sahcns.lab.inspect.epoch_report import diagnostics_table as diagnostics_table
+    from sahcns.lab.inspect.epoch_report import discrepancy_gaps as discrepancy_gaps
+    from sahcns.lab.inspect.epoch_report import easy_and_hard as easy_and_hard
+    from sahcns.lab.inspect.epoch_report import pool_gaps as pool_gaps
+    from sahcns.lab.inspect.epoch_report import strength_by_gap as strength_by_gap
+    from sahcns.lab.inspect.model import TrainedModel as TrainedModel
+    from sahcns.lab.inspect.pairs import inspect_pairs as inspect_pairs
+    from sahcns.lab.inspect.pools import read_pools as read_pools
+    from sahcns.lab.inspect.report import inspection_report as inspection_report
+    from sahcns.lab.inspect.results import Cost as Cost
+    from sahcns.lab.inspect.results import Diagnostics as Diagnostics
+    from sahcns.lab.inspect.results import Group as Group
+    from sahcns.lab.inspect.results import Inspection as Inspection
+    from sahcns.lab.inspect.results import PairView as PairView
+    from sahcns.lab.inspect.results import PoolReadings as PoolReadings
     from sahcns.lab.plain import Plain as Plain
     from sahcns.lab.plain import read_from as read_from
     from sahcns.lab.report.as_markdown import to_markdown as to_markdown
@@ -164,25 +167,28 @@ _HOMES = {
         "run_grid",
     ),
     "sahcns.lab.grid.sources": ("source_commit",),
-    "sahcns.lab.inspection.cost": ("Cost",),
-    "sahcns.lab.inspection.costing": ("sampler_cost",),
-    "sahcns.lab.inspection.diagnosing": ("diagnose",),
-    "sahcns.lab.inspection.diagnostics": (
-        "Diagnostics",
-        "Group",
-    ),
-    "sahcns.lab.inspection.figures": (
+    "sahcns.lab.inspect.cost": ("sampler_cost",),
+    "sahcns.lab.inspect.diagnose": ("diagnose",),
+    "sahcns.lab.inspect.epoch_report": (
         "against_dns",
+        "diagnostics_table",
         "discrepancy_gaps",
         "easy_and_hard",
         "pool_gaps",
         "strength_by_gap",
     ),
-    "sahcns.lab.inspection.pool_readings": ("PoolReadings",),
-    "sahcns.lab.inspection.reading_pools": ("read_pools",),
-    "sahcns.lab.inspection.rebuilt": ("Rebuilt",),
-    "sahcns.lab.inspection.report": ("Inspection",),
-    "sahcns.lab.inspection.tables": ("diagnostics_table",),
+    "sahcns.lab.inspect.model": ("TrainedModel",),
+    "sahcns.lab.inspect.pairs": ("inspect_pairs",),
+    "sahcns.lab.inspect.pools": ("read_pools",),
+    "sahcns.lab.inspect.report": ("inspection_report",),
+    "sahcns.lab.inspect.results": (
+        "Cost",
+        "Diagnostics",
+        "Group",
+        "Inspection",
+        "PairView",
+        "PoolReadings",
+    ),
     "sahcns.lab.plain": (
         "Plain",
         "read_from",

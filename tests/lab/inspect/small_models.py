@@ -8,11 +8,11 @@ import numpy as np
 
 from sahcns.backbones import MF, NGCF, Backbone, LightGCN, SimGCL
 from sahcns.data import Split
-from sahcns.lab.inspection.diagnostics import Histogram
-from sahcns.lab.inspection.rebuilt import Rebuilt
-from sahcns.lab.inspection.walk import Walk
+from sahcns.lab.inspect.epoch import SampledEpoch
+from sahcns.lab.inspect.model import TrainedModel
+from sahcns.lab.inspect.results import Histogram
 from sahcns.model import Recommender
-from sahcns.samplers import DNS, Sampler
+from sahcns.samplers import DNS, Mixture, Sampler
 from sahcns.training import Protocol, fit
 from tests.samplers.oracle import Negative, Pair, aggregate, dot, mean, negatives_of, pairs_of
 from tests.splits import random_split
@@ -43,9 +43,9 @@ def trained(name: str, sampler: Sampler | None = None, split: Split | None = Non
     return fit(data, BACKBONES[name], chosen, protocol=protocol, device="cpu").recommender
 
 
-def rebuilt(name: str, sampler: Sampler | None = None) -> Rebuilt:
+def opened(name: str, sampler: Sampler | None = None) -> TrainedModel:
     """In double precision, so that rounding hides nothing."""
-    found = Rebuilt.of(trained(name, sampler), device="cpu")
+    found = TrainedModel.of(trained(name, sampler), device="cpu")
     own = {key: value.double() for key, value in found.sampler_parameters.items()}
     return replace(found, layers=tuple(layer.double() for layer in found.layers), sampler_parameters=own)
 
@@ -87,13 +87,13 @@ class Chosen:
         return aggregate(self.pair.kind, layers)
 
 
-def all_chosen(walk: Walk) -> list[list[Chosen]]:
-    """[pairs][K], over the whole walk."""
-    found = []
-    for negatives in walk:
-        pairs, answers = pairs_of(negatives.match), negatives_of(negatives.mixture, negatives.match)
-        found += [[Chosen(pair, one) for one in several] for pair, several in zip(pairs, answers, strict=True)]
-    return found
+def all_chosen(epoch: SampledEpoch) -> list[list[Chosen]]:
+    """[pairs][K], over the whole epoch."""
+    chosen = []
+    for batch in epoch:
+        pairs, mixtures = pairs_of(batch.match), negatives_of(Mixture(batch.items, batch.weights), batch.match)
+        chosen += [[Chosen(pair, one) for one in several] for pair, several in zip(pairs, mixtures, strict=True)]
+    return chosen
 
 
 def sigma(profile: list[float]) -> float:

@@ -2,8 +2,10 @@
 
 import os
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -20,44 +22,49 @@ from sahcns.training.step import SAMPLER
 
 Part = TypeVar("Part", bound=Configured)
 Model = Recommender | Run | str | os.PathLike[str]
-AGREEMENT = 0.01  # of the largest entry: rounding differs between devices, half precision included
+TOLERANCE = 0.01  # of the largest entry: rounding differs between devices, half precision included
+HELD_OUT = (None, "valid", "test")  # what the codes of `TrainedModel.held_out` stand for
 
 
 @dataclass(frozen=True, eq=False)
-class Rebuilt:
+class TrainedModel:
     """The stored parameters, the graph of the training pairs, and the layers that both give, without gradient."""
 
     split: Split
     graph: Graph
     backbone: Backbone
     layers: tuple[Tensor, ...]  # T tables [n, d], without noise and dropout
-    sampler_parameters: dict[str, Tensor]  # what the run's own sampler had learnt (DENS)
+    sampler_parameters: dict[str, Tensor]  # the trained parts of the run's own sampler (DENS)
     record: dict[str, Any]
 
     @classmethod
-    def of(cls, model: Model, split: Split | None = None, *, device: str = "auto", kernels: str = "auto") -> "Rebuilt":
+    def of(
+        cls, model: Model, split: Split | None = None, *, device: str = "auto", kernels: str = "auto"
+    ) -> "TrainedModel":
         """From a run, a recommender or a model folder; without `split`, on the pairs kept with the model."""
-        recommender = _recommender(model)
+        if isinstance(model, Run):
+            model = model.recommender
+        recommender = model if isinstance(model, Recommender) else Recommender.load(model)
         record = recommender.record
         if split is not None and split.fingerprint != record["data"]["fingerprint"]:
             raise DataError(
                 f"this is other data (fingerprint {split.fingerprint[:12]}…) than the model was trained on "
-                f"({record['data']['fingerprint'][:12]}…), so nothing could be said about it; give the run's own data"
+                f"({record['data']['fingerprint'][:12]}…); give the run's own data"
             )
         split = recommender.split() if split is None else split
-        backbone = _described(Backbone, record, "--import FILE.py")
+        backbone = _recorded(Backbone, record, "--import FILE.py")
         graph = Graph.of(split, pick_device(device), path=kernels)
         weights = {name: value.to(graph.device) for name, value in recommender.weights.items()}
         own = {name.removeprefix(SAMPLER): value for name, value in weights.items() if name.startswith(SAMPLER)}
         with torch.no_grad():
             layers = tuple(layer.detach() for layer in backbone.layers(weights, graph))
-        _agree(backbone.aggregation.pool_layers(layers).cpu(), recommender)
+        _check_vectors(backbone.aggregation.pool_layers(layers).cpu(), recommender)
         return cls(split, graph, backbone, layers, own, record)
 
     @property
     def sampler(self) -> Sampler:
         """The one that the model was trained with."""
-        return _described(Sampler, self.record, "--import FILE.py, or name another sampler")
+        return _recorded(Sampler, self.record, "--import FILE.py, or name another sampler")
 
     @property
     def first_layer(self) -> int:
@@ -66,36 +73,48 @@ class Rebuilt:
 
     @property
     def about(self) -> dict[str, Any]:
-        """What the run that made the model says about itself, in short."""
-        kept = ("backbone", "sampler", "seed", "best_epoch", "data", "machine")
-        return {name: self.record[name] for name in kept}
+        """The part of the run's record that an inspection keeps."""
+        return {name: self.record[name] for name in ("backbone", "sampler", "seed", "best_epoch", "data", "machine")}
+
+    def held_out(self, users: Tensor, items: Tensor) -> Tensor:
+        """users [B], items [B, …] → 1 where the item is in the user's validation part, else 2 in the test part, else 0.
+
+        For counting false negatives only: no sampler ever sees it.
+        """
+        wanted = (users.view(-1, *(1,) * (items.dim() - 1)) * self.split.n_items + items).contiguous()
+        codes = torch.zeros_like(wanted, dtype=torch.int8)
+        for code, keys in reversed(list(enumerate(self._held_out_keys, 1))):
+            if len(keys):
+                codes[keys[torch.searchsorted(keys, wanted).clamp(max=len(keys) - 1)] == wanted] = code
+        return codes
+
+    @cached_property
+    def _held_out_keys(self) -> list[Tensor]:
+        """Sorted keys user · n_items + item of the validation and of the test pairs."""
+        parts = (self.split.valid, self.split.test)
+        keys = [np.unique(np.asarray(one.users, np.int64) * self.split.n_items + one.items) for one in parts]
+        return [torch.from_numpy(one).to(self.graph.device) for one in keys]
 
 
-def _recommender(model: Model) -> Recommender:
-    if isinstance(model, Run):
-        return model.recommender
-    return model if isinstance(model, Recommender) else Recommender.load(model)
-
-
-def _described(base: type[Part], record: dict[str, Any], remedy: str) -> Part:
-    """The run's backbone or sampler, from its description; one of the user's own must have been imported."""
+def _recorded(base: type[Part], record: dict[str, Any], remedy: str) -> Part:
+    """The run's backbone or sampler, from its record; one of the user's own must have been imported."""
     what = base.__name__.lower()
-    described = dict(record[what])
-    name = described.pop("name")
+    settings = dict(record[what])
+    name = settings.pop("name")
     if name not in named(base):
         files = " ".join(f"--import {path}" for path in record.get("imports", ()))
         hint = remedy.replace("--import FILE.py", files) if files else remedy
         raise SettingError(f"the model was trained with the {what} {name!r}, which is not known here; give {hint}")
-    return by_name(base, name, described)
+    return by_name(base, name, settings)
 
 
-def _agree(final: Tensor, recommender: Recommender) -> None:
+def _check_vectors(final: Tensor, recommender: Recommender) -> None:
     """The layers must pool to the vectors that the model ranks with."""
     stored = torch.cat([recommender.user_vectors, recommender.item_vectors])
     if not bool(torch.isfinite(final).all()):
-        raise DataError("the model holds numbers that are not finite, so there is nothing to see in it; train it again")
+        raise DataError("the model holds numbers that are not finite; train it again")
     largest = float(stored.abs().max())
-    if final.shape != stored.shape or float((final - stored).abs().max()) > AGREEMENT * max(largest, 1e-30):
+    if final.shape != stored.shape or float((final - stored).abs().max()) > TOLERANCE * max(largest, 1e-30):
         raise DataError(
             "the model's weights do not give its vectors with this version's backbone; train it again with this version"
         )

@@ -1,0 +1,275 @@
+"""Tables and figures of samplers over an epoch, side by side. A sampler's name is the role of its series: one colour."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from operator import attrgetter
+from statistics import fmean
+from typing import Any
+
+from sahcns.lab.inspect.results import Diagnostics, Group, Histogram, Pools, Spread
+from sahcns.lab.report.parts import Cell, Figure, Series, Table
+
+Labelled = Mapping[str, Diagnostics]
+"""Diagnostics by label; the label is the sampler's name unless one sampler comes twice."""
+NONE = "–"
+FOR_LOOKING = "False negatives are counted for looking only; nothing was chosen by them."
+
+
+def percent(value: float | None) -> str:
+    return NONE if value is None else f"{100 * value:.2f} %"
+
+
+def _signed(value: float | None) -> str:
+    return NONE if value is None else f"{100 * value + 0.0:+.2f} %".replace("-0.00", "+0.00")
+
+
+def _decimals(digits: int) -> Callable[[float], str]:
+    return lambda value: f"{value:.{digits}f}"
+
+
+def _margins(group: Group) -> str:
+    return f"{group.before:.3f}" if group.before == group.after else f"{group.before:.3f} → {group.after:.3f}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the full table."""
+
+    name: str
+    hint: str
+    path: str  # of the number in `Diagnostics`
+    show: Callable[[Any], str]
+    choice: bool = False  # says nothing about a pool of one item, where there is no choice
+
+    def cell(self, one: Diagnostics) -> str:
+        return NONE if self.choice and one.pools.size == 1 else self.show(attrgetter(self.path)(one))
+
+
+ROWS = (
+    Row("pool N", "candidates drawn for each pair", "pools.size", str),
+    Row("score y⁻", "mean score of the negatives", "hardness.score.mean", _decimals(3)),
+    Row("margin y⁺ - y⁻", "mean over the negatives", "hardness.margin.mean", _decimals(3)),
+    Row("above the positive", "share of negatives with y⁻ > y⁺", "hardness.above_positive", percent),
+    Row("push 1 - sigmoid(y⁺ - y⁻)", "mean |∂ loss / ∂ y⁻|, summed over several", "hardness.push.mean", _decimals(4)),
+    Row("gradient of the user", "mean ‖∂ loss / ∂ ē_u‖", "hardness.user_gradient.mean", _decimals(4)),
+    Row("BPR loss", "mean over the pairs", "hardness.loss", _decimals(4)),
+    Row("pools with a gap < 0.10", "Fig. 1(a): (y⁺ - the pool's highest score) / |y⁺|", "pools.near", percent),
+    Row("pools with a gap > 0.20", "Fig. 1(a) of the paper", "pools.far", percent),
+    Row("score-similar pairs", "pairs of candidates of one pool with |Δs| < 0.01", "pools.similar", "{:,}".format),
+    Row("… with |Δσ| > 0.20", "Fig. 1(b) of the paper", "pools.over_020", percent),
+    Row("… with |Δσ| > 0.50", "Fig. 1(b) of the paper", "pools.over_050", percent),
+    Row("chosen as DNS", "share of chosen items that DNS would choose", "selection.agreement", percent, choice=True),
+    Row("discrepancy σ, to DNS", "Fig. 5(a): change of the mean", "selection.sigma_change", _signed, choice=True),
+    Row("mean hardness μ, to DNS", "Fig. 5(a): change of the mean", "selection.mu_change", _signed, choice=True),
+    Row(
+        "strength λ",
+        "mean share of the positive in the negative",
+        "mixing.lam",
+        lambda lam: _decimals(3)(lam.mean) if lam.most > 0 else NONE,
+    ),
+    Row("margin, easy pools", "Fig. 5(b): the fifth with the largest gap, before → after", "mixing.easy", _margins),
+    Row("margin, hard pools", "Fig. 5(b): the fifth with the smallest gap, before → after", "mixing.hard", _margins),
+    Row("false negatives", "chosen items that are held out of the user", "false_negatives.chosen", percent),
+    Row("… of DNS's choices", "from the same pools", "false_negatives.dns", percent, choice=True),
+    Row("… of the pool", "share of candidates", "false_negatives.pool", percent),
+    Row("distinct items", "items chosen at least once", "variety", lambda v: f"{v.distinct:,} of {v.items:,}"),
+    Row("popularity", "mean training pairs of a chosen item", "variety.popularity", _decimals(1)),
+    Row("… of the pool", "mean training pairs of a candidate", "variety.pool_popularity", _decimals(1)),
+    Row("without training pairs", "chosen items that nothing was learnt about", "variety.cold", percent),
+    Row("… of the pool", "share of candidates", "variety.pool_cold", percent),
+)
+OVERVIEW = ("margin y⁺ - y⁻", "above the positive", "chosen as DNS", "strength λ", "false negatives", "distinct items")
+
+
+def overview_table(samplers: Labelled) -> Table:
+    """One row a sampler, the numbers that tell samplers apart."""
+    rows = [row for row in ROWS if row.name in OVERVIEW]
+    return Table(
+        "overview",
+        "Samplers side by side",
+        ["sampler", *(f">{row.name}" for row in rows)],
+        [[label, *(row.cell(one) for row in rows)] for label, one in samplers.items()],
+    )
+
+
+def diagnostics_table(samplers: Labelled) -> Table:
+    """Every number, one column a sampler."""
+    pairs = " and ".join(sorted({f"{one.pairs:,}" for one in samplers.values()}))
+    notes = [f"{label}: {note}." for label, one in samplers.items() for note in one.notes]
+    return Table(
+        "diagnostics",
+        f"One epoch of {pairs} training pairs, nothing trained",
+        ["", *(f">{label}" for label in samplers)],
+        [[Cell(row.name, hint=row.hint), *map(row.cell, samplers.values())] for row in ROWS],
+        " ".join(["Samplers with pools of one size see the same pools.", FOR_LOOKING, *notes]),
+    )
+
+
+def strength_table(samplers: Labelled) -> Table | None:
+    """Mean λ by layer and by the hardness of the pool, for samplers that mix the positive in."""
+    rows: list[Sequence[Cell | str]] = []
+    layers: list[str] = []
+    for label, one in _mixing(samplers):
+        layers, mixing = one.layers, one.mixing
+        groups = [
+            (label, "all", fmean(mixing.gap), mixing.strength),
+            ("", "hardest fifth", mixing.hard.gap, mixing.hard.strength),
+            ("", "easiest fifth", mixing.easy.gap, mixing.easy.strength),
+        ]
+        rows += [[first, which, f"{gap:.3f}", *(f"{x:.3f}" for x in lam)] for first, which, gap, lam in groups]
+    title = "Strength λ by layer and by the hardness of the pool"
+    caption = "The gap of a pool is the mean over the layers of p - m."
+    columns = ["", "pools", ">mean gap", *(f">{layer}" for layer in layers)]
+    return Table("strength", title, columns, rows, caption) if rows else None
+
+
+def paper_figures(samplers: Labelled) -> list[Figure]:
+    """Those of the paper; what no sampler here does is left out."""
+    figures = (pool_gaps, discrepancy_gaps, against_dns, strength_by_gap, easy_and_hard)
+    return [figure for draw in figures if (figure := draw(samplers)).series]
+
+
+def hardness(samplers: Labelled) -> Figure:
+    """The margins of the negatives, one histogram a sampler."""
+    margins = {label: one.hardness.margin for label, one in samplers.items()}
+    series = [
+        _bars(label, one.histogram, samplers[label].name, f"mean {one.mean:.3f}, std {one.std:.3f}")
+        for label, one in margins.items()
+    ]
+    return Figure(
+        "hardness",
+        "Hardness of the negatives",
+        "score of the positive - score of the negative",
+        "share of negatives, %",
+        _trim(series),
+        "bar",
+        "Left of 0 the negative is scored above the positive." + _outside(margins.values()),
+    )
+
+
+def pool_gaps(samplers: Labelled) -> Figure:
+    """Fig. 1(a): one series a pool size, since samplers with one size see the same pools."""
+    sizes = _by_size(samplers)
+    words = {
+        size: f"{percent(one.near)} of pools under 0.10, {percent(one.far)} over 0.20" for size, one in sizes.items()
+    }
+    return Figure(
+        "pool-gaps",
+        "How far pools stay behind the positive",
+        "(positive - hardest candidate) / |positive|, by score",
+        "share of pools, %",
+        _trim([_bars(f"pool of {size}", one.gap.histogram, "", words[size]) for size, one in sizes.items()]),
+        "bar",
+        "; ".join(f"Pool of {size}: {text}" for size, text in words.items())
+        + ". As Fig. 1(a) of the paper."
+        + _outside(one.gap for one in sizes.values()),
+    )
+
+
+def discrepancy_gaps(samplers: Labelled) -> Figure:
+    """Fig. 1(b), of pools with candidates of similar score."""
+    series, words = [], []
+    for size, one in _by_size(samplers).items():
+        if one.discrepancy_gap is not None:
+            series.append(_bars(f"pool of {size}", one.discrepancy_gap.histogram, ""))
+            shares = f"{percent(one.over_020)} of {one.similar:,} pairs over 0.20, {percent(one.over_050)} over 0.50"
+            words.append(f"Pool of {size}: {shares}")
+    return Figure(
+        "discrepancy-gaps",
+        "What equal scores hide",
+        "|Δσ| of two candidates of one pool with |Δs| < 0.01",
+        "share of pairs, %",
+        _trim(series),
+        "bar",
+        "; ".join(words) + ". As Fig. 1(b) of the paper.",
+    )
+
+
+def against_dns(samplers: Labelled) -> Figure:
+    """Fig. 5(a), of samplers that do not simply choose as DNS does."""
+    series = []
+    for label, one in samplers.items():
+        if one.selection.agreement != 1:
+            changes = {"discrepancy σ": one.selection.sigma_change, "mean hardness μ": one.selection.mu_change}
+            known = {name: 100 * value for name, value in changes.items() if value is not None}
+            series.append(Series(label, list(known), list(known.values()), role=one.name))
+    return Figure(
+        "against-dns",
+        "The chosen items beside DNS's choice",
+        "mean over the pairs",
+        "change, %",
+        series,
+        "bar",
+        "Both choose from the same pools; items as they are, before the positive is mixed in. As Fig. 5(a) of the paper.",
+    )
+
+
+def strength_by_gap(samplers: Labelled) -> Figure:
+    series = []
+    for label, one in _mixing(samplers):
+        tenths = one.mixing.tenths
+        hints = [f"tenth {place} of the pools, from the hardest" for place in range(1, len(tenths) + 1)]
+        means = [fmean(group.strength) for group in tenths]
+        series.append(Series(label, [group.gap for group in tenths], means, role=one.name, hints=hints))
+    return Figure(
+        "strength-by-gap",
+        "Strength λ by the hardness of the pool",
+        "mean gap p - m of a tenth of the pools",
+        "mean λ over the layers",
+        series,
+        "line",
+        "The hardest pools are on the left.",
+    )
+
+
+def easy_and_hard(samplers: Labelled) -> Figure:
+    """Fig. 5(b)."""
+    series = []
+    for label, one in _mixing(samplers):
+        easy, hard = one.mixing.easy, one.mixing.hard
+        words = ["easy, before", "easy, after", "hard, before", "hard, after"]
+        series.append(Series(label, words, [easy.before, easy.after, hard.before, hard.after], role=one.name))
+    return Figure(
+        "easy-and-hard",
+        "What mixing does in easy and in hard pools",
+        "a fifth of the pools each",
+        "mean score of the positive - of the negative",
+        series,
+        "bar",
+        "Before and after the positive is mixed in. Easy is the fifth of the pools with the largest gap p - m, hard the fifth "
+        "with the smallest. As Fig. 5(b) of the paper.",
+    )
+
+
+def _by_size(samplers: Labelled) -> dict[int, Pools]:
+    return dict(sorted({one.pools.size: one.pools for one in samplers.values()}.items()))
+
+
+def _mixing(samplers: Labelled) -> list[tuple[str, Diagnostics]]:
+    """Those that mix the positive in."""
+    return [(label, one) for label, one in samplers.items() if one.mixing.mixes]
+
+
+def _outside(spreads: Iterable[Spread]) -> str:
+    beyond = max((one.histogram.below + one.histogram.above) / one.count for one in spreads)
+    return f" Up to {100 * beyond:.1f} % lie outside the range shown." if beyond > 0.0005 else ""
+
+
+def _bars(name: str, histogram: Histogram, role: str, hint: str = "") -> Series:
+    edges = [round(edge, 10) for edge in histogram.edges[:-1]]
+    shares = [100 * share for share in histogram.shares]
+    return Series(name, edges, shares, role=role, hints=[hint] * len(edges) if hint else ())
+
+
+def _trim(series: Sequence[Series]) -> list[Series]:
+    """Without the bins at both ends that are empty in every series."""
+    full = [float(x) for one in series for x, y in zip(one.x, one.y, strict=True) if y > 0]
+    low, high = (min(full), max(full)) if full else (float("-inf"), float("inf"))
+
+    def kept(one: Series, values: Sequence[Any]) -> list[Any]:
+        return [value for x, value in zip(one.x, values, strict=True) if low <= float(x) <= high]
+
+    return [
+        replace(one, x=kept(one, one.x), y=kept(one, one.y), hints=kept(one, one.hints) if one.hints else ())
+        for one in series
+    ]

@@ -1,0 +1,221 @@
+"""The report of an inspection: a verdict, samplers side by side, what they cost, and single pairs in full."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from statistics import fmean
+from typing import Any
+
+from sahcns.lab.inspect.epoch_report import (
+    diagnostics_table,
+    hardness,
+    overview_table,
+    paper_figures,
+    percent,
+    strength_table,
+)
+from sahcns.lab.inspect.results import Candidate, Cost, Diagnostics, Inspection, Negative, PairView
+from sahcns.lab.report.parts import Cell, Figure, Report, Section, Series, Table
+from sahcns.version import __version__
+
+TITLE = 24  # letters of a title that a table shows
+
+
+def inspection_report(inspection: Inspection, *, command: str = "") -> Report:
+    """A page of everything that was measured, which opens with a verdict, one table and one figure."""
+    model, samplers = inspection.model, inspection.diagnostics
+    backbone, sampler = model["backbone"]["name"], model["sampler"]["name"]
+    return Report(
+        f"Inside {', '.join(samplers) or sampler}: a look at a {backbone} trained with {sampler}",
+        [_sentence(label, one) for label, one in samplers.items()],
+        list(_sections(inspection)),
+        [
+            ("model", _settings(model["backbone"])),
+            ("trained with", f"{_settings(model['sampler'])}, seed {model['seed']}, best epoch {model['best_epoch']}"),
+            ("data", _settings(model["data"], first="fingerprint")),
+            ("samplers looked at", "; ".join(_settings(one.sampler) for one in samplers.values())),
+            ("seed of the pools", str(inspection.seed)),
+            ("trained on", _settings(model["machine"], first="device")),
+            ("sahcns", __version__),
+            *([("command", command)] if command else []),
+        ],
+        verdict(inspection),
+        [overview_table(samplers), hardness(samplers)] if samplers else [],
+    )
+
+
+def verdict(inspection: Inspection) -> str:
+    """One sentence: who makes the hardest negatives; without an epoch what one costs, or what became of the first pair."""
+    if samplers := inspection.diagnostics:
+        margins = {label: one.hardness.margin.mean for label, one in samplers.items()}
+        hardest, softest = min(margins, key=margins.__getitem__), max(margins, key=margins.__getitem__)
+        above = percent(samplers[hardest].hardness.above_positive)
+        words = f"{margins[hardest]:.2f} below the positive on average, {above} of them above it"
+        if len(samplers) == 1:
+            return f"The negatives of {hardest} score {words}."
+        return (
+            f"{hardest} makes the hardest negatives: they score {words}; {softest}'s stay {margins[softest]:.2f} below."
+        )
+    if costs := inspection.costs:
+        last = max(costs, key=lambda one: one.extra)
+        if last.extra <= 0:
+            return f"No sampler takes longer than {costs[0].name}."
+        return f"{last.name} adds {1000 * last.extra:,.1f} ms an epoch to {costs[0].name}, {percent(last.extra_share)}."
+    if not inspection.pairs:
+        return "Nothing was measured."
+    view = inspection.pairs[0]
+    negative, name = view.negatives[0], view.sampler["name"]
+    return (
+        f"For user {view.user} and {_label(view.item, view.title)}, the negative of {name} is {_recipe(negative)}; it scores "
+        f"{negative.score:.2f}, the positive {view.positive_score:.2f}."
+    )
+
+
+def _sentence(label: str, one: Diagnostics) -> str:
+    """What the numbers of one sampler say."""
+    words = [f"{label}: negatives score {one.hardness.margin.mean:.2f} below the positive on average"]
+    words.append(f"{100 * one.hardness.above_positive:.1f} % of them above it")
+    if one.false_negatives.chosen is not None and one.false_negatives.pool is not None:
+        words.append(
+            f"{100 * one.false_negatives.chosen:.1f} % of the chosen are held-out items of the user "
+            f"(of the pools {100 * one.false_negatives.pool:.1f} %)"
+        )
+    agreement, change = one.selection.agreement, one.selection.sigma_change
+    if agreement < 1 and change is not None:
+        words.append(
+            f"{100 * agreement:.0f} % of the choices are DNS's, the discrepancy differs by {100 * change:+.1f} %"
+        )
+    if one.mixing.mixes:
+        easy, hard = one.mixing.easy.reduction, one.mixing.hard.reduction
+        words.append(f"mixing narrows the margin by {easy:.2f} in easy pools and by {hard:.2f} in hard ones")
+    return "; ".join(words) + "."
+
+
+def _sections(inspection: Inspection) -> Iterator[Section]:
+    if samplers := inspection.diagnostics:
+        tables = [diagnostics_table(samplers), *([strength] if (strength := strength_table(samplers)) else [])]
+        yield Section("Over an epoch", [*tables, *paper_figures(samplers)])
+    if inspection.costs:
+        yield Section("What it costs", [cost_table(inspection.costs)])
+    number = 0
+    for place, (_, views) in enumerate(groupby(inspection.pairs, lambda one: (one.user, one.item)), 1):
+        blocks: list[Table | Figure] = []
+        for view in views:  # the pair under each sampler
+            number += 1
+            blocks += [pool_table(view, number), layer_table(view, number), profiles(view, number)]
+        yield Section(f"Pair {place}: user {view.user}, {view.title or view.item}", blocks)
+
+
+def cost_table(costs: Sequence[Cost]) -> Table:
+    """Milliseconds an epoch, and how much more than the first."""
+    return Table(
+        "cost",
+        "The sampler's share of an epoch",
+        ["", ">match ms", ">choose ms", ">mix, loss ms", ">epoch ms", f">beyond {costs[0].name} ms", ">of its epoch"],
+        [
+            [
+                one.name,
+                *(f"{1000 * part:,.1f}" for part in (one.match, one.choose, one.mix, one.epoch)),
+                f"{1000 * one.extra + 0.0:+,.1f}",
+                percent(one.extra_share),
+            ]
+            for one in costs
+        ],
+        f"{costs[0].device}, {costs[0].kernels} kernels, {costs[0].steps}. Parts are timed alone, an epoch as it runs.",
+    )
+
+
+def pool_table(view: PairView, number: int = 1) -> Table:
+    """The pool, hardest first: profiles, μ, σ, z-scores, q, and who chooses what."""
+    pool = sorted(view.pool, key=lambda one: -one.score)
+    best = max((one.q for one in pool if one.q is not None), default=None)
+    columns: dict[str, list[Cell | str]] = {"item": [str(one.item) for one in pool]}
+    if any(one.title for one in pool):
+        columns["title"] = [_shortened(one.title or "") for one in pool]
+    for t in range(len(view.positive)):
+        columns[f">a{view.first_layer + t}"] = [f"{one.profile[t]:.3f}" for one in pool]
+    if any(abs(one.score - one.mu) > 1e-5 * (abs(one.mu) + 1e-5) for one in pool):  # no mean over the layers
+        columns[">score"] = [f"{one.score:.3f}" for one in pool]
+    columns[">μ"], columns[">σ"] = [f"{one.mu:.3f}" for one in pool], [f"{one.sigma:.3f}" for one in pool]
+    columns[">z(μ)"], columns[">z(σ)"] = [f"{one.z_mu:+.2f}" for one in pool], [f"{one.z_sigma:+.2f}" for one in pool]
+    if best is not None:
+        columns[">q"] = [Cell(f"{one.q or 0:+.2f}", "best" if one.q == best else "") for one in pool]
+    columns[""] = [_marks(one) for one in pool]
+    return Table(
+        f"pool-{number}",
+        f"user {view.user}, positive {_label(view.item, view.title)}: the pool under {view.sampler['name']}",
+        list(columns),
+        list(zip(*columns.values(), strict=True)),
+    )
+
+
+def layer_table(view: PairView, number: int = 1) -> Table:
+    """The positive, the pool's best, gap, hardness and strength, and the negative before and after, layer by layer."""
+    highest = max(one.score for one in view.pool)
+    lines: list[tuple[str, Sequence[float], float | None]] = [
+        ("positive p", view.positive, view.positive_score),
+        ("hardest of the pool m", view.hardest, highest),
+        ("gap g = p - m", view.gaps, view.positive_score - highest),
+        ("hardness ρ", view.rho, None),
+    ]
+    for k, negative in enumerate(view.negatives, 1):
+        place = f" {k}" if len(view.negatives) > 1 else ""
+        if any(negative.strength):
+            lines.append((f"strength λ{place}", negative.strength, None))
+            lines.append((f"negative{place}, before", negative.profile_before, negative.score_before))
+        lines.append((f"negative{place}", negative.profile, negative.score))
+    return Table(
+        f"layers-{number}",
+        "",
+        ["", *(f">{layer}" for layer in view.layers), ">final"],
+        [
+            [name, *(f"{value:.3f}" for value in values), "" if final is None else f"{final:.3f}"]
+            for name, values, final in lines
+        ],
+        f"The negative is {'; '.join(dict.fromkeys(map(_recipe, view.negatives)))}."
+        + "".join(f" Note: {note}." for note in view.notes),
+    )
+
+
+def profiles(view: PairView, number: int = 1) -> Figure:
+    """One pair over the layers: positive, the pool's best, DNS's choice, the negative before and after."""
+    negative, name = view.negatives[0], view.sampler["name"]
+    series = [
+        Series("positive", view.layers, view.positive),
+        Series("hardest of the pool", view.layers, view.hardest, dashed=True),
+        Series(f"DNS's choice, {view.dns.item}", view.layers, view.dns.profile, role="dns"),
+        Series(f"{name}, before", view.layers, negative.profile_before, role=name, dashed=True),
+        Series(f"{name}, the negative", view.layers, negative.profile, role=name),
+    ]
+    if not any(negative.strength):
+        del series[3]
+    title = f"Scores over the layers: user {view.user}, positive {view.title or view.item}"
+    return Figure(f"profiles-{number}", title, "", "score at the layer", series, "line")
+
+
+def _marks(one: Candidate) -> str:
+    chosen = "chosen" if one.share > 0.9995 else f"chosen {one.share:.0%}" if one.share > 0 else ""
+    return ", ".join(filter(None, [chosen, "DNS" * one.dns, f"in {one.held_out}" if one.held_out else ""]))
+
+
+def _recipe(negative: Negative) -> str:
+    """`0.23 of the positive and 0.77 of 318, Shawshank (1994), on average over the layers`."""
+    parts = negative.ingredients
+    if len(parts) == 1:
+        return _label(parts[0].item, parts[0].title)
+    names = ["the positive" if one.positive else _label(one.item, one.title) for one in parts]
+    words = [f"{fmean(one.weights):.2f} of {name}" for one, name in zip(parts, names, strict=True)]
+    return f"{', '.join(words[:-1])} and {words[-1]}, on average over the layers"
+
+
+def _label(item: object, title: str | None) -> str:
+    return f"{item}, {title}" if title else str(item)
+
+
+def _shortened(title: str) -> Cell | str:
+    return title if len(title) <= TITLE else Cell(title[: TITLE - 1].rstrip() + "…", hint=title)
+
+
+def _settings(values: Mapping[str, Any], first: str = "name") -> str:
+    """`sahc, pool 10, alpha 0.3`."""
+    rest = [f"{name} {value}" for name, value in values.items() if name not in (first, "folder")]
+    return ", ".join([str(values.get(first, "")), *rest])

@@ -1,0 +1,59 @@
+"""Every reading of a pool against plain loops over the same pools."""
+
+import pytest
+
+from sahcns.lab.inspect.diagnose import diagnose
+from sahcns.lab.inspect.epoch import SampledEpoch
+from sahcns.lab.inspect.pools import LARGEST, read_pools
+from sahcns.lab.inspect.results import PoolReadings
+from sahcns.samplers import DNS, SAOnly
+from tests.lab.inspect.small_models import opened
+from tests.samplers.oracle import cosine, pairs_of, sigmoid
+
+ALPHAS, POOL, SEED = (0.0, 0.5, 2.0), 6, 3
+
+
+@pytest.mark.parametrize("name", ["lightgcn", "ngcf"])
+def test_shares_under_and_over_the_marks(name: str) -> None:
+    model = opened(name)
+    gaps: dict[str, list[float]] = {}
+    pairs = [pair for batch in SampledEpoch(model, DNS(pool=POOL), SEED) for pair in pairs_of(batch.match)]
+    for pair in pairs:
+        own, scores = pair.score(pair.positive), [pair.score(j) for j in pair.pool]
+        most = max(scores)
+        angles = [cosine(pair.final_user, pair.final_item(j)) for j in [pair.positive, *pair.pool]]
+        for reading, gap in {
+            "the positive's score": (own - most) / abs(own),
+            "both scores": (own - most) / (abs(own) + abs(most)),
+            "the range of scores": (own - most) / (max(own, most) - min([own, *scores])),
+            LARGEST: own - most,
+            "none, of cosines": angles[0] - max(angles[1:]),
+            "none, of probabilities": sigmoid(own) - sigmoid(most),
+        }.items():
+            gaps.setdefault(reading, []).append(gap)
+    gaps[LARGEST] = [gap / max(gaps[LARGEST]) for gap in gaps[LARGEST]]
+    readings = read_pools(model, ALPHAS, POOL, SEED)
+    assert list(readings.gaps) == list(gaps)
+    assert len({(shares.near, shares.far) for shares in readings.gaps.values()}) > 2  # the readings do differ
+    for reading, every in gaps.items():
+        assert readings.pairs == len(every)
+        assert readings.gaps[reading].near == pytest.approx(sum(gap < 0.1 for gap in every) / len(every)), reading
+        assert readings.gaps[reading].far == pytest.approx(sum(gap > 0.2 for gap in every) / len(every)), reading
+
+
+def test_it_agrees_with_the_diagnosis_of_each_sampler_and_comes_back_from_json() -> None:
+    model = opened("lightgcn")
+    readings = read_pools(model, ALPHAS, POOL, SEED)
+    assert PoolReadings.from_dict(readings.to_dict()) == readings
+    dns = diagnose(model, sampler=DNS(pool=POOL), seed=SEED)
+    assert (readings.pairs, readings.similar) == (dns.pairs, dns.pools.similar)
+    assert (readings.over_020, readings.over_050) == pytest.approx((dns.pools.over_020, dns.pools.over_050))
+    first = readings.gaps["the positive's score"]
+    assert (first.near, first.far) == pytest.approx((dns.pools.near, dns.pools.far))
+    assert readings.choices["0"].sigma == readings.choices["0"].mu == 0.0
+    for alpha in ALPHAS[1:]:
+        selection = diagnose(model, sampler=SAOnly(pool=POOL, alpha=alpha), seed=SEED).selection
+        choice = readings.choices[f"{alpha:g}"]
+        assert choice.sigma == pytest.approx(selection.sigma_change, rel=1e-5)
+        assert choice.mu == pytest.approx(selection.mu_change, rel=1e-4)
+    assert readings.choices["2"].sigma > readings.choices["0.5"].sigma > 0  # type: ignore[operator]
