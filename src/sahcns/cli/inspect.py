@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sahcns.cli.console import Json, show, show_json, working
+from sahcns.cli.console import Json, show, show_json, show_tables, working
 from sahcns.cli.figure_files import save_figures
 from sahcns.cli.options import Imports, import_files
 from sahcns.errors import SettingError, nearest
@@ -113,8 +113,6 @@ def command(
     if json:
         show_json({"run": run.resolve(), "data": folder, **inspection.to_dict(), "files": files})
         return
-    from sahcns.cli.console import show_tables
-
     show_tables(one for one in report.tables() if one not in report.lead)  # which repeats lines of the full table
     show("", report.verdict, *(f"written to {path}" for path in files))
 

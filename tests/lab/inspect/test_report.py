@@ -158,7 +158,7 @@ def test_the_report_opens_with_a_verdict_a_table_and_a_figure() -> None:
     assert len(made.summary) == 4
     titles = [section.title.partition(":")[0] for section in made.sections]
     assert titles == ["Over an epoch", "What it costs", "Pair 1", "Pair 2"]  # each pair under both samplers
-    names = [block.name for block in (*made.tables(), *made.figures())]
+    names = [one.name for one in made.tables()] + [one.name for one in made.figures()]
     assert len(names) == len(set(names))
     facts = dict(made.facts)
     assert facts["command"] == "sahcns inspect runs/dns"
