@@ -153,10 +153,10 @@ def _tune(study: "Study", quiet: bool) -> None:
     from reproduction.study import OutOfTime
     from sahcns import SahcnsError
     from sahcns.cli.tune_progress import tune_progress
-    from sahcns.lab import optuna_module
+    from sahcns.lab import import_optuna
 
     try:
-        optuna_module()
+        import_optuna()
     except SahcnsError as error:
         if list(study.parts) == ["tuning"]:
             raise

@@ -15,7 +15,9 @@ from reproduction.once import once
 from sahcns.lab import DataError, Job, SettingError, late, nearest, read_manifest
 
 if TYPE_CHECKING:
-    from sahcns.lab import Standing, Watch
+    from collections.abc import Callable
+
+    from sahcns.lab import SearchProgress
 
 PARTS = ("tuning", *(part.name for part in GRIDS), "mechanisms", "efficiency")
 TUNING_SEED = 0  # none of those that tables are made with
@@ -98,7 +100,9 @@ class Study:
         """What is tuned after what: SAHC-NS on every set, since most tables wait for it alone, then the others."""
         return [(one, samplers) for samplers in (OWN, RIVALS) for one in self.sets]
 
-    def tune(self, data: str, samplers: Sequence[str] = TUNABLE, watch: "Watch | None" = None) -> None:
+    def tune(
+        self, data: str, samplers: Sequence[str] = TUNABLE, watch: "Callable[[SearchProgress], None] | None" = None
+    ) -> None:
         """Samplers on one set, on validation, each with equal trials and one pool; needs Optuna.
 
         Each begins with the paper's settings for the set, as far as they are searched: the pool is not.
@@ -106,10 +110,10 @@ class Study:
         from reproduction.measuring import backbone
         from sahcns import Protocol, tune
 
-        def between(standing: "Standing") -> None:
+        def between(progress: "SearchProgress") -> None:
             if watch is not None:
-                watch(standing)
-            if (standing.ended is not None or not standing.sampler) and late(self.until):
+                watch(progress)
+            if (progress.ended is not None or not progress.sampler) and late(self.until):
                 raise OutOfTime
 
         grid = {"alpha": self.design.grid, "lambda_max": self.design.grid}

@@ -14,17 +14,16 @@ from sahcns.lab import (
     Search,
     Table,
     Trial,
-    apart,
+    best_gap,
     chance,
     frozen,
-    going_table,
     holm,
     joined,
     long_name,
     number,
+    outcome_table,
     paired_t,
     percent,
-    said_of,
 )
 
 Seeds = Mapping[int, float]
@@ -49,7 +48,7 @@ class Again:
 
     def __str__(self) -> str:
         under = "" if self.run_as == self.trial.sampler else f", run as {self.run_as}"
-        return f"{said_of(self.trial)} ({number(100 * self.paired.difference, sign=True)} points{under})"
+        return f"{self.trial.label} ({number(100 * self.paired.difference, sign=True)} points{under})"
 
 
 def reached(evidence: Evidence, search: Search) -> dict[str, dict[int, float]]:
@@ -150,7 +149,7 @@ def closeness_in_words(evidence: Evidence, data: str) -> list[str]:
     """How far the best settings of each search are apart, beside what seeds alone do; nothing where no runs tell that."""
     search = evidence.searches[data]
     spreads = [statistics.stdev(one.values()) for one in reached(evidence, search).values() if len(one) >= ENOUGH]
-    found = {name: far for name in search.samplers if (far := apart(search, name)) is not None}
+    found = {name: far for name in search.samplers if (far := best_gap(search, name)) is not None}
     if not spreads or not found:
         return []
     by_luck = RANGE * statistics.median(spreads)
@@ -180,7 +179,7 @@ def _search_of(names: Sequence[str]) -> str:
 def searches_table(evidence: Evidence, data: str) -> Table:
     """How each search on a set went, and what the setting chosen reaches with the study's seeds."""
     search, runs = evidence.searches[data], reached(evidence, evidence.searches[data])
-    table = going_table(search)
+    table = outcome_table(search)
     rows: list[list[Cell | str]] = []
     for row in table.rows:
         chosen = search.choice(str(row[0]))

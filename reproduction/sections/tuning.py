@@ -8,7 +8,7 @@ from reproduction.experiments import at_work, own_settings
 from reproduction.methods import TUNABLE
 from reproduction.sections.searches import closeness_in_words, pruning_in_words, searches_table
 from reproduction.sections.standing import unfinished
-from sahcns.lab import Figure, Search, Section, Table, joined, search_figures, search_tables, state_in_words
+from sahcns.lab import Figure, Search, Section, Table, chosen_table, joined, search_figures
 
 HALVES = (("alpha", "α", "HC-only"), ("lambda_max", "λmax", "SA-only"))
 """A setting, its letter, and what is left of SAHC-NS where it is 0."""
@@ -60,7 +60,7 @@ def missing_in_words(evidence: Evidence) -> list[str]:
         search, states = evidence.searches.get(one.folder), dict[str, list[str]]()
         for name in TUNABLE:
             begun = search is not None and name in search.samplers
-            state = state_in_words(search, name) if search is not None and begun else "not begun"
+            state = search.state(name) if search is not None and begun else "not begun"
             states.setdefault(state, []).append(name)
         states.pop("finished", None)
         if states:
@@ -94,7 +94,7 @@ def tuning_section(evidence: Evidence) -> Section:
         name = evidence.design.data(data).name
         found += cut_off_in_words(search, name)
         found += [*pruning_in_words(evidence, data), *closeness_in_words(evidence, data)]
-        found += [replace(table, name=f"tuning-{data}", title=f"Tuned on {name}") for table in search_tables(search)]
+        found.append(replace(chosen_table(search), name=f"tuning-{data}", title=f"Tuned on {name}"))
         found.append(searches_table(evidence, data))
         wanted = {"search", "search-sahc-of-both"}
         found += [

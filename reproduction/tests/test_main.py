@@ -64,7 +64,7 @@ def test_tuning_is_left_out_where_optuna_is_missing(
     def missing() -> None:
         raise SahcnsError("tuning needs Optuna, which is not installed")
 
-    monkeypatch.setattr("sahcns.lab.tuning.proposing.optuna_module", missing)
+    monkeypatch.setattr("sahcns.lab.tune.propose.import_optuna", missing)
     home = prepared(tmp_path / "prepared")
     done = sahcns("reproduce", home, "--out", tmp_path / "out", "--only", "tuning,efficiency", "--device", "cpu")
     assert done.code == 0

@@ -21,7 +21,7 @@ from reproduction.methods import (
     variants,
 )
 from sahcns.backbones import Backbone
-from sahcns.lab.tuning.space import Space
+from sahcns.lab.tune.space import Space
 from sahcns.samplers import HCOnly, Sampler, WithoutDiscrepancy
 from sahcns.settings import class_named
 from sahcns.training import Protocol

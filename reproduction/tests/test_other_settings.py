@@ -19,7 +19,7 @@ from reproduction.other_settings import (
     searched,
 )
 from reproduction.tests.tiny import TINY, fill, made
-from sahcns.lab.tuning.trials import Search, Trial
+from sahcns.lab import Search, Trial
 
 VALUES = [0.08, 0.09, 0.10, 0.115, 0.12, 0.125, 0.131, 0.132, 0.133, 0.134]
 POINTS: list[dict[str, Any]] = [{"beta": beta} for beta in (0.1, 0.5, 1.0, 1.1, 3.0, 5.0, 6.0, 20.0, 30.0, 50.0)]

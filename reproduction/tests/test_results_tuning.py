@@ -33,8 +33,7 @@ from reproduction.tests.results_page import (
 )
 from sahcns.lab.comparison.contrasts import ALPHA
 from sahcns.lab.comparison.naming import number
-from sahcns.lab.tuning.ends import ends_in_words
-from sahcns.lab.tuning.going import foretold
+from sahcns.lab.tune.report import early_correlation, range_ends
 from sahcns.ranking.significance import Paired, holm
 
 FEW, SEEDS = PAPER.few, PAPER.seeds
@@ -336,7 +335,7 @@ def test_trials_that_were_cut_off() -> None:
 
 def test_choices_at_an_end() -> None:
     found = {
-        data: [told.split(" is ")[0] for told in ends_in_words(evidence().searches[SETS[data].folder])] for data in SETS
+        data: [told.split(" is ")[0] for told in range_ends(evidence().searches[SETS[data].folder])] for data in SETS
     }
     assert found == {
         TOYS: ["gamma of dens", "alpha of ahns", "beta of ahns"],
@@ -354,5 +353,5 @@ def test_what_the_first_epochs_foretell() -> None:
     labels = ("MixGCF", "DENS", "BNS", METHOD, "AHNS", "DivNS", "DNS(M,N)")
     assert f"| | {' | '.join(labels)} |" in tune
     for data in SETS:
-        told = (foretold(evidence().searches[SETS[data].folder], NINE[label]) or 0.0 for label in labels)
+        told = (early_correlation(evidence().searches[SETS[data].folder], NINE[label]) or 0.0 for label in labels)
         assert f"| {data} | {' | '.join(f'{one:.2f}'.replace('-', '−') for one in told)} |" in tune

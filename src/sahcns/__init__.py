@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from sahcns.errors import SahcnsError as SahcnsError
     from sahcns.lab.comparison.compare import compare as compare
     from sahcns.lab.grid.result import Result as Result
-    from sahcns.lab.tuning.tune import tune as tune
+    from sahcns.lab.tune.tune import tune as tune
     from sahcns.model import Recommender as Recommender
     from sahcns.ranking import Truth as Truth
     from sahcns.ranking import evaluate as evaluate
@@ -70,7 +70,7 @@ _HOMES = {
     "sahcns.model": ("Recommender",),
     "sahcns.lab.comparison.compare": ("compare",),
     "sahcns.lab.grid.result": ("Result",),
-    "sahcns.lab.tuning.tune": ("tune",),
+    "sahcns.lab.tune.tune": ("tune",),
     "sahcns.errors": ("SahcnsError",),
 }
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from sahcns.cli.tune import sizes_in, told
+from sahcns.backbones import LightGCN
+from sahcns.cli.tune import sizes_in, values_in
 from sahcns.data import save_split
-from sahcns.errors import SettingError
 from sahcns.lab.grid.result import results_in
-from sahcns.lab.tuning.space import Space
-from sahcns.lab.tuning.trials import read_search
-from sahcns.samplers import DNSMN, RNS, Sampler
-from sahcns.settings import named
+from sahcns.lab.tune.search import read_search
+from sahcns.samplers import DNSMN, SAHC, Sampler
+from sahcns.settings import Between, named
+from sahcns.training import Protocol
 from sahcns.training.stopping import EarlyStopping
 from tests.cli.conftest import Sahcns, refused
 from tests.model.films import films
@@ -85,28 +85,19 @@ def test_a_table_and_two_files_come_of_it(sahcns: Sahcns, prepared: Path, tmp_pa
     assert {name: len(search.of(name)) for name in search.samplers} == {"rns": 1, "dns-mn": 3, "sahc": 3}
     assert search.backbone == {"name": "lightgcn", "dim": 4, "depth": 3}
     assert search.protocol["epochs"] == 2
-    lines = [line.split() for line in done.out.splitlines()]
-    assert lines[0] == ["Tuned", "on", "films,", "lightgcn"]
-    assert lines[1] == ["sampler", "chosen", "ndcg@10", "epoch", "first", "spread", "trials"]
     best = search.best("sahc")
     assert best is not None
-    row = next(line for line in lines if line[:1] == ["sahc"])
+    row = next(line.split() for line in done.out.splitlines() if line.startswith("sahc"))
     assert row[1] == f"alpha={best.point['alpha']:g},"
     assert row[3] == f"{100 * (best.value or 0):.2f}"
     assert row[5] == f"{100 * (search.of('sahc')[0].value or 0):.2f}"
-    assert lines[-1][-1] == str(out / "trials.json")
-    said = done.err.splitlines()
-    assert said[:4] == [
-        "rns: nothing to tune; it is trained once",
-        "rns: its pool stays 1; it draws negatives, not candidates",
-        "dns-mn: top_k {1, 2, 3, 4, 5, 10, 20}: 4 points",
-        "sahc: alpha {0, 0.1, 0.3, 0.5, 0.7, 0.9, 1}; lambda_max {0, 0.1, 0.3, 0.5, 0.7, 0.9, 1}: 49 points",
-    ]
-    assert len(said) == 4 + 7
-    assert said[4].startswith("rns 1 of 1: ndcg@10 ")
-    assert "; 1 of 7 trials, about 0:" in said[4]
-    assert said[10].startswith("sahc 3 of 3: alpha=")
-    assert said[10].endswith("; 7 of 7 trials")
+    begin, lines = done.err.splitlines()[:4], done.err.splitlines()[4:]
+    assert [line.partition(":")[0] for line in begin] == ["rns", "rns", "dns-mn", "sahc"]
+    assert "its pool stays 1" in begin[1]
+    assert begin[3].endswith("49 points")
+    assert len(lines) == 7
+    assert lines[-1].startswith("sahc 3 of 3: alpha=")
+    assert lines[-1].endswith("; 7 of 7 trials")
 
 
 def test_json_is_what_the_file_holds(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
@@ -134,11 +125,7 @@ def test_a_sampler_of_one_s_own_is_tuned_by_importing_its_file(
     assert len(set(shares)) == 3
     assert all(0 <= share <= 1 for share in shares)
     assert {trial.settings["patience"] for trial in search.of("mine-to-tune")} == {2.0}
-    assert (
-        "mine-to-tune: patience stays 2.0, since what it may be has no end; to search it, give its setting search=(…)"
-        in (done.err)
-    )
-    assert [line.split()[0] for line in done.out.splitlines()[3:5]] == ["mine-to-tune", "dns"]
+    assert "mine-to-tune: patience stays 2.0" in done.err
 
 
 def test_settings_of_another_version_of_one_s_own_code_are_remarked_on(
@@ -153,17 +140,8 @@ def test_settings_of_another_version_of_one_s_own_code_are_remarked_on(
     asked = ("compare", prepared, *options, "--tuned", file, "--seeds", "1", "--json")
     assert sahcns(*asked, "--out", tmp_path / "same").err == ""
     file.write_text(json.dumps({**content, "code": {"mine-to-tune": "0123456789abcdef"}}))
-    said = f"{file} was tuned with another version of mine-to-tune's code; tune it again to be sure"
-    assert sahcns(*asked, "--out", tmp_path / "other").err.splitlines() == [said]
-
-
-def test_settings_can_be_held(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
-    options = (*SMALL, "--samplers", "dens,sahc", "--set", "dens.schedule=warmup", "--set", "sahc.alpha=0.7")
-    done = sahcns("tune", prepared, *options, "--trials", 1, "--out", tmp_path / "out", "--json")
-    assert done.code == 0
-    chosen = done.json["samplers"]
-    assert (chosen["dens"]["schedule"], chosen["sahc"]["alpha"]) == ("warmup", 0.7)
-    assert chosen["sahc"]["pool"] == 10
+    (remark,) = sahcns(*asked, "--out", tmp_path / "other").err.splitlines()
+    assert remark.startswith(f"{file} was tuned with another version of mine-to-tune's code")
 
 
 def test_what_was_chosen_is_compared_and_reported(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
@@ -182,13 +160,6 @@ def test_what_was_chosen_is_compared_and_reported(sahcns: Sahcns, prepared: Path
     assert "sahc: ndcg@10 against alpha" in page
 
 
-def test_workers_share_the_work(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
-    options = (*SMALL, "--samplers", "hc-only", "--workers", 2, "--trials", 9)
-    done = sahcns("tune", prepared, *options, "--out", tmp_path / "out", "--json")
-    assert done.code == 0
-    assert done.json["tried"] == {"hc-only": 7}
-
-
 BROKEN = (
     MINE.replace("mine-to-tune", "broken-to-tune")
     .replace("hardest = match.scores.argmax(1)", "1 / 0")
@@ -203,43 +174,65 @@ def test_a_sampler_of_which_nothing_works_is_told_and_the_others_are_tuned(
     options = (*SMALL, "--import", mine, "--samplers", "broken-to-tune,dns", "--trials", 2)
     done = sahcns("tune", prepared, *options, "--out", tmp_path / "out")
     assert done.code == 1
-    assert "warning: no trial of broken-to-tune came to its end: ZeroDivisionError: division by zero" in done.err
+    assert "warning: no trial of broken-to-tune is complete: ZeroDivisionError: division by zero" in done.err
     rows = {line.split()[0]: line.split()[1:] for line in done.out.splitlines()[3:5]}
     assert rows["broken-to-tune"] == ["none", "2,", "2", "failed"]
     assert rows["dns"][:3] == ["nothing", "to", "tune"]
 
 
 @pytest.mark.parametrize(
-    ("options", "sentence"),
+    ("options", "place"),
     [
-        (["--samplers", "shac"], "there is no sampler called 'shac'; did you mean 'sahc'?"),
-        (["--samplers", ","], "--samplers ',' names nothing; names stand with commas between, such as rns,sahc"),
-        (["--trials", "0"], "trials=0 must be 1 or more"),
-        (["--workers", "0"], "workers=0 must be 1 or more"),
-        (["--backbone", "lightgnc"], "there is no backbone called 'lightgnc'; did you mean 'lightgcn'?"),
-        (["--pool", "5;10"], "--pool '5;10' must be a size, or several with commas, such as 5,10,20"),
-        (["--pool", "0"], "sahc: nothing of its search space is allowed: SAHC: pool=0 is not allowed; it must be >= 1"),
-        (["--set", "sahc.aplha=1"], "sahc has no argument 'aplha'; did you mean 'alpha'?"),
-        (["--set", "sahc.alpha=-1"], "SAHC: alpha=-1.0 is not allowed; it must be >= 0"),
-        (["--monitor", "recall@21"], "Protocol: monitor='recall@21' is not watched"),
-        (["--device", "tpu"], "device='tpu' is not a device; use auto, cpu, cuda or cuda:1"),
-        (["--import", "nowhere.py"], "--import nowhere.py: there is no such file"),
+        (["--samplers", "shac"], "'shac'"),
+        (["--samplers", ","], "--samplers"),
+        (["--trials", "0"], "trials=0"),
+        (["--backbone", "lightgnc"], "'lightgnc'"),
+        (["--pool", "5;10"], "--pool '5;10'"),
+        (["--pool", "0"], "pool=0"),
+        (["--set", "sahc.aplha=1"], "'aplha'"),
+        (["--search", "sahc.aplha=1"], "'aplha'"),
+        (["--search", "protocol.l2=1e-5..x"], "protocol.l2"),
+        (["--search", "alpha"], "--search 'alpha'"),
+        (["--search", "protocl.l2=1"], "protocl"),
+        (["--monitor", "recall@21"], "recall@21"),
     ],
 )
 def test_mistakes_are_one_sentence(
-    sahcns: Sahcns, prepared: Path, tmp_path: Path, options: list[str], sentence: str
+    sahcns: Sahcns, prepared: Path, tmp_path: Path, options: list[str], place: str
 ) -> None:
     done = sahcns("tune", prepared, *SMALL, *options, "--out", tmp_path / "out", "--json")
-    assert refused(done).startswith(sentence)
+    assert place in refused(done)
 
 
-def test_other_data_in_the_folder_is_refused(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
-    other = save_split(films(seed=1), tmp_path / "other")
+def test_what_to_search_is_read_by_the_type_of_the_setting(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
+    owners: dict[str, Any] = {"sahc": SAHC, "dns-mn": DNSMN, "protocol": Protocol, "backbone": LightGCN}
+    assert values_in("protocol.l2=1e-5..1e-2", owners) == ("protocol.l2", Between(1e-5, 1e-2, log=True))
+    assert values_in("alpha=0..1", owners) == ("alpha", Between(0, 1))
+    assert values_in("backbone.depth=1, 2", owners) == ("backbone.depth", (1, 2))
+    assert values_in("dns-mn.pick=all", owners) == ("dns-mn.pick", ("all",))
+    assert sizes_in("5, 10,20") == [5, 10, 20]
+    options = (
+        *SMALL,
+        "--samplers",
+        "dns,hc-only",
+        "--search",
+        "protocol.l2=0,1e-4",
+        "--search",
+        "hc-only.lambda_max=0.5",
+    )
     out = tmp_path / "out"
-    assert sahcns("tune", prepared, *SMALL, "--samplers", "dns", "--out", out).code == 0
-    said = refused(sahcns("tune", other, *SMALL, "--samplers", "dns", "--out", out))
-    assert said.startswith(f"{out} holds trials on other data (fingerprint {films().fingerprint[:12]}…, not ")
-    assert said.endswith("; choose another folder")
+    done = sahcns(
+        "tune", prepared, *options, "--set", "hc-only.pool=5", "--trials", 3, "--workers", 2, "--out", out, "--json"
+    )
+    assert done.json["tried"] == {"dns": 2, "hc-only": 2}
+    chosen = done.json["samplers"]
+    assert chosen["hc-only"]["pool"] == 5
+    assert chosen["dns"]["protocol.l2"] in (0, 1e-4)
+    compared = sahcns(
+        "compare", prepared, *options[:12], "--tuned", out, "--seeds", "1", "--l2", 0.5, "--out", tmp_path / "c"
+    )
+    assert compared.code == 0
+    assert "(here 0.5)" in compared.err
 
 
 def test_without_optuna_there_is_a_sentence(
@@ -249,21 +242,3 @@ def test_without_optuna_there_is_a_sentence(
     done = sahcns("tune", prepared, *SMALL, "--out", tmp_path / "out")
     assert refused(done) == "tuning needs Optuna, which is not installed; pip install 'sahcns[tune]'"
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize(("text", "sizes"), [(None, []), ("10", [10]), ("5, 10,20", [5, 10, 20])])
-def test_sizes_of_pools(text: str | None, sizes: list[int]) -> None:
-    assert sizes_in(text) == sizes
-
-
-@pytest.mark.parametrize("text", ["", "ten", "5,", "1.5"])
-def test_what_is_no_size_is_refused(text: str) -> None:
-    with pytest.raises(SettingError, match="must be a size, or several with commas"):
-        sizes_in(text)
-
-
-def test_what_is_said_before_it_begins() -> None:
-    space: Any = Space.of(DNSMN)
-    assert told(space, 7, False) == ["dns-mn: top_k {1, 2, 3, 4, 5, 10, 20}: 7 points, each tried once"]
-    assert told(space, 6, False) == ["dns-mn: top_k {1, 2, 3, 4, 5, 10, 20}: 7 points"]
-    assert told(Space.of(RNS), 6, False) == ["rns: nothing to tune; it is trained once"]

@@ -9,8 +9,8 @@ from reproduction.evidence import Evidence
 from reproduction.experiments import Row
 from reproduction.sections.searches import closeness_in_words, pruning_in_words, searches_table
 from reproduction.tests.tiny import TINY, fill, luck
+from sahcns.lab import Search, Trial
 from sahcns.lab.report.parts import Cell
-from sahcns.lab.tuning.trials import Search, Trial
 
 FOUR = replace(TINY, seeds=4, few=4)
 LEVELS = {(0.3, 0.5): 0.130, (1.0, 0.5): 0.140, (0.0, 0.5): 0.120, (0.3, 0.0): 0.125, (0.3, 1.0): 0.110}

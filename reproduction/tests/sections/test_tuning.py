@@ -6,8 +6,8 @@ from pathlib import Path
 from reproduction.evidence import Evidence
 from reproduction.sections.tuning import cut_off_in_words, missing_in_words, switched_off
 from reproduction.tests.tiny import TINY
-from sahcns.lab.tuning.trials import Trial
-from tests.lab.tuning.test_report import SEARCH
+from sahcns.lab import Trial
+from tests.lab.tune.test_report import SEARCH
 
 
 def test_a_part_that_is_switched_off_is_named(tmp_path: Path) -> None:

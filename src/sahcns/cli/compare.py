@@ -111,7 +111,7 @@ def command(
     from sahcns.lab.comparison.compare import as_planned, planned, seeds_of
     from sahcns.lab.grid.result import FAILED
     from sahcns.lab.grid.run import run_grid
-    from sahcns.lab.tuning.tuned import tuned_remarks
+    from sahcns.lab.tune.tuned import tuned_remarks
 
     count = 1 if plan.workers is None else plan.workers
     jobs = planned(

@@ -100,7 +100,7 @@ def report_of(
     elif (folder / "runs").is_dir():
         found["comparison"] = _comparison(folder, baseline, samplers, metrics)
     if (folder / "trials.json").exists():
-        from sahcns.lab.tuning.report import search_report
+        from sahcns.lab.tune.report import search_report
 
         found["search"] = search_report(folder)
     if not found:

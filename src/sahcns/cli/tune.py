@@ -1,5 +1,6 @@
 """`sahcns tune`."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,10 +10,13 @@ from sahcns.cli.console import Json, show, show_json, warn
 from sahcns.cli.dataset import warn_of_full_users
 from sahcns.cli.options import Imports, import_files, with_protocol
 from sahcns.cli.process import say_it_resumes, tune_malloc
-from sahcns.errors import SettingError
+from sahcns.errors import SettingError, nearest
 
 if TYPE_CHECKING:
-    from sahcns.lab.tuning.space import Space
+    from sahcns.lab.tune.space import Space, Values
+    from sahcns.settings import Configured
+
+LOGARITHMIC = 100  # a range is searched logarithmically from this ratio of its ends on
 
 
 @with_protocol
@@ -34,6 +38,14 @@ def command(
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="Hold dens.schedule, or set backbone.dim. Repeat for more."),
     ] = None,
+    search: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--search",
+            metavar="NAME=VALUES",
+            help="What to try: sahc.alpha=0,0.5 or protocol.l2=1e-5..1e-2 or backbone.depth=1,2,3. Repeat for more.",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(metavar="NUMBER", min=0, help="Of the search and of every run in it.")] = 0,
     pruning: Annotated[
         bool,
@@ -51,36 +63,38 @@ def command(
 ) -> None:
     """Search for each sampler's best settings, on validation, with the same number of trials for every sampler.
 
-    The test part is never ranked. What is searched stands with the settings themselves; the pool is searched only with
-    --pool, so that samplers are compared at equal pools. Stopped at any moment, the search goes on where it was when it
-    is started again; started several times on one folder, it shares the trials. FOLDER/tuned.json is for
-    `sahcns compare --tuned`, FOLDER/trials.json holds every trial.
+    The test part is never ranked. What is searched stands with the settings themselves, and --search changes it; the
+    pool, the backbone and the protocol are searched only when asked for, so that samplers are compared on equal terms.
+    Stopped at any moment, the search goes on where it was when it is started again; started several times on one
+    folder, it shares the trials. FOLDER/tuned.json is for `sahcns compare --tuned`, FOLDER/trials.json holds every trial.
 
     Examples: sahcns tune films --samplers dns,mixgcf,sahc --trials 20 --out tuned
               sahcns tune films --trials 49 --out grid
               sahcns tune films --samplers dns,dns-mn,sahc --pool 10 --out equal
+              sahcns tune films --search protocol.l2=1e-5..1e-2 --search pool=10,20 --out wide
               sahcns tune films --import my.py --samplers mine --out tuned
     """
     from sahcns.cli.compare_plan import ComparePlan, names_in
     from sahcns.cli.console import show_tables
     from sahcns.cli.dataset import prepared_folder
     from sahcns.cli.tune_progress import tune_progress
-    from sahcns.lab.tuning.proposing import optuna_module
-    from sahcns.lab.tuning.tables import search_tables
-    from sahcns.lab.tuning.tune import spaces_of, tune
+    from sahcns.lab.tune.propose import import_optuna
+    from sahcns.lab.tune.report import chosen_table
+    from sahcns.lab.tune.tune import spaces_of, tune
 
     tune_malloc()
-    optuna_module()
+    import_optuna()
     import_files(imports or ())
-    parts = names_in(samplers, "--samplers")
-    plan = ComparePlan(samplers=parts, backbones=({"name": backbone},), protocol=protocol)
+    plan = ComparePlan(samplers=names_in(samplers, "--samplers"), backbones=({"name": backbone},), protocol=protocol)
     rows, (model,), terms = plan.build(settings or [])
     kinds, fixed = [row.kind for row in rows], {row.kind.name: row.settings for row in rows if row.settings}
     pools = sizes_in(pool)
+    owners = {**{kind.name: kind for kind in kinds}, "backbone": type(model), "protocol": type(terms)}
+    searched = dict(values_in(text, owners) for text in search or ())
     folder = prepared_folder(data)
-    spaces = spaces_of(kinds, pool=pools, fixed=fixed)
-    begin = [line for space in spaces for line in told(space, trials, bool(pools))]
-    with say_it_resumes(out), tune_progress(begin, quiet=json) as watch:
+    spaces = spaces_of(kinds, pool=pools, fixed=fixed, search=searched, backbone=model, protocol=terms)
+    lines = [line for space in spaces for line in space_lines(space, trials, bool(pools))]
+    with say_it_resumes(out), tune_progress(lines, quiet=json) as watch:
         found = tune(
             folder,
             kinds,
@@ -91,6 +105,7 @@ def command(
             seed=seed,
             pool=pools,
             fixed=fixed,
+            search=searched,
             prune=pruning,
             workers=workers,
             imports=imports or (),
@@ -101,13 +116,13 @@ def command(
     if json:
         show_json({"folder": out, **found.tuned()})
     else:
-        show_tables(search_tables(found))
+        show_tables([chosen_table(found)])
         show("", f"chosen values in {out / 'tuned.json'}, every trial in {out / 'trials.json'}")
     warn_of_full_users(max((trial.full_users for trial in found.trials), default=0), found.data["items"])
     empty = [kind.name for kind in kinds if found.best(kind.name) is None]
     for name in empty:
-        said = next((trial.error for trial in found.of(name) if trial.error), "all were cut off")
-        warn(f"no trial of {name} came to its end: {said}")
+        error = next((trial.error for trial in found.of(name) if trial.error), "all were cut off")
+        warn(f"no trial of {name} is complete: {error}")
     if empty:
         raise typer.Exit(1)
 
@@ -120,17 +135,35 @@ def sizes_in(text: str | None) -> list[int]:
         raise SettingError(f"--pool {text!r} must be a size, or several with commas, such as 5,10,20") from None
 
 
-def told(space: "Space", trials: int, pools: bool) -> list[str]:
+def values_in(text: str, owners: "Mapping[str, type[Configured]]") -> "tuple[str, Values]":
+    """`protocol.l2=1e-5..1e-2` or `pool=10,20`, by the setting's type in its owner, or in the first that has it."""
+    from sahcns.settings import Between
+
+    name, equals, values = (part.strip() for part in text.partition("="))
+    word, _, argument = name.rpartition(".")
+    if not equals or not values:
+        raise SettingError(f"--search {text!r} must be NAME=VALUES, such as pool=10,20 or protocol.l2=1e-5..1e-2")
+    if ".." in values:
+        try:
+            low, high = (float(part) for part in values.split(".."))
+        except ValueError:
+            raise SettingError(f"--search {text!r}: a range is two numbers, such as 1e-5..1e-2") from None
+        return name, Between(low, high, log=low > 0 and high / low >= LOGARITHMIC)
+    if word and word not in owners:
+        raise SettingError(f"--search {text!r}: {word} is not tuned; {nearest(word, owners)}")
+    having = (kind for kind in owners.values() if hasattr(kind, argument))
+    kind = owners[word] if word else next(having, next(iter(owners.values())))
+    return name, tuple(kind.parsed(argument, value) for value in values.split(","))
+
+
+def space_lines(space: "Space", trials: int, pools: bool) -> list[str]:
     """What will be searched, and what will not be although one might expect it."""
     points = space.points()
     few = points is not None and len(points) <= trials
     ending = ("; it is trained once" if not space.dimensions else ", each tried once") if few else ""
     lines = [f"{space}{ending}"]
-    if pools and space.leaves_pool:
+    if pools and space.kind.draws_negatives():
         lines.append(f"{space.name}: its pool stays {space.rest['pool']}; it draws negatives, not candidates")
-    for name in space.open:
-        lines.append(
-            f"{space.name}: {name} stays {space.rest[name]}, since what it may be has no end; "
-            f"to search it, give its setting search=(…)"
-        )
+    for name in space.unbounded:
+        lines.append(f"{space.name}: {name} stays {space.rest[name]}, since it is unbounded; --search says what to try")
     return lines

@@ -79,20 +79,17 @@ if TYPE_CHECKING:
     from sahcns.lab.report.parts import Section as Section
     from sahcns.lab.report.parts import Series as Series
     from sahcns.lab.report.parts import Table as Table
-    from sahcns.lab.tuning.figures import search_figures as search_figures
-    from sahcns.lab.tuning.going import apart as apart
-    from sahcns.lab.tuning.going import going_table as going_table
-    from sahcns.lab.tuning.going import state_in_words as state_in_words
-    from sahcns.lab.tuning.proposing import optuna_module as optuna_module
-    from sahcns.lab.tuning.tables import percent as percent
-    from sahcns.lab.tuning.tables import said_of as said_of
-    from sahcns.lab.tuning.tables import search_tables as search_tables
-    from sahcns.lab.tuning.trials import TRIALS as TRIALS
-    from sahcns.lab.tuning.trials import Search as Search
-    from sahcns.lab.tuning.trials import Trial as Trial
-    from sahcns.lab.tuning.trials import read_search as read_search
-    from sahcns.lab.tuning.tune import Standing as Standing
-    from sahcns.lab.tuning.tune import Watch as Watch
+    from sahcns.lab.tune.figures import search_figures as search_figures
+    from sahcns.lab.tune.propose import import_optuna as import_optuna
+    from sahcns.lab.tune.report import best_gap as best_gap
+    from sahcns.lab.tune.report import chosen_table as chosen_table
+    from sahcns.lab.tune.report import outcome_table as outcome_table
+    from sahcns.lab.tune.report import percent as percent
+    from sahcns.lab.tune.search import TRIALS as TRIALS
+    from sahcns.lab.tune.search import Search as Search
+    from sahcns.lab.tune.search import Trial as Trial
+    from sahcns.lab.tune.search import read_search as read_search
+    from sahcns.lab.tune.tune import SearchProgress as SearchProgress
     from sahcns.ranking.significance import Paired as Paired
     from sahcns.ranking.significance import Published as Published
     from sahcns.ranking.significance import against_published as against_published
@@ -204,28 +201,21 @@ _HOMES = {
         "Series",
         "Table",
     ),
-    "sahcns.lab.tuning.figures": ("search_figures",),
-    "sahcns.lab.tuning.going": (
-        "apart",
-        "going_table",
-        "state_in_words",
-    ),
-    "sahcns.lab.tuning.proposing": ("optuna_module",),
-    "sahcns.lab.tuning.tables": (
-        "percent",
-        "said_of",
-        "search_tables",
-    ),
-    "sahcns.lab.tuning.trials": (
+    "sahcns.lab.tune.figures": ("search_figures",),
+    "sahcns.lab.tune.propose": ("import_optuna",),
+    "sahcns.lab.tune.search": (
         "Search",
         "TRIALS",
         "Trial",
         "read_search",
     ),
-    "sahcns.lab.tuning.tune": (
-        "Standing",
-        "Watch",
+    "sahcns.lab.tune.report": (
+        "best_gap",
+        "chosen_table",
+        "outcome_table",
+        "percent",
     ),
+    "sahcns.lab.tune.tune": ("SearchProgress",),
     "sahcns.ranking.significance": (
         "Paired",
         "Published",

@@ -1,9 +1,7 @@
-"""Further processes that work on a search beside the one that was asked for: they share its folder and its budget.
-
-The trial that one of them was at when it ended is taken up by another.
-"""
+"""Further processes that work on a search: they share its folder and its budget."""
 
 import contextlib
+import dataclasses
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -12,11 +10,12 @@ from typing import Any
 
 from sahcns.errors import DeviceError, SahcnsError
 from sahcns.lab.grid.workers import end_children, order_of_parent, start_child
+from sahcns.settings import Between
 
 
 @contextlib.contextmanager
 def helpers(count: int, order: Mapping[str, Any]) -> Iterator[None]:
-    """`count` processes that call `tune` as `order` says; each computes with its share of the threads, as do we."""
+    """`count` processes that call `tune(**order)`; each computes with its share of the threads, as do we."""
     if count == 0:
         yield
         return
@@ -24,8 +23,12 @@ def helpers(count: int, order: Mapping[str, Any]) -> Iterator[None]:
 
     before = torch.get_num_threads()
     share = max(1, before // (count + 1))
-    told = {**order, "threads": share}
-    started = [start_child("sahcns.lab.tuning.worker", told, subprocess.DEVNULL) for _ in range(count)]
+    search = {
+        name: dataclasses.asdict(values) if isinstance(values, Between) else list(values)
+        for name, values in order["search"].items()
+    }
+    plain = {**order, "search": search, "threads": share}
+    started = [start_child("sahcns.lab.tune.worker", plain, subprocess.DEVNULL) for _ in range(count)]
     torch.set_num_threads(share)
     try:
         yield
@@ -45,22 +48,22 @@ def main() -> None:
 
     from sahcns.backbones import Backbone
     from sahcns.importing import import_files
-    from sahcns.lab.tuning.tune import tune
-    from sahcns.settings import Between, by_name
+    from sahcns.lab.tune.tune import tune
+    from sahcns.settings import by_name
     from sahcns.training import Protocol
 
     torch.set_num_threads(order.pop("threads"))
     import_files(map(Path, order.pop("imports")))
     backbone, protocol = dict(order.pop("backbone")), order.pop("protocol")
     search = {
-        name: {key: Between(**value) if isinstance(value, dict) else tuple(value) for key, value in own.items()}
-        for name, own in order.pop("search").items()
+        name: Between(**values) if isinstance(values, dict) else tuple(values)
+        for name, values in order.pop("search").items()
     }
     tune(
         **order,
+        search=search,
         backbone=by_name(Backbone, backbone.pop("name"), backbone),
         protocol=Protocol.from_dict(protocol),
-        search=search,
     )
 
 

@@ -5,9 +5,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sahcns.lab.report.parts import Figure, Series
-from sahcns.lab.tuning.space import short
-from sahcns.lab.tuning.tables import ended_in_words, said_of
-from sahcns.lab.tuning.trials import Search, Trial
+from sahcns.lab.tune.search import Search, Trial
+from sahcns.lab.tune.space import short
 
 PERCENT = 100.0
 NEAR = 0.9  # of the highest: what is below flattens a picture of the best
@@ -15,46 +14,34 @@ _CUT_OFF = "A trial that was cut off stands at the best up to there, not at what
 
 
 def search_figures(search: Search) -> list[Figure]:
-    """The best so far of every sampler; for each sampler the course of its search and its value against each setting."""
+    """The best so far of every sampler; for each sampler its value against each setting, and a map of two grids."""
     tuned = [name for name in search.samplers if search.spaces[name] and len(_valued(search, name)) > 1]
     found = [_race(search, tuned)] if tuned else []
     for name in tuned:
-        found.append(_course(search, name))
         found += [_against(search, name, setting) for setting in search.spaces[name]]
         found += _heat(search, name)
     return found
 
 
 def _race(search: Search, names: Sequence[str]) -> Figure:
-    """How good each sampler's best is after so many trials; far below the highest nothing is drawn, or all would be flat."""
-    courses = {name: _so_far(_valued(search, name)) for name in names}
+    """How good each sampler's best is after so many trials; what is far below the highest would flatten the rest."""
+    courses = {name: _best_so_far(_valued(search, name)) for name in names}
     floor = NEAR * max(max(best) for best in courses.values())
-    series, below = [], []
-    for name, best in courses.items():
-        title = name if search.finished(name) else f"{name}, not finished"
-        hints = [said_of(trial) for trial in _valued(search, name)]
-        drawn = [value if value >= floor else math.nan for value in best]
-        series.append(Series(title, list(range(1, len(best) + 1)), drawn, role=name, hints=hints))
-        under = sum(map(math.isnan, drawn))
-        below += [f"{name} ({best[0]:.2f} at first, {under} of {len(best)} trials)"] if under else []
-    caption = "A sampler's line ends early where it has fewer points to try than the budget, or is not finished."
-    if below:
-        caption += f" Further below than a tenth, and not drawn, since it would flatten the rest: {', '.join(below)}."
+    series = [
+        Series(
+            name if search.finished(name) else f"{name}, not finished",
+            list(range(1, len(best) + 1)),
+            [value if value >= floor else math.nan for value in best],
+            role=name,
+            hints=[trial.label for trial in _valued(search, name)],
+        )
+        for name, best in courses.items()
+    ]
+    caption = "A line ends early where a sampler has fewer points to try than the budget, or is not finished."
+    if any(min(best) < floor for best in courses.values()):
+        caption += " What is more than a tenth below the highest is not drawn."
     label = f"best {search.monitor} on validation, %"
     return Figure("search", "Best so far over trials", "trials", label, series, caption=caption)
-
-
-def _course(search: Search, name: str) -> Figure:
-    at = {trial.number: place for place, trial in enumerate(_valued(search, name), 1)}
-    return Figure(
-        f"search-{name}-of-trials",
-        f"{name}: trial by trial",
-        "trial",
-        f"{search.monitor} on validation, %",
-        _clouds(search, name, lambda trial: at[trial.number]),
-        kind="scatter",
-        caption=_CUT_OFF if any(trial.state == "pruned" for trial in search.of(name)) else "",
-    )
 
 
 def _against(search: Search, name: str, setting: str) -> Figure:
@@ -72,12 +59,12 @@ def _against(search: Search, name: str, setting: str) -> Figure:
 def _clouds(search: Search, name: str, place: Callable[[Trial], float | str | None]) -> list[Series]:
     """A point for each trial that has a place; those cut off are a series of their own: they could have become better."""
     series = []
-    for state, title, role in (("complete", "run to the end", name), ("pruned", "cut off", "")):
+    for state, title, role in (("complete", "complete", name), ("pruned", "cut off", "")):
         trials = [trial for trial in _valued(search, name) if trial.state == state]
         placed = [(at, trial) for trial in trials if (at := place(trial)) is not None]
         if placed:
             values = [PERCENT * (trial.value or 0.0) for _, trial in placed]
-            hints = [", ".join(filter(None, [said_of(trial), ended_in_words(trial)])) for _, trial in placed]
+            hints = [", ".join(filter(None, [trial.label, _cut_text(trial)])) for _, trial in placed]
             series.append(Series(title, [at for at, _ in placed], values, role=role, hints=hints))
     return series
 
@@ -102,7 +89,7 @@ def _heat(search: Search, name: str) -> Iterator[Figure]:
                 short(row),
                 [short(column) for column in columns],
                 [math.nan if trial is None else PERCENT * (trial.value or 0.0) for trial in cells],
-                hints=[_cell_in_words(trial, (first, second)) for trial in cells],
+                hints=[_cell_hint(trial, (first, second)) for trial in cells],
                 partial=[trial is not None and trial.state == "pruned" for trial in cells],
             )
         )
@@ -113,17 +100,22 @@ def _heat(search: Search, name: str) -> Iterator[Figure]:
         second,
         series,
         kind="heat",
-        caption="The colours are those of trials run to their end. Empty cells were not tried.",
+        caption="The colours are those of complete trials. Empty cells were not tried.",
         value_label=f"{search.monitor} on validation, %",
         partial_label="cut off: the best up to there, not what it would have reached",
     )
 
 
-def _cell_in_words(trial: Trial | None, settings: Sequence[str]) -> str:
+def _cut_text(trial: Trial) -> str:
+    """`cut off at epoch 25`; nothing of a complete one."""
+    return f"cut off at epoch {trial.last_look}" if trial.state == "pruned" else ""
+
+
+def _cell_hint(trial: Trial | None, settings: Sequence[str]) -> str:
     if trial is None:
         return ""
     idle = [f"{name} makes no difference" for name in settings if name not in trial.point]
-    return ", ".join(filter(None, [ended_in_words(trial), *idle]))
+    return ", ".join(filter(None, [_cut_text(trial), *idle]))
 
 
 def _valued(search: Search, name: str) -> list[Trial]:
@@ -132,7 +124,7 @@ def _valued(search: Search, name: str) -> list[Trial]:
     return sorted(shown, key=lambda trial: trial.number)
 
 
-def _so_far(trials: Sequence[Trial]) -> list[float]:
+def _best_so_far(trials: Sequence[Trial]) -> list[float]:
     """The best complete trial up to each, in percent; before there is one, the trial itself."""
     best, found = -math.inf, []
     for trial in trials:

@@ -7,7 +7,7 @@ from typing import Any
 
 from sahcns.errors import SettingError
 from sahcns.lab.grid.job import Job
-from sahcns.lab.tuning.trials import read_tuned
+from sahcns.lab.tune.search import read_tuned
 
 
 @dataclass(frozen=True)
@@ -42,13 +42,13 @@ class Tuned:
 
 
 def tuned_for(files: Iterable[Tuned], fingerprint: str, backbone: str, sampler: str) -> dict[str, Any]:
-    """What was chosen for a sampler there; nothing if nobody tuned it there."""
+    """The sampler's own settings chosen there; nothing if nobody tuned it there."""
     found = [one for one in files if sampler in one.samplers and one.fits(fingerprint, backbone)]
     if len(found) > 1:
         raise SettingError(
             f"{found[0].source} and {found[1].source} both have settings for {sampler}; give one of them"
         )
-    return dict(found[0].samplers[sampler]) if found else {}
+    return {name: value for name, value in found[0].samplers[sampler].items() if "." not in name} if found else {}
 
 
 def refuse_unused(files: Iterable[Tuned], jobs: Iterable[Job]) -> None:
@@ -67,7 +67,7 @@ def tuned_remarks(paths: Iterable[str | os.PathLike[str]], jobs: Sequence[Job]) 
     A sampler that has settings to search and none from a file, and a file of trials on other terms than those of the jobs,
     or of a sampler whose code is another now.
     """
-    from sahcns.lab.tuning.space import Space
+    from sahcns.lab.tune.space import Space
     from sahcns.samplers import Sampler
     from sahcns.settings import class_named
 
@@ -79,9 +79,9 @@ def tuned_remarks(paths: Iterable[str | os.PathLike[str]], jobs: Sequence[Job]) 
             found[f"{name} has no tuned settings for {job.data_name}, {backbone}: its defaults, or yours, stand"] = None
         here = {**job.protocol, **job.backbone}
         for one in used:
-            other = [
-                f"{term} {was} (here {here[term]})" for term, was in one.terms.items() if here.get(term, was) != was
-            ]
+            searched = {key.rpartition(".")[2]: value for key, value in one.samplers[name].items() if "." in key}
+            terms = {**one.terms, **searched}  # protocol.l2 may have been chosen for this sampler
+            other = [f"{term} {was} (here {here[term]})" for term, was in terms.items() if here.get(term, was) != was]
             if other:
                 found[f"{one.source} was tuned with {', '.join(other)}"] = None
             if one.code.get(name, job.code) != job.code:

@@ -6,8 +6,8 @@ from typing import Any
 
 from sahcns.backbones import MF
 from sahcns.data import Split
-from sahcns.lab.tuning.trials import Search, Trial
-from sahcns.lab.tuning.tune import tune
+from sahcns.lab.tune.search import Search, Trial
+from sahcns.lab.tune.tune import tune
 from sahcns.samplers import DNSMN, SAHC
 from sahcns.training import Protocol
 from tests.lab.killing import die_at_write, forked

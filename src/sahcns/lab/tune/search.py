@@ -1,4 +1,4 @@
-"""A search as plain data: every trial, the values chosen, and the two files that hold them; read without torch."""
+"""A search as plain data: every trial, the values chosen, and the two files that hold them. Read without torch."""
 
 import json
 import os
@@ -9,6 +9,7 @@ from typing import Any
 
 from sahcns.errors import DataError
 from sahcns.files import read_marked, write_whole
+from sahcns.lab.tune.space import short
 from sahcns.version import __version__
 
 TRIALS, TUNED = "trials.json", "tuned.json"
@@ -17,24 +18,27 @@ FORMAT, TUNED_FORMAT, FORMAT_VERSION = "sahcns-trials", "sahcns-tuned", 1
 
 @dataclass(frozen=True)
 class Trial:
-    """One trial. Its value is the best validation so far where it was cut off, and None where it never looked."""
+    """One trial. Its value is the best validation so far where it was cut off, and None where it was never validated.
+
+    state  "complete", "pruned", "failed" or "running"; "lost" if its process died and "replaced" if it was pruned before
+           pruning was left: another trial takes the place of these two, and they do not count
+    """
 
     sampler: str
     number: int
-    state: str  # "complete", "pruned", "failed", "running"; "lost": its process died, "replaced": it was cut off, and
-    # another took its place
+    state: str
     point: dict[str, Any]  # searched settings that make a difference
-    settings: dict[str, Any]  # all settings
+    settings: dict[str, Any]  # all settings of the sampler, and the searched ones of the backbone and the protocol
     value: float | None
     looks: dict[int, float] = field(default_factory=dict)  # epoch → validation
-    epoch: int | None = None  # of the best look
+    epoch: int | None = None  # of the best validation
     epochs_run: int = 0
     seconds: float | None = None
     valid: dict[str, float] = field(default_factory=dict)  # metrics at the best epoch
     error: str = ""
     machine: dict[str, Any] = field(default_factory=dict)  # versions, device, kernels
     commit: str | None = None  # of the sources
-    full_users: int = 0  # those who have every item, so that their pairs were not trained on
+    full_users: int = 0  # users who have every item, so that their pairs were not trained on
 
     @property
     def counts(self) -> bool:
@@ -47,8 +51,13 @@ class Trial:
 
     @property
     def last_look(self) -> int | None:
-        """The epoch at which it was last looked at: where it was cut off, if it was."""
+        """The epoch of its last validation: where it was cut off, if it was."""
         return max(self.looks, default=None)
+
+    @property
+    def label(self) -> str:
+        """`alpha=0.3, lambda_max=0.5`."""
+        return ", ".join(f"{name}={short(value)}" for name, value in self.point.items()) or "defaults"
 
 
 @dataclass(frozen=True, repr=False)
@@ -61,7 +70,7 @@ class Search:
     seed: int
     pruning: dict[str, Any]
     budget: dict[str, int]  # trials for each sampler
-    sizes: dict[str, int | None]  # points of each space; None for no end of them
+    sizes: dict[str, int | None]  # points of each space; None where they cannot be listed
     fixed: dict[str, dict[str, Any]]  # settings of each that were held at a value
     spaces: dict[str, dict[str, Any]]
     trials: list[Trial]
@@ -82,16 +91,16 @@ class Search:
         return list(self.spaces)
 
     def of(self, sampler: str) -> list[Trial]:
-        """A sampler's trials that count, in their order."""
+        """A sampler's trials that count, in order."""
         return [trial for trial in self.trials if trial.sampler == sampler and trial.counts]
 
     def complete(self, sampler: str) -> list[Trial]:
-        """Its trials that came to their end with a value, from the best on; of equals the earliest is first."""
+        """Its complete trials, from the best on; of equals the earliest is first."""
         done = [trial for trial in self.of(sampler) if trial.state == "complete" and trial.value is not None]
         return sorted(done, key=lambda trial: (-(trial.value or 0.0), trial.number))
 
     def best(self, sampler: str) -> Trial | None:
-        """The complete trial with the highest value, of equals the earliest; None while there is none."""
+        """Its complete trial with the highest value; None while there is none."""
         return next(iter(self.complete(sampler)), None)
 
     def wanted(self, sampler: str) -> int:
@@ -104,23 +113,23 @@ class Search:
         return all(trial.ended for trial in own) and len(own) >= self.wanted(sampler)
 
     def choice(self, sampler: str) -> Trial | None:
-        """Its best trial once its search is finished; while trials that were cut off are made again, what it was before."""
+        """Its best trial once its search is finished."""
+        return self.best(sampler) if self.finished(sampler) else None
+
+    def state(self, sampler: str) -> str:
+        """`finished`, `not begun`, or `23 of 49 trials`."""
         if self.finished(sampler):
-            return self.best(sampler)
-        own = [trial for trial in self.trials if trial.sampler == sampler]
-        cut = [trial.settings for trial in own if trial.state == "replaced"]
-        before = [trial for trial in own if trial.state in ("complete", "failed") and trial.settings not in cut]
-        was_finished = len(before) + len(cut) >= self.wanted(sampler)
-        return next((trial for trial in self.complete(sampler) if was_finished and trial in before), None)
+            return "finished"
+        ended = sum(trial.ended for trial in self.of(sampler))
+        return f"{ended} of {self.wanted(sampler)} trials" if self.of(sampler) else "not begun"
 
     @property
     def chosen(self) -> dict[str, dict[str, Any]]:
-        """The values chosen for each sampler, those held at a value, and its pool."""
-        found = {name: self.choice(name) for name in self.samplers}
+        """The settings chosen for each sampler whose search is finished: searched ones, those held at a value, its pool."""
         return {
             name: {**self.fixed[name], **best.point, "pool": best.settings["pool"]}
-            for name, best in found.items()
-            if best is not None
+            for name in self.samplers
+            if (best := self.choice(name)) is not None
         }
 
     def tuned(self) -> dict[str, Any]:
@@ -147,7 +156,7 @@ class Search:
         return {"format": FORMAT, "format_version": FORMAT_VERSION, "sahcns_version": __version__, **whole}
 
     def save(self) -> "Search":
-        """Write `trials.json` and, of the samplers with a choice, `tuned.json`."""
+        """Write `trials.json` and `tuned.json`."""
         assert self.folder is not None
         write_whole(self.folder / TRIALS, _text(self.to_dict()), "list of trials")
         write_whole(self.folder / TUNED, _text(self.tuned()), "tuned settings")

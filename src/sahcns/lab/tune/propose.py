@@ -1,0 +1,107 @@
+"""Which point to try next: Optuna's TPE proposes; that none is tried twice, or in two spellings, is ours."""
+
+import hashlib
+import random
+from collections.abc import Iterator, Sequence
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from sahcns.errors import SahcnsError, SettingError
+from sahcns.lab.tune.space import Dimension, Point, Space
+
+if TYPE_CHECKING:
+    from optuna.distributions import BaseDistribution
+    from optuna.trial import FrozenTrial
+
+RANDOM = 6  # trials before TPE takes over
+OFFERS = 50  # points that TPE may offer for one that is new
+DIGITS = 4  # of a number from a range
+
+
+def import_optuna() -> ModuleType:
+    """Optuna, or a sentence on how to get it."""
+    try:
+        import optuna
+    except ImportError:
+        raise SahcnsError("tuning needs Optuna, which is not installed; pip install 'sahcns[tune]'") from None
+    return optuna
+
+
+def propose(space: Space, tried: "Sequence[FrozenTrial]", seed: int) -> Point | None:
+    """The next point: the start, then random ones, then TPE's; never the same twice, and None when all were tried.
+
+    Each proposal has a random stream of its own, made from the seed, the sampler's name and how many were tried before:
+    a search that was killed goes on as if nothing had happened.
+    """
+    points, known = space.points(), {space.key(trial.params) for trial in tried}
+    left = None if points is None else [point for point in points if space.key(point) not in known]
+    if left == []:
+        return None
+    if space.start is not None and space.key(space.start) not in known:
+        return space.start
+    digest = hashlib.sha256(f"{seed} {space.name} {len(tried)}".encode()).digest()
+    stream = int.from_bytes(digest[:4], "little")
+    for point in _offers(space, tried, stream):
+        if space.key(point) not in known and space.accepts(point):
+            return space.canonical(point)
+    if left:
+        return random.Random(stream).choice(left)
+    raise SettingError(f"{space.name}: its search space holds next to nothing that is allowed; widen it")
+
+
+def _offers(space: Space, tried: "Sequence[FrozenTrial]", stream: int) -> Iterator[Point]:
+    """What TPE offers, from a study in memory whose grids of numbers are positions, so that TPE knows neighbours.
+
+    An offer that is refused stays a running trial there, which TPE keeps away from.
+    """
+    optuna = import_optuna()
+    tpe = optuna.samplers.TPESampler(seed=stream, n_startup_trials=RANDOM, multivariate=True, constant_liar=True)
+    study = optuna.create_study(direction="maximize", sampler=tpe)
+    scales = {one.name: _scale(one) for one in space.dimensions}
+    for trial in tried:
+        if trial.state.name != "FAIL":
+            study.add_trial(
+                optuna.trial.create_trial(
+                    state=trial.state,
+                    value=trial.value,
+                    params={
+                        one.name: value if one.between is not None else one.values.index(value)
+                        for one in space.dimensions
+                        for value in [trial.params[one.name]]
+                    },
+                    distributions=scales,
+                    intermediate_values=trial.intermediate_values,
+                )
+            )
+    for _ in range(OFFERS):
+        params = study.ask(scales).params
+        yield {one.name: _value(one, params[one.name]) for one in space.dimensions}
+
+
+def _scale(dimension: Dimension) -> "BaseDistribution":
+    distributions = import_optuna().distributions
+    scale: BaseDistribution
+    if dimension.between is not None:
+        scale = stored_distribution(dimension)
+    elif dimension.ordered:
+        scale = distributions.IntDistribution(0, len(dimension.values) - 1)
+    else:
+        scale = distributions.CategoricalDistribution(range(len(dimension.values)))
+    return scale
+
+
+def stored_distribution(dimension: Dimension) -> "BaseDistribution":
+    """As the journal keeps it: the values themselves."""
+    distributions, between = import_optuna().distributions, dimension.between
+    stored: BaseDistribution = (
+        distributions.CategoricalDistribution(dimension.values)
+        if between is None
+        else distributions.FloatDistribution(between.low, between.high, log=between.log)
+    )
+    return stored
+
+
+def _value(dimension: Dimension, offer: Any) -> Any:
+    if dimension.between is None:
+        return dimension.values[offer]
+    return min(max(float(f"{offer:.{DIGITS}g}"), dimension.between.low), dimension.between.high)

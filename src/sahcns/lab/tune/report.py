@@ -1,0 +1,231 @@
+"""A whole search as a report: the answer first, then how each search went and every trial."""
+
+import math
+import os
+import statistics
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from sahcns.lab.report.parts import Cell, Figure, Mark, Report, Section, Table
+from sahcns.lab.tune.figures import search_figures
+from sahcns.lab.tune.search import Search, read_search
+from sahcns.lab.tune.space import short, space_text
+
+STATES = {"pruned": "cut off", "running": "not ended"}  # words for states whose names are Optuna's
+NEAR_END = 0.05  # of a range, of its orders of magnitude where it is logarithmic
+FEW = 5  # of the best, whose distance tells how sharp a choice is
+
+
+def search_report(folder: str | os.PathLike[str]) -> Report:
+    """The whole search in a folder, from its `trials.json`."""
+    search = read_search(folder)
+    figures = {figure.name: figure for figure in search_figures(search)}
+    answer: list[str | Table | Figure] = [chosen_table(search)]
+    answer += [figures["search"]] if "search" in figures else []
+    outcome = outcome_table(search)
+    sections = [Section("Chosen", [*answer, *([outcome] if outcome.rows else [])])]
+    for name in search.samplers:
+        space = space_text(search.spaces[name])
+        blocks: list[str | Table | Figure] = [f"Searched: {space}." if space else "Nothing to tune: trained once."]
+        blocks += [figure for key, figure in figures.items() if key.startswith(f"search-{name}-of-")]
+        blocks += [trial_table(search, name)] if search.of(name) else []
+        sections.append(Section(name, blocks))
+    return Report(f"Tuning on {search.data['name']}", list(_summary(search)), sections, list(_facts(search)))
+
+
+def _summary(search: Search) -> Iterator[str]:
+    """Who is ahead with what, and what is missing to be sure of it."""
+    bests = [best for name in search.samplers if (best := search.best(name)) is not None]
+    ranked = sorted(bests, key=lambda trial: -(trial.value or 0.0))
+    if not ranked:
+        yield "No trial is complete yet."
+    else:
+        first, *rest = ranked
+        settings = f" with {first.label}" if first.point else ""
+        second = f"; next is {rest[0].sampler} with {percent(rest[0].value or 0.0)} %" if rest else ""
+        ahead = f"{first.sampler} is ahead: " if rest else f"{first.sampler}: "
+        yield f"{ahead}{search.monitor} {percent(first.value or 0.0)} % on validation{settings}{second}."
+    missing = [f"{name} ({search.state(name)})" for name in search.samplers if not search.finished(name)]
+    if missing:
+        yield f"Not finished: {', '.join(missing)}."
+    yield "One seed, the best of many trials: `sahcns compare --tuned` tells which differences hold on the test part."
+
+
+def _facts(search: Search) -> Iterator[tuple[str, str]]:
+    yield "data", f"{search.data['name']}, fingerprint {search.data['fingerprint']}"
+    yield "part", "validation; the test part was not there"
+    yield "backbone", _listed(search.backbone)
+    yield "protocol", _listed(search.protocol)
+    yield "trials", _listed(search.budget)
+    cut = [name for name in search.samplers if any(trial.state == "pruned" for trial in search.of(name))]
+    off = f"off; trials of {', '.join(cut)} were cut off before, and still count" if cut else "off"
+    yield "pruning", _listed(search.pruning) if search.pruning.get("on") else off
+    for state, why in (("lost", "whose process died"), ("replaced", "which were cut off before")):
+        if count := sum(trial.state == state for trial in search.trials):
+            yield state, f"{count} trials, {why}; they do not count, others take their place"
+    yield "seed", str(search.seed)
+    for machine in dict.fromkeys(_listed(trial.machine) for trial in search.trials if trial.machine):
+        yield "versions", machine
+
+
+def _listed(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {short(value)}" for name, value in values.items())
+
+
+def chosen_table(search: Search) -> Table:
+    """The best of each sampler with its settings, beside its first trial and the spread of its trials."""
+    values = [best.value for name in search.samplers if (best := search.choice(name)) is not None]
+    ranked = sorted({value for value in values if value is not None}, reverse=True)
+    rows: list[list[Cell | str]] = []
+    for name in search.samplers:
+        best, own, finished = search.best(name), search.of(name), search.finished(name)
+        if best is None or best.value is None:
+            error = next((trial.error for trial in own if trial.error), "no trial is complete")
+            rows.append([name, Cell("none" if own else "not begun", hint=error), "", "", "", "", _counts(search, name)])
+            continue
+        place = ranked.index(best.value) if finished else -1
+        mark: Mark = "best" if place == 0 else "second" if place == 1 else ""
+        label = best.label if search.spaces[name] else "nothing to tune"
+        complete = [percent(trial.value or 0.0) for trial in search.complete(name)]
+        rows.append(
+            [
+                name,
+                label if finished else f"not finished; so far {label}",
+                Cell(percent(best.value), mark, hint=f"trial {best.number}"),
+                str(best.epoch),
+                _first_value(search, name) if search.spaces[name] else "",
+                f"{complete[-1]} – {complete[0]}" if len(complete) > 1 else "",
+                _counts(search, name),
+            ]
+        )
+    caption = (
+        f"In percent, on the validation part, seed {search.seed}. first: the first trial, which has the sampler's defaults "
+        "or what the search was told to begin with; spread: the lowest and the highest complete trial."
+    )
+    if ends := range_ends(search):
+        caption += f" Nothing beyond was tried: {'; '.join(ends)}."
+    columns = ["sampler", "chosen", f">{search.monitor}", ">epoch", ">first", ">spread", ">trials"]
+    return Table("tuned", f"Tuned on {search.data['name']}, {search.backbone['name']}", columns, rows, caption)
+
+
+def outcome_table(search: Search) -> Table:
+    """How each search went: trials to the end and cut off, and how close the best are; distances of finished ones only."""
+    rows: list[list[Cell | str]] = []
+    for name in search.samplers:
+        if search.spaces[name]:
+            cut = Counter(trial.last_look for trial in search.of(name) if trial.state == "pruned")
+            epochs = [(epoch, count) for epoch, count in cut.items() if epoch is not None]
+            correlation = early_correlation(search, name)
+            rows.append(
+                [
+                    name,
+                    search.state(name),
+                    str(len(search.complete(name))),
+                    str(cut.total()),
+                    ", ".join(f"{epoch} ({count})" if count > 1 else str(epoch) for epoch, count in sorted(epochs)),
+                    "" if correlation is None else f"{correlation:+.2f}",
+                    *(_gap(search, name, count) for count in (2, FEW)),
+                ]
+            )
+    columns = ["sampler", "search", ">complete", ">cut off", "at epochs", ">early/end", ">best two", ">best five"]
+    caption = (
+        "at epochs: where trials were cut off, in brackets how many. early/end: rank correlation, over complete trials, "
+        "between what they had reached after half the patience and what they came to; where it is not near 1 pruning cuts "
+        "off the wrong ones. best two, best five: how far the best trials are apart, in points of "
+        f"{search.monitor} on validation, with one seed for all."
+    )
+    return Table("outcome", "How each search went", columns, rows, caption)
+
+
+def trial_table(search: Search, sampler: str) -> Table:
+    """Every trial of a sampler that counts."""
+    names, best = list(search.spaces[sampler]), search.best(sampler)
+    rows: list[list[Cell | str]] = [
+        [
+            str(trial.number),
+            *(short(trial.point.get(name, "–")) for name in names),
+            Cell("" if trial.value is None else percent(trial.value), "best" if trial is best else ""),
+            "" if trial.epoch is None else str(trial.epoch),
+            Cell(STATES.get(trial.state, trial.state), hint=trial.error),
+            "" if trial.last_look is None else str(trial.last_look),
+            "" if trial.seconds is None else f"{trial.seconds:.1f}",
+        ]
+        for trial in search.of(sampler)
+    ]
+    columns = [">trial", *(f">{name}" for name in names), f">{search.monitor}", ">epoch", "state", ">until", ">seconds"]
+    caption = "In percent, on validation, with the epoch of the best; until: the last validated epoch."
+    if any(trial.value is not None and trial.state != "complete" for trial in search.of(sampler)):
+        caption += " A trial that was cut off, or has not ended, stands with the best up to there."
+    return Table(f"trials-{sampler}", f"Trials of {sampler}", columns, rows, caption)
+
+
+def range_ends(search: Search) -> list[str]:
+    """`gamma of dens is at the low end of its range (0.01 to 1)`, of the finished searches."""
+    found = []
+    for name, spaces in search.spaces.items():
+        best = search.choice(name)
+        for setting, space in spaces.items():
+            if best is not None and isinstance(space, Mapping) and setting in best.point:
+                end = range_end(space, best.point[setting])
+                limits = f"{short(space['low'])} to {short(space['high'])}"
+                found += [f"{setting} of {name} is at the {end} end of its range ({limits})"] if end else []
+    return found
+
+
+def range_end(space: Mapping[str, Any], value: float) -> str | None:
+    """`low` or `high` where a value is near an end of a range."""
+    low, high, at = (math.log(one) if space["log"] else one for one in (space["low"], space["high"], value))
+    share = (at - low) / (high - low)
+    return "low" if share <= NEAR_END else "high" if share >= 1 - NEAR_END else None
+
+
+def early_correlation(search: Search, name: str) -> float | None:
+    """Spearman's ρ between the best until half the patience and the final value; None of fewer than five trials."""
+    early = max(1, search.protocol.get("patience", 0) // 2) * search.protocol.get("evaluate_every", 1)
+    done = [trial for trial in search.complete(name) if trial.looks and min(trial.looks) <= early]
+    firsts = [max(value for epoch, value in trial.looks.items() if epoch <= early) for trial in done]
+    finals = [trial.value or 0.0 for trial in done]
+    if len(done) < FEW or len(set(firsts)) == 1 or len(set(finals)) == 1:
+        return None
+    return statistics.correlation(_ranks(firsts), _ranks(finals))
+
+
+def _ranks(values: Sequence[float]) -> list[float]:
+    """From 1 on; equals share the mean of their places."""
+    ordered = sorted(values)
+    return [ordered.index(value) + (ordered.count(value) + 1) / 2 for value in values]
+
+
+def best_gap(search: Search, name: str, count: int = FEW) -> float | None:
+    """How far the best `count` trials of a finished search are apart, as a share; None where there are fewer."""
+    values = [trial.value for trial in search.complete(name) if trial.value is not None]
+    return values[0] - values[count - 1] if search.finished(name) and len(values) >= count else None
+
+
+def percent(value: float) -> str:
+    return f"{100 * value:.2f}"
+
+
+def _gap(search: Search, name: str, count: int) -> Cell | str:
+    gap = best_gap(search, name, count)
+    if gap is None:
+        return ""
+    return Cell(percent(gap), hint="; ".join(f"{one.label}: {one.value:.2%}" for one in search.complete(name)[:count]))
+
+
+def _first_value(search: Search, name: str) -> str:
+    """What the point of trial 0 came to, in that trial or, if it was lost or cut off, in the one that took its place."""
+    point = next((trial.point for trial in search.trials if (trial.sampler, trial.number) == (name, 0)), {})
+    values = (trial.value for trial in search.complete(name) if trial.point.items() <= point.items())
+    return next((percent(value) for value in values if value is not None), "")
+
+
+def _counts(search: Search, name: str) -> str:
+    """`49, 35 cut off`, or `23 of 49, 8 cut off, 5 not ended`."""
+    own, ended = search.of(name), sum(trial.ended for trial in search.of(name))
+    states = Counter(trial.state for trial in own)
+    words = [
+        f"{states[state]} {STATES.get(state, state)}" for state in ("pruned", "failed", "running") if states[state]
+    ]
+    return ", ".join([f"{ended}" if search.finished(name) else f"{ended} of {search.wanted(name)}", *words])

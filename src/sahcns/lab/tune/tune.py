@@ -1,0 +1,259 @@
+"""Tune samplers: the same number of trials for each, judged on validation, with the test part out of reach.
+
+search = tune("films", [SAHC, DNS], "tuned", trials=20)
+search.chosen["sahc"]                     {"alpha": 0.5, "lambda_max": 0.3, "pool": 10}
+"""
+
+import dataclasses
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sahcns.data.prepared import load_split
+from sahcns.data.split import Pairs, Split
+from sahcns.errors import DataError, SahcnsError, SettingError, TrainingError, nearest
+from sahcns.lab.grid.run import one_sentence
+from sahcns.lab.grid.set_name import data_name
+from sahcns.lab.grid.sources import own_code, source_commit
+from sahcns.lab.tune.journal import AFTER_TRIALS, Journal, RunningTrial
+from sahcns.lab.tune.propose import import_optuna
+from sahcns.lab.tune.search import Search, Trial
+from sahcns.lab.tune.space import Space, Values
+from sahcns.lab.tune.worker import helpers
+
+if TYPE_CHECKING:
+    from sahcns.backbones import Backbone
+    from sahcns.samplers import Sampler
+    from sahcns.settings import Configured
+    from sahcns.training import Protocol
+
+WAIT = 0.2  # seconds between checks of trials that another process is at
+
+Settings = Mapping[str, Mapping[str, Any]]
+"""Of each sampler, by its name."""
+
+
+@dataclass(frozen=True)
+class SearchProgress:
+    """How far a search is: everything so far, and what this process is at, once it has begun."""
+
+    search: Search
+    sampler: str = ""
+    point: Mapping[str, Any] = field(default_factory=dict)
+    entry: Mapping[str, Any] | None = None  # of the epoch: loss, seconds, validation if there was one
+    ended: Trial | None = None  # the trial that has just ended
+
+
+Watch = Callable[[SearchProgress], None]
+
+
+class _Pruned(Exception):
+    """Raised through `fit` to leave a trial."""
+
+
+def tune(
+    data: Split | str | os.PathLike[str],
+    samplers: "type[Sampler] | str | Iterable[type[Sampler] | str]",
+    out: str | os.PathLike[str],
+    *,
+    backbone: "Backbone | None" = None,
+    protocol: "Protocol | None" = None,
+    trials: int = 20,
+    seed: int = 0,
+    pool: Sequence[int] = (),
+    fixed: Settings | None = None,
+    search: Mapping[str, Mapping[str, Values] | Values] | None = None,
+    first: Settings | None = None,
+    prune: bool = False,
+    workers: int = 1,
+    imports: Iterable[str | os.PathLike[str]] = (),
+    device: str = "auto",
+    kernels: str = "auto",
+    watch: Watch | None = None,
+) -> Search:
+    """Search each sampler's own settings by the best validation value of the protocol's `monitor`.
+
+    Every sampler gets the same number of `trials`; one with fewer points to try is tried at each of them once, one with
+    nothing to tune is trained once. Trials are kept in the folder `out`: a search that was killed goes on there, several
+    processes may share it, more trials or samplers may be added, and a search on other terms is refused.
+
+    data     one set: a prepared folder, or a split
+    samplers names or classes; one or several
+    backbone, protocol, device, kernels   as of `fit`, for every trial
+    seed     of the trainings and of the search
+    pool     one value sets the pool of all samplers, several are searched; none leaves each its default
+    fixed    {"dens": {"schedule": "warmup"}}: settings held at a value
+    search   {"sahc": {"alpha": (0.0, 0.5)}}: what to try instead of what the settings say of themselves; for all samplers
+             {"protocol.l2": Between(1e-5, 1e-2, log=True), "backbone.depth": (1, 2, 3)}
+    first    {"dens": {"alpha": 0.0}}: the trial to begin with, where it is not the sampler's defaults
+    prune    cut off trials that do worse than the median at their epoch: quick, but unfair to settings that learn slowly
+    workers  processes to share the work; `data` must then be a folder, and `imports` the user's own files
+    watch    is called after each epoch and each trial of this process
+    """
+    from sahcns.backbones import LightGCN
+    from sahcns.training import Protocol
+    from sahcns.training.device import pick_device
+    from sahcns.training.record import described
+
+    import_optuna()
+    if trials < 1 or workers < 1:
+        raise SettingError(f"trials={trials} and workers={workers} must be 1 or more")
+    if workers > 1 and isinstance(data, Split):
+        raise SettingError(f"workers={workers} needs the data as a prepared folder, which processes can share")
+    pick_device(device)  # refused now rather than by every trial
+    backbone, protocol = backbone or LightGCN(), protocol or Protocol()
+    parts: dict[str, Configured] = {"backbone": backbone, "protocol": protocol}
+    flat: dict[str, Values] = {}
+    for name, values in (search or {}).items():
+        flat |= {f"{name}.{key}": own for key, own in values.items()} if isinstance(values, Mapping) else {name: values}
+    spaces = spaces_of(samplers, pool=pool, fixed=fixed, search=flat, first=first, **parts)
+    split = data if isinstance(data, Split) else load_split(data)
+    if not len(split.valid):
+        raise DataError("the split has no valid pairs to tune on; prepare the data with a valid share")
+    after = max(1, protocol.patience // 2) * protocol.evaluate_every
+    terms = {
+        "data": {
+            "name": data_name(split.manifest, "data" if isinstance(data, Split) else data),
+            "fingerprint": split.fingerprint,
+            "users": split.n_users,
+            "items": split.n_items,
+            **{name: len(pairs) for name, pairs in split.parts().items()},
+        },
+        "backbone": described(backbone),
+        "protocol": protocol.to_dict(),
+        "seed": seed,
+        "kernels": kernels,
+        "pruning": {"rule": "median", "on": True, "after_trials": AFTER_TRIALS, "after_epochs": after}
+        if prune
+        else {"on": False},
+    }
+    order = {
+        "data": str(data),
+        "samplers": [space.name for space in spaces],
+        "out": str(out),
+        **{name: terms[name] for name in ("backbone", "protocol", "seed", "kernels")},
+        "trials": trials,
+        "pool": list(pool),
+        "fixed": fixed,
+        "search": flat,
+        "first": first,
+        "prune": prune,
+        "imports": [str(path) for path in imports],
+        "device": device,
+    }
+    fit_options = {"seed": seed, "device": device, "kernels": kernels}
+    with Journal(Path(out), terms) as journal:
+        for space in spaces:
+            journal.enrol(space, trials, own_code(space.kind, type(backbone)))
+        try:
+            if watch:
+                watch(SearchProgress(journal.save()))
+            with helpers(workers - 1, order):
+                _work(spaces, journal, without_test(split), fit_options, watch or (lambda progress: None))
+        finally:
+            found = journal.save()
+    return found
+
+
+def _work(spaces: Sequence[Space], journal: Journal, split: Split, options: Mapping[str, Any], watch: Watch) -> None:
+    """One trial after the other, until every sampler has its number, whoever made them."""
+    while True:
+        trial = next((one for space in spaces if (one := journal.take(space.name))), None)
+        if trial is not None:
+            _attempt(trial, journal, split, options, watch)
+        elif not journal.busy():
+            return
+        else:
+            time.sleep(WAIT)
+
+
+def _attempt(trial: RunningTrial, journal: Journal, split: Split, options: Mapping[str, Any], watch: Watch) -> None:
+    """Train at one point and note how it ended; whatever a sampler does, the others go on."""
+    from sahcns.training import fit
+
+    parts = trial.space.build(trial.point)
+    monitor, name = parts["protocol"].monitor, trial.space.name
+    search, began = journal.save(), time.perf_counter()
+    best, epochs = (-1.0, -1), 0
+
+    def on_epoch(entry: dict[str, Any]) -> None:
+        nonlocal best, epochs
+        epochs = entry["epoch"] + 1
+        watch(SearchProgress(search, name, trial.point, entry))
+        if "valid" in entry:
+            value = float(entry["valid"][monitor])
+            best = max(best, (value, entry["epoch"]))
+            if trial.report(entry["epoch"], value):
+                raise _Pruned
+
+    def record(**more: Any) -> dict[str, Any]:
+        seconds = round(time.perf_counter() - began, 3)
+        epoch = None if best[1] < 0 else best[1]
+        return {"epochs_run": epochs, "seconds": seconds, "commit": source_commit(), "epoch": epoch, **more}
+
+    try:
+        run = fit(split, **parts, **options, on_epoch=on_epoch).record
+        if run.stopped == "interrupted":  # half a run is no trial
+            raise KeyboardInterrupt
+        valid = {key: value for key, value in run.valid["best"].items() if key.startswith(("recall@", "ndcg@"))}
+        full = {"full_users": users} if (users := run.data.get("users_with_every_item")) else {}
+        result = record(epoch=run.best_epoch, valid=valid, machine=run.machine, **full)
+        trial.finish("complete", result, float(valid[monitor]))
+    except _Pruned:
+        trial.finish("pruned", record())
+    except BaseException as error:
+        # an error of ours, such as a GPU that died, would meet every trial of this process; so does Ctrl-C end it
+        if not isinstance(error, Exception) or (
+            isinstance(error, SahcnsError) and not isinstance(error, TrainingError)
+        ):
+            trial.abandon()
+            raise
+        trial.finish("failed", record(error=one_sentence(error)))
+    search = journal.save()
+    ended = next(one for one in search.of(name) if one.number == trial.number)
+    watch(SearchProgress(search, name, trial.point, ended=ended))
+
+
+def spaces_of(
+    samplers: "type[Sampler] | str | Iterable[type[Sampler] | str]",
+    *,
+    pool: Sequence[int] = (),
+    fixed: Settings | None = None,
+    search: Mapping[str, Values] | None = None,
+    first: Settings | None = None,
+    **parts: "Configured",
+) -> list[Space]:
+    """The search space of each sampler, by class or by name; `search` is {"sahc.alpha": …, "pool": …, "protocol.l2": …}."""
+    from sahcns.samplers import Sampler
+    from sahcns.settings import class_named
+
+    given = [samplers] if isinstance(samplers, str | type) else list(samplers)
+    kinds = list(dict.fromkeys(class_named(Sampler, one) if isinstance(one, str) else one for one in given))
+    if not kinds:
+        raise SettingError("no samplers to tune: name at least one, such as sahc")
+    fixed, first = fixed or {}, first or {}
+    by_name = {kind.name or kind.__name__: {entry.name for entry in dataclasses.fields(kind)} for kind in kinds}
+    for name in (*fixed, *first, *(name.partition(".")[0] for name in search or {} if "." in name)):
+        if name not in (*by_name, *parts):
+            raise SettingError(f"{name!r} is set but not tuned; {nearest(name, [*by_name, *parts])}")
+    known, spaces = set[str]().union(*by_name.values()), []
+    for kind, name in zip(kinds, by_name, strict=True):
+        shared, own = dict[str, Values](), dict[str, Values]()
+        for key, values in (search or {}).items():
+            word, _, argument = key.rpartition(".")
+            if word == name:
+                own[argument] = values
+            elif word in parts or (not word and (key in by_name[name] or key not in known)):
+                shared[key] = values
+        spaces.append(
+            Space.of(kind, pool=pool, fixed=fixed.get(name), search=shared | own, first=first.get(name), **parts)
+        )
+    return spaces
+
+
+def without_test(split: Split) -> Split:
+    """The same split with an empty test part: what is not there cannot be looked at."""
+    return dataclasses.replace(split, test=Pairs.none())

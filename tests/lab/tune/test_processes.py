@@ -1,0 +1,174 @@
+"""Searches that are killed, side by side, or lose their GPU: the same trials in the end, as many as were asked for."""
+
+import json
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sahcns.data import save_split
+from sahcns.errors import DeviceError
+from sahcns.importing import import_files
+from sahcns.lab.tune.search import Search, read_search, read_tuned
+from sahcns.lab.tune.tune import SearchProgress
+from sahcns.samplers import SAHC, Sampler
+from sahcns.settings import Between, class_named
+from tests.lab.killing import children, ended, wait_until
+from tests.lab.played_gpu import SENTENCE, PlayedGpu, leaving_together, played_gpu
+from tests.lab.tune.process import dying_searcher, essence, quick, searcher
+from tests.model.films import films
+
+OWN = """
+from dataclasses import dataclass
+import sahcns
+
+@dataclass(frozen=True)
+class OfMyOwn(sahcns.Sampler):
+    name = 'of-my-own'
+    a: float = sahcns.setting(0.5, 'anything', low=0)
+    b: int = sahcns.setting(1, 'anything', low=0)
+    c: int = sahcns.setting(1, 'anything', low=0)
+
+    def choose(self, match, rng):
+        return match.pick(match.scores.argmax(1))
+"""
+
+
+def takers(out: Path) -> set[str]:
+    """Processes that have taken trials, by what they wrote."""
+    lines = (out / "journal.log").read_bytes().split(b"\n")[:-1]
+    return {line["worker_id"] for line in map(json.loads, lines) if line["op_code"] == 5}
+
+
+def states(search: Search) -> list[str]:
+    return [trial.state for trial in search.trials]
+
+
+def helping() -> list[int]:
+    return children(os.getpid(), "sahcns.lab.tune.worker")
+
+
+def test_killed_wherever_it_writes_it_comes_to_the_same(tmp_path: Path) -> None:
+    """Killed as it brings something to the disk, each time at another piece; each time it goes on from there."""
+    whole = quick(tmp_path / "undisturbed", trials=3)
+    out, killed = tmp_path / "out", 0
+    for at in (1, 2, 4, 7, 11, 16, 22, 29):
+        killed += ended(dying_searcher(out, at, trials=3)) == -signal.SIGKILL
+        for name, read in (("trials.json", read_search), ("tuned.json", read_tuned)):
+            if (out / name).exists():
+                read(out)  # never torn
+    assert killed >= 6
+    assert ended(searcher(out, trials=3)) == 0
+    found = read_search(out)
+    assert essence(found) == essence(whole)
+    assert found.chosen == whole.chosen == read_tuned(out)["samplers"]
+    assert "lost" in states(found)
+    assert sorted(path.name for path in out.iterdir()) == ["claims", "journal.log", "trials.json", "tuned.json"]
+    assert list((out / "claims").iterdir()) == []
+
+
+def test_two_processes_share_one_budget(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    processes = [searcher(out, trials=8) for _ in range(2)]
+    assert [ended(process) for process in processes] == [0, 0]
+    search = read_search(out)
+    assert {name: len(search.of(name)) for name in search.samplers} == {"sahc": 8, "dns-mn": 4}
+    for name in search.samplers:
+        assert len({tuple(trial.point.values()) for trial in search.of(name)}) == len(search.of(name))
+        assert {trial.state for trial in search.of(name)} == {"complete"}
+    assert len(takers(out)) == 2
+    alone = {trial.point["top_k"]: trial.value for trial in quick(tmp_path / "alone", trials=8).of("dns-mn")}
+    assert {trial.point["top_k"]: trial.value for trial in search.of("dns-mn")} == alone
+
+
+def test_workers_share_the_folder_and_know_all_that_was_asked(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(OWN)
+    import_files([tmp_path / "own.py"])
+    kind = class_named(Sampler, "of-my-own")
+
+    def wait(progress: SearchProgress) -> None:
+        """Until the other has taken a trial too."""
+        wait_until(lambda: progress.entry is None or len(takers(tmp_path / "out")) == 2)
+
+    try:
+        search = quick(
+            tmp_path / "out",
+            kind,
+            data=save_split(films(), tmp_path / "films"),
+            trials=5,
+            workers=2,
+            imports=[tmp_path / "own.py"],
+            fixed={kind.name: {"c": 3}},
+            search={kind.name: {"a": Between(1, 2), "b": (4,)}, "protocol.l2": (1e-4, 0.1)},
+            first={kind.name: {"a": 1.25}},
+            watch=wait,
+        )
+    finally:
+        kind.name = ""
+    assert len(search.of("of-my-own")) == 5
+    assert search.trials[0].settings["a"] == 1.25
+    for trial in search.trials:
+        assert 1 <= trial.settings["a"] <= 2
+        assert (trial.settings["b"], trial.settings["c"]) == (4, 3)
+        assert trial.settings["protocol.l2"] in (1e-4, 0.1)
+
+
+def test_workers_end_together_when_the_search_is_interrupted(tmp_path: Path) -> None:
+    """All are told before any is waited for: the end of one can break the GPU that the others are still at."""
+    own, data = leaving_together(tmp_path), save_split(films(), tmp_path / "films")
+
+    def stop(progress: SearchProgress) -> None:
+        if progress.entry is not None:
+            wait_until(lambda: len(list(own.parent.glob("ready-*"))) == 2)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        quick(tmp_path / "out", SAHC, data=data, trials=40, workers=3, imports=[own], watch=stop)
+    assert len(list(own.parent.glob("told-*"))) == 2
+    assert not (own.parent / "alone").exists()
+    assert helping() == []
+
+
+def arming(gpu: PlayedGpu, after: int) -> Callable[[SearchProgress], None]:
+    """Once so many trials are complete."""
+
+    def watch(progress: SearchProgress) -> None:
+        if states(progress.search).count("complete") == after:
+            gpu.arm("parent")
+
+    return watch
+
+
+def test_a_process_whose_gpu_died_ends_and_a_second_call_comes_to_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gpu, out = played_gpu(tmp_path, monkeypatch), tmp_path / "out"
+    whole = quick(tmp_path / "undisturbed", gpu.deadly)
+    with pytest.raises(DeviceError):
+        quick(out, gpu.deadly, watch=arming(gpu, after=2))
+    assert states(read_search(out)) == ["complete", "complete", "lost"]
+    gpu.begin_anew()
+    found = quick(out, gpu.deadly)
+    assert states(found) == ["complete", "complete", "lost", "complete", "complete"]
+    assert essence(found) == essence(whole)
+
+
+def test_the_others_go_on_with_the_trial_of_a_worker_that_lost_its_gpu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    gpu, data, out = played_gpu(tmp_path, monkeypatch), save_split(films(), tmp_path / "films"), tmp_path / "out"
+    gpu.arm("child")
+
+    def wait(progress: SearchProgress) -> None:
+        """Until the worker's trial has come to some end."""
+        wait_until(lambda: progress.entry is None or not {"lost", "failed"}.isdisjoint(states(read_search(out))))
+
+    found = quick(out, gpu.deadly, data=data, workers=2, imports=[gpu.file], watch=wait)
+    assert sorted(states(found)) == [*["complete"] * 4, "lost"]
+    (lost,) = (trial for trial in found.trials if trial.state == "lost")
+    assert lost.point in [trial.point for trial in found.trials if trial.state == "complete"]
+    errors = capfd.readouterr().err
+    assert SENTENCE in errors
+    assert "Traceback" not in errors

@@ -1,0 +1,192 @@
+"""What can be tried: declared spaces, spaces by what is allowed, and points that come to the same."""
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from sahcns.backbones import LightGCN
+from sahcns.errors import SettingError
+from sahcns.lab.tune.space import STEPS, Space, Values
+from sahcns.samplers import AHNS, BNS, DENS, DNS, DNSMN, RNS, SAHC, DivNS, MixGCF, Popularity, Sampler
+from sahcns.settings import Between, named, setting
+from sahcns.training import Protocol
+
+GRID = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)  # of the paper
+
+
+@dataclass(frozen=True)
+class Own(Sampler):
+    """Everything that a user may write, and none of it says what to search."""
+
+    name: ClassVar[str] = "own"
+
+    share: float = setting(0.5, "closed", low=0, high=1)
+    steps: int = setting(2, "whole", low=1, high=4)
+    mode: str = setting("a", "words", choices=("a", "b", "c"))
+    twice: bool = setting(False, "a switch")
+    scale: float = setting(1.0, "open", above=0)
+    title: str = setting("", "any text")
+
+
+@dataclass(frozen=True)
+class Choosy(Sampler):
+    """One setting bounds another."""
+
+    name: ClassVar[str] = "choosy"
+
+    low: int = setting(3, "not above high", low=0, search=(3, 4, 5))
+    high: int = setting(2, "not below low", low=0, search=(1, 2))
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.low > self.high:
+            raise SettingError(f"Choosy: low={self.low} is above high={self.high}")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_names() -> Iterator[None]:
+    """The samplers of this file are found by no other test."""
+    yield
+    Own.name = Choosy.name = ""
+
+
+BUILT_IN = [kind for kind in named(Sampler).values() if kind.__module__.startswith("sahcns.")]
+
+
+def test_built_in_samplers_say_what_to_try_and_the_page_names_it() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "tune.md").read_text("utf-8")
+    table = [line for line in page.splitlines() if line.startswith("| `")]
+    for kind in BUILT_IN:
+        space = Space.of(kind)
+        assert space.unbounded == ()
+        assert all(entry.name == "pool" or entry.metadata["search"] is not None for entry in fields(kind))
+        assert space.start == {one.name: one.default for one in space.dimensions}
+        assert space.build(space.start or {})["sampler"] == kind()
+        (row,) = [line for line in table if f"`{kind.name}`" in line]
+        assert all(f"`{one.name}`" in row for one in space.dimensions), kind.name
+
+
+def test_the_spaces_are_those_of_the_papers() -> None:
+    plain = {kind.name: Space.of(kind).to_plain() for kind in BUILT_IN}
+    assert plain["sahc"] == {"alpha": list(GRID), "lambda_max": list(GRID)}
+    assert plain["dns-mn"] == {"top_k": [1, 2, 3, 4, 5, 10, 20]}  # M of Shi et al.
+    assert plain["rns"] == plain["dns"] == {}
+    beta = plain["ahns"]["beta"]
+    assert (beta["low"] <= 0.1, beta["high"] >= 20, beta["log"]) == (True, True, True)  # as published; docs/ahns.md
+    assert plain["dens"]["gamma"]["low"] <= 0.01 < 0.5 <= plain["dens"]["gamma"]["high"]  # as published
+
+
+def test_the_points_are_those_that_can_be_built_each_once() -> None:
+    points = Space.of(SAHC).points() or []
+    assert [tuple(point.values()) for point in points] == list(itertools.product(GRID, GRID))
+    assert Space.of(DNS).points() == [{}]
+    assert Space.of(AHNS).points() is None
+    mixes = Space.of(MixGCF).points() or []
+    assert len(mixes) == 27
+    assert all(point["beta_low"] <= point["beta_high"] for point in mixes)
+    assert Space.of(DNSMN, pool=(4,)).points() == [{"top_k": k} for k in (1, 2, 3, 4)]
+    assert len(Space.of(DivNS).points() or []) == 5 * 5 + 1  # λ = 1 is DNS, whatever the cache
+
+
+def test_a_setting_that_makes_no_difference_makes_no_point() -> None:
+    dens = Space.of(DENS)
+    one, other = ({"alpha": alpha, "gamma": 0.1, "schedule": "warmup"} for alpha in (0.0, 0.5))
+    assert dens.key(one) == dens.key(other)
+    assert dens.canonical(one) == {"alpha": 1.0, "gamma": 0.1, "schedule": "warmup"}
+    assert dens.counting(one) == {"gamma": 0.1, "schedule": "warmup"}
+    assert dens.key({**one, "schedule": "fixed"}) != dens.key({**other, "schedule": "fixed"})
+    held = Space.of(DENS, fixed={"schedule": "cooldown"})
+    assert held.key({"alpha": 0.0, "gamma": 0.1}) == held.key({"alpha": 0.5, "gamma": 0.1})
+    without = Space.of(DENS, search={"alpha": (0.0, 0.25)})  # the default is no value of the space
+    assert without.canonical(one)["alpha"] == 0.0
+
+
+def test_the_pool_is_searched_only_when_asked_for() -> None:
+    assert Space.of(SAHC).rest == {"pool": 10}
+    assert Space.of(DNSMN, pool=(20,)).rest["pool"] == 20
+    searched = Space.of(DNS, pool=(20, 5, 10))
+    assert (searched.to_plain(), searched.start) == ({"pool": [5, 10, 20]}, {"pool": 10})
+    for kind in (RNS, Popularity):  # theirs is a number of negatives
+        assert Space.of(kind, pool=(5, 10)).rest["pool"] == 1
+    assert Space.of(BNS, fixed={"pool": 7}, pool=(5, 10)).rest["pool"] == 7
+
+
+def test_settings_of_the_backbone_and_the_protocol_are_searched_by_name() -> None:
+    backbone, protocol = LightGCN(dim=8), Protocol(l2=1e-3)
+    assert Space.of(SAHC, backbone=backbone, protocol=protocol).to_plain() == Space.of(SAHC).to_plain()
+    wide: dict[str, Values] = {"protocol.l2": Between(1e-5, 1e-2, log=True), "backbone.depth": (3, 1)}
+    space = Space.of(DNS, search=wide, backbone=backbone, protocol=protocol)
+    assert space.to_plain() == {
+        "backbone.depth": [1, 3],
+        "protocol.l2": {"low": 1e-5, "high": 1e-2, "log": True},
+    }
+    assert space.start == {"backbone.depth": 3, "protocol.l2": 1e-3}
+    assert space.build({"backbone.depth": 1, "protocol.l2": 0.01}) == {
+        "sampler": DNS(),
+        "backbone": LightGCN(dim=8, depth=1),
+        "protocol": Protocol(l2=0.01),
+    }
+    with pytest.raises(SettingError, match=r"protocol\.l3"):
+        Space.of(DNS, search={"protocol.l3": (1,)}, protocol=protocol)
+
+
+def test_settings_held_at_a_value_are_not_searched() -> None:
+    space = Space.of(SAHC, fixed={"alpha": 0.42}, pool=(5, 10))
+    assert space.to_plain() == {"pool": [5, 10], "lambda_max": list(GRID)}
+    assert space.build({"pool": 5, "lambda_max": 0.1})["sampler"] == SAHC(pool=5, alpha=0.42, lambda_max=0.1)
+
+
+def test_a_sampler_that_says_nothing_is_searched_where_that_is_bounded() -> None:
+    space = Space.of(Own)
+    assert space.to_plain() == {
+        "share": {"low": 0, "high": 1, "log": False},
+        "steps": [1, 2, 3, 4],
+        "mode": ["a", "b", "c"],
+        "twice": [False, True],
+    }
+    assert space.unbounded == ("scale", "title")
+    assert space.rest == {"pool": 10, "scale": 1.0, "title": ""}
+    search: dict[str, Values] = {"scale": Between(0.1, 10, log=True), "share": (0.5,), "mode": ("c", "a"), "twice": ()}
+    other = Space.of(Own, search=search)
+    assert list(other.to_plain()) == ["steps", "mode", "scale"]
+    assert other.rest == {"pool": 10, "share": 0.5, "twice": False, "title": ""}
+
+
+@pytest.mark.parametrize(
+    ("between", "values"),
+    [
+        (Between(1, 4), [1, 2, 3, 4]),
+        (Between(0.5, 3.5), [1, 2, 3]),
+        (Between(1, 8, log=True), [1, 2, 3, 4, 5, 6, 7, 8]),
+    ],
+)
+def test_ranges_of_whole_numbers_are_lists(between: Between, values: list[int]) -> None:
+    assert Space.of(Own, search={"steps": between}).to_plain()["steps"] == values
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_a_long_range_of_whole_numbers_is_thinned_out(log: bool) -> None:
+    values = Space.of(DNS, search={"pool": Between(1, 10_000, log=log)}).to_plain()["pool"]
+    assert (values[0], values[-1], values) == (1, 10_000, sorted(set(values)))
+    assert len(values) <= STEPS
+    middle = values[len(values) // 2]
+    assert (50 < middle < 400) if log else (4000 < middle < 6000)
+
+
+@pytest.mark.parametrize(
+    ("kind", "arguments", "named_in_error"),
+    [
+        (SAHC, {"fixed": {"alhpa": 0.1}}, "alhpa.*alpha"),
+        (SAHC, {"search": {"lambda": (0.1,)}}, "lambda.*lambda_max"),
+        (SAHC, {"pool": (0,)}, "pool=0"),
+        (SAHC, {"fixed": {"alpha": -1.0}}, r"alpha=-1\.0"),
+        (Choosy, {}, "low=3 is above high"),
+    ],
+)
+def test_mistakes_name_the_setting(kind: type[Sampler], arguments: dict[str, Any], named_in_error: str) -> None:
+    with pytest.raises(SettingError, match=named_in_error):
+        Space.of(kind, **arguments)
