@@ -114,7 +114,7 @@ def command(
         show_json({"run": run.resolve(), "data": folder, **inspection.to_dict(), "files": files})
         return
     show_tables(one for one in report.tables() if one not in report.lead)  # which repeats lines of the full table
-    show("", report.verdict, *(f"written to {path}" for path in files))
+    show("", report.summary[0], *(f"written to {path}" for path in files))
 
 
 def chosen_samplers(model: "TrainedModel", names: str | None, settings: Sequence[str]) -> "list[Sampler]":

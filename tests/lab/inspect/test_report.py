@@ -28,7 +28,8 @@ from sahcns.lab.inspect.epoch_report import (
     strength_by_gap,
     strength_table,
 )
-from sahcns.lab.inspect.report import layer_table, pool_table, verdict
+from sahcns.lab.inspect.report import layer_table, pool_table
+from sahcns.lab.inspect.report import verdict as verdict_of
 from sahcns.lab.report.parts import Cell, Report, Table
 from sahcns.samplers import DNS, RNS, SAHC, MixGCF, Sampler
 from tests.lab.inspect.small_models import trained
@@ -152,10 +153,10 @@ def test_a_caption_says_how_much_lies_outside_a_histogram() -> None:
 def test_the_report_opens_with_a_verdict_a_table_and_a_figure() -> None:
     made = report()
     margins = {label: one.hardness.margin.mean for label, one in inspection().diagnostics.items()}
-    assert made.verdict.startswith(f"{min(margins, key=margins.__getitem__)} makes the hardest negatives")
-    assert f"{max(margins.values()):.2f}" in made.verdict
+    (verdict,) = made.summary
+    assert verdict.startswith(f"{min(margins, key=margins.__getitem__)} makes the hardest negatives")
+    assert f"{max(margins.values()):.2f}" in verdict
     assert [one.name for one in made.opening()] == ["overview", "hardness"]
-    assert len(made.summary) == 4
     titles = [section.title.partition(":")[0] for section in made.sections]
     assert titles == ["Over an epoch", "What it costs", "Pair 1", "Pair 2"]  # each pair under both samplers
     names = [one.name for one in made.tables()] + [one.name for one in made.figures()]
@@ -170,12 +171,12 @@ def test_a_part_of_it_is_enough() -> None:
     whole = inspection()
     pair = Inspection(whole.model, 0, whole.pairs[:1])
     assert [one.name for one in inspection_report(pair).opening()] == ["profiles-1", "pool-1"]
-    assert f"{whole.pairs[0].negatives[0].score:.2f}" in verdict(pair)
-    assert verdict(Inspection(whole.model, 0, diagnostics={"dns": whole.diagnostics["dns"]})).startswith(
+    assert f"{whole.pairs[0].negatives[0].score:.2f}" in verdict_of(pair)
+    assert verdict_of(Inspection(whole.model, 0, diagnostics={"dns": whole.diagnostics["dns"]})).startswith(
         "The negatives of dns"
     )
     costs = Inspection(whole.model, 0, costs=COSTS)
-    assert "sahc adds 20.0 ms" in verdict(costs)
+    assert "sahc adds 20.0 ms" in verdict_of(costs)
     (table,) = inspection_report(costs).tables()
     assert list(table.rows[1]) == ["sahc", "10.0", "21.0", "20.0", "1,000.0", "+20.0", "2.00 %"]
 
@@ -189,11 +190,11 @@ def test_from_json_the_same_report_without_torch(tmp_path: Path) -> None:
         "inspection = Inspection.from_dict(json.load(open(sys.argv[1], encoding='utf-8')))\n"
         "report = inspection_report(inspection, command='sahcns inspect runs/dns')\n"
         "assert 'torch' not in sys.modules\n"
-        "print(report.sections, report.verdict)"
+        "print(report.sections, report.summary)"
     )
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "seen.json")], capture_output=True, text=True)
     assert done.stderr == ""
-    assert done.stdout.strip() == f"{report().sections} {report().verdict}"
+    assert done.stdout.strip() == f"{report().sections} {report().summary}"
 
 
 def test_stored_results_of_the_study_load() -> None:

@@ -149,52 +149,44 @@ class _Totals:
         self.means.add(false_dns=held_out(match.users, hardest) > 0)
 
     def diagnostics(self, seed: int) -> Diagnostics:
-        epoch, model, means = self.epoch, self.epoch.model, self.means
+        epoch, model, means, spread = self.epoch, self.epoch.model, self.means, self._spread
+        score, margin, push, gradient = map(spread, ("score", "margin", "push", "user_gradient"))
+        differences = self.spreads["discrepancy_gap"]
         rows = torch.cat(self.rows)
         rows = rows[rows[:, 0].argsort()]  # the hardest pools first
+        tenths = tuple(_group(rows, tenth / 10, (tenth + 1) / 10) for tenth in range(10))
         held_out = len(model.split.valid) + len(model.split.test) > 0
+        false = (means[name] if held_out else None for name in ("false", "false_pool", "false_dns"))
+        variety = map(means.__getitem__, ("popularity", "pool_popularity", "cold", "pool_cold"))
         return Diagnostics(
             sampler=described(epoch.sampler),
             model=model.about,
             seed=seed,
             pairs=means.count("loss"),
-            negatives=self.spreads["score"].count,
+            negatives=score.count,
             first_layer=model.first_layer,
-            hardness=Hardness(
-                self._spread("score"),
-                self._spread("margin"),
-                means["above"],
-                self._spread("push"),
-                self._spread("user_gradient"),
-                means["loss"],
-            ),
+            hardness=Hardness(score, margin, means["above"], push, gradient, means["loss"]),
             pools=Pools(
-                epoch.sampler.pool,
-                self._spread("gap"),
-                means["near"],
-                means["far"],
-                self.spreads["discrepancy_gap"].count,
-                self.spreads["discrepancy_gap"].spread,
-                means.get("over_020"),
-                means.get("over_050"),
+                size=epoch.sampler.pool,
+                gap=spread("gap"),
+                near=means["near"],
+                far=means["far"],
+                similar=differences.count,
+                discrepancy_gap=differences.spread,
+                over_020=means.get("over_020"),
+                over_050=means.get("over_050"),
             ),
             selection=Selection(*map(means.__getitem__, ("mu", "mu_dns", "sigma", "sigma_dns", "agreement"))),
             mixing=Mixing(
-                means.row("strength"),
-                means.row("layer_gap"),
-                self._spread("lam"),
-                tuple(_group(rows, tenth / 10, (tenth + 1) / 10) for tenth in range(10)),
+                strength=means.row("strength"),
+                gap=means.row("layer_gap"),
+                lam=spread("lam"),
+                tenths=tenths,
                 hard=_group(rows, 0.0, 0.2),
                 easy=_group(rows, 0.8, 1.0),
             ),
-            false_negatives=FalseNegatives(
-                *(means[name] if held_out else None for name in ("false", "false_pool", "false_dns"))
-            ),
-            variety=Variety(
-                int(self.used.sum()),
-                model.graph.n_items,
-                *map(means.__getitem__, ("popularity", "pool_popularity", "cold", "pool_cold")),
-            ),
+            false_negatives=FalseNegatives(*false),
+            variety=Variety(int(self.used.sum()), model.graph.n_items, *variety),
             notes=tuple(epoch.notes),
         )
 

@@ -13,7 +13,7 @@ from sahcns.lab.inspect.epoch_report import (
     percent,
     strength_table,
 )
-from sahcns.lab.inspect.results import Candidate, Cost, Diagnostics, Inspection, Negative, PairView
+from sahcns.lab.inspect.results import Candidate, Cost, Inspection, Negative, PairView
 from sahcns.lab.report.parts import Cell, Figure, Report, Section, Series, Table
 from sahcns.version import __version__
 
@@ -26,7 +26,7 @@ def inspection_report(inspection: Inspection, *, command: str = "") -> Report:
     backbone, sampler = model["backbone"]["name"], model["sampler"]["name"]
     return Report(
         f"Inside {', '.join(samplers) or sampler}: a look at a {backbone} trained with {sampler}",
-        [_sentence(label, one) for label, one in samplers.items()],
+        [verdict(inspection)],
         list(_sections(inspection)),
         [
             ("model", _settings(model["backbone"])),
@@ -38,8 +38,7 @@ def inspection_report(inspection: Inspection, *, command: str = "") -> Report:
             ("sahcns", __version__),
             *([("command", command)] if command else []),
         ],
-        verdict(inspection),
-        [overview_table(samplers), hardness(samplers)] if samplers else [],
+        lead=[overview_table(samplers), hardness(samplers)] if samplers else [],
     )
 
 
@@ -68,26 +67,6 @@ def verdict(inspection: Inspection) -> str:
         f"For user {view.user} and {_label(view.item, view.title)}, the negative of {name} is {_recipe(negative)}; it scores "
         f"{negative.score:.2f}, the positive {view.positive_score:.2f}."
     )
-
-
-def _sentence(label: str, one: Diagnostics) -> str:
-    """What the numbers of one sampler say."""
-    words = [f"{label}: negatives score {one.hardness.margin.mean:.2f} below the positive on average"]
-    words.append(f"{100 * one.hardness.above_positive:.1f} % of them above it")
-    if one.false_negatives.chosen is not None and one.false_negatives.pool is not None:
-        words.append(
-            f"{100 * one.false_negatives.chosen:.1f} % of the chosen are held-out items of the user "
-            f"(of the pools {100 * one.false_negatives.pool:.1f} %)"
-        )
-    agreement, change = one.selection.agreement, one.selection.sigma_change
-    if agreement < 1 and change is not None:
-        words.append(
-            f"{100 * agreement:.0f} % of the choices are DNS's, the discrepancy differs by {100 * change:+.1f} %"
-        )
-    if one.mixing.mixes:
-        easy, hard = one.mixing.easy.reduction, one.mixing.hard.reduction
-        words.append(f"mixing narrows the margin by {easy:.2f} in easy pools and by {hard:.2f} in hard ones")
-    return "; ".join(words) + "."
 
 
 def _sections(inspection: Inspection) -> Iterator[Section]:
