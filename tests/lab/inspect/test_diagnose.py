@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 import statistics
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -55,141 +56,114 @@ SAMPLERS: dict[str, Sampler] = {
 }
 
 
-@pytest.fixture(params=[(model, name) for model in ("lightgcn", "ngcf") for name in SAMPLERS], ids="-".join)
-def case(request: pytest.FixtureRequest) -> tuple[Diagnostics, list[list[Chosen]]]:
+Case = tuple[Diagnostics, list[list[Chosen]]]
+
+
+@pytest.fixture(scope="module", params=[(m, name) for m in ("lightgcn", "ngcf") for name in SAMPLERS], ids="-".join)
+def case(request: pytest.FixtureRequest) -> Case:
     model, sampler = opened(request.param[0]), SAMPLERS[request.param[1]]
     return diagnose(model, sampler=sampler, seed=3, batch=BATCH), all_chosen(SampledEpoch(model, sampler, 3, BATCH))
 
 
-Case = tuple[Diagnostics, list[list[Chosen]]]
+def agrees(spread: Spread, values: list[float]) -> None:
+    assert spread.count == len(values)
+    assert spread.mean == pytest.approx(mean(values), rel=1e-9, abs=1e-12)
+    assert spread.std == pytest.approx(statistics.pstdev(values), rel=1e-6, abs=1e-9)
+    assert (spread.least, spread.most) == pytest.approx((min(values), max(values)), rel=1e-9, abs=1e-12)
+    assert spread.histogram == counted(values, spread.histogram)
 
 
-def agrees(found: Spread, values: list[float]) -> None:
-    assert found.count == len(values)
-    assert found.mean == pytest.approx(mean(values), rel=1e-9, abs=1e-12)
-    assert found.std == pytest.approx(statistics.pstdev(values), rel=1e-6, abs=1e-9)
-    assert (found.least, found.most) == pytest.approx((min(values), max(values)), rel=1e-9, abs=1e-12)
-    assert found.histogram == counted(values, found.histogram)
+def share(values: Iterable[bool]) -> float:
+    return mean([float(value) for value in values])
 
 
-def share(values: list[bool]) -> float:
-    return sum(values) / len(values)
+def over_chosen(chosen: list[list[Chosen]], value: Callable[[Pair, int], float]) -> float:
+    """The mean over what was chosen, an item by its share at each layer."""
+    flat = [(one.pair, layer) for several in chosen for one in several for layer in one.shares()]
+    return mean([math.fsum(w * value(pair, item) for item, w in layer.items()) for pair, layer in flat])
 
 
-def over_chosen(chosen: list[list[Chosen]], value: "dict[tuple[int, int], float]") -> float:
-    """The mean of value[user, item] over what was chosen, an item by its share at each layer."""
-    means = []
-    for several in chosen:
-        for one in several:
-            for layer in one.shares():
-                means.append(math.fsum(w * value[one.pair.user, item] for item, w in layer.items()))
-    return mean(means)
-
-
-def test_hardness(case: Case) -> None:
-    found, chosen = case
+def test_hardness_and_gradients(case: Case) -> None:
+    diagnostics, chosen = case
     flat = [one for several in chosen for one in several]
-    scores = [one.score(one.negative) for one in flat]
-    margins = [one.pair.score(one.pair.positive) - score for one, score in zip(flat, scores, strict=True)]
-    assert (found.pairs, found.negatives) == (len(chosen), len(flat)) == (65, 65 * len(chosen[0]))
-    agrees(found.hardness.score, scores)
-    agrees(found.hardness.margin, margins)
-    assert found.hardness.above_positive == pytest.approx(share([margin < 0 for margin in margins]))
-    assert sum(found.hardness.margin.histogram.counts) > 0
+    assert (diagnostics.pairs, diagnostics.negatives) == (len(chosen), len(flat)) == (65, 65 * len(chosen[0]))
+    margins = [one.pair.score(one.pair.positive) - one.score(one.negative) for one in flat]
+    agrees(diagnostics.hardness.score, [one.score(one.negative) for one in flat])
+    agrees(diagnostics.hardness.margin, margins)
+    agrees(diagnostics.hardness.push, [math.fsum(pushes(several)) for several in chosen])
+    agrees(diagnostics.hardness.user_gradient, [user_gradient(several) for several in chosen])
+    assert diagnostics.hardness.above_positive == pytest.approx(share(margin < 0 for margin in margins))
+    assert diagnostics.hardness.loss == pytest.approx(mean([loss_of(several) for several in chosen]), rel=1e-9)
 
 
-def test_gradients(case: Case) -> None:
-    found, chosen = case
-    agrees(found.hardness.push, [math.fsum(pushes(several)) for several in chosen])
-    agrees(found.hardness.user_gradient, [user_gradient(several) for several in chosen])
-    assert found.hardness.loss == pytest.approx(mean([loss_of(several) for several in chosen]), rel=1e-9)
-
-
-def test_pool_gaps(case: Case) -> None:
-    found, chosen = case
-    pairs = [several[0].pair for several in chosen]
-    assert found.pools.size == len(pairs[0].pool)
+def test_pools_and_the_chosen_beside_dns(case: Case) -> None:
+    diagnostics, chosen = case
+    pools, selection, pairs = diagnostics.pools, diagnostics.selection, [several[0].pair for several in chosen]
     normal = []
     for pair in pairs:
         positive = pair.score(pair.positive)
-        normal.append((positive - max(pair.score(j) for j in pair.pool)) / (abs(positive) + 1e-8))
-    agrees(found.pools.gap, normal)
-    assert found.pools.near == pytest.approx(share([gap < 0.1 for gap in normal]))
-    assert found.pools.far == pytest.approx(share([gap > 0.2 for gap in normal]))
-    assert 0 < found.pools.near < 1  # else these marks would tell nothing
-    assert 0 < found.pools.far < 1
-
-
-def test_the_chosen_beside_dns(case: Case) -> None:
-    found, chosen = case
-    profiles = [(one.pair, one.profile(one.shares())) for several in chosen for one in several]
-    dns = [profile_of(several[0].pair, several[0].pair.hardest()) for several in chosen]
-    selection = found.selection
-    assert selection.mu == pytest.approx(mean([mean(profile) for _, profile in profiles]), rel=1e-9)
-    assert selection.sigma == pytest.approx(mean([sigma(profile) for _, profile in profiles]), rel=1e-7)
-    assert selection.mu_dns == pytest.approx(mean([mean(profile) for profile in dns]), rel=1e-9)
-    assert selection.sigma_dns == pytest.approx(mean([sigma(profile) for profile in dns]), rel=1e-7)
+        normal.append((positive - pair.score(pair.hardest())) / (abs(positive) + 1e-8))
+    assert pools.size == len(pairs[0].pool)
+    agrees(pools.gap, normal)
+    assert pools.near == pytest.approx(share(gap < 0.1 for gap in normal))
+    assert pools.far == pytest.approx(share(gap > 0.2 for gap in normal))
+    assert 0 < pools.near < 1  # else these marks would tell nothing
+    assert 0 < pools.far < 1
+    profiles = [one.profile(one.shares()) for several in chosen for one in several]
+    dns = [profile_of(pair, pair.hardest()) for pair in pairs]
+    assert (selection.mu, selection.mu_dns) == pytest.approx(
+        (mean(list(map(mean, profiles))), mean(list(map(mean, dns))))
+    )
+    assert (selection.sigma, selection.sigma_dns) == pytest.approx(
+        (mean(list(map(sigma, profiles))), mean(list(map(sigma, dns)))), rel=1e-7
+    )
     assert selection.mu_change == pytest.approx((selection.mu - selection.mu_dns) / abs(selection.mu_dns))
-    same = []
-    for several in chosen:
-        for one in several:
-            same += [layer.get(one.pair.hardest(), 0.0) for layer in one.shares()]
-    assert selection.agreement == pytest.approx(mean(same), abs=1e-12)
+    same = over_chosen(chosen, lambda pair, item: float(item == pair.hardest()))
+    assert selection.agreement == pytest.approx(same, abs=1e-12)
 
 
 def test_strength_by_layer_and_by_pool(case: Case) -> None:
-    found, chosen = case
-    pairs = [several[0].pair for several in chosen]
-    layers = range(len(found.mixing.strength))
+    diagnostics, chosen = case
+    mixing, pairs = diagnostics.mixing, [several[0].pair for several in chosen]
     flat = [one for several in chosen for one in several]
-    agrees(found.mixing.lam, [lam for one in flat for lam in one.strength()])
-    for t in layers:
-        assert found.mixing.strength[t] == pytest.approx(mean([one.strength()[t] for one in flat]), abs=1e-12)
-        assert found.mixing.gap[t] == pytest.approx(mean([gaps(pair)[t] for pair in pairs]), rel=1e-9)
+    agrees(mixing.lam, [lam for one in flat for lam in one.strength()])
     order = sorted(range(len(pairs)), key=lambda b: mean(gaps(pairs[b])))
     count = len(pairs) // 5  # 13 of 65, a whole number
-    for group, members in ((found.mixing.hard, order[:count]), (found.mixing.easy, order[-count:])):
+    for group, members in ((mixing.hard, order[:count]), (mixing.easy, order[-count:])):
         assert group.gap == pytest.approx(mean([mean(gaps(pairs[b])) for b in members]), rel=1e-9)
-        before, after = [], []
-        for b in members:
-            positive = pairs[b].score(pairs[b].positive)
-            before.append(mean([positive - one.score(one.shares()) for one in chosen[b]]))
-            after.append(mean([positive - one.score(one.negative) for one in chosen[b]]))
-        assert group.before == pytest.approx(mean(before), rel=1e-9)
-        assert group.after == pytest.approx(mean(after), rel=1e-9)
-        assert group.reduction == pytest.approx(mean(before) - mean(after), abs=1e-9)
-        for t in layers:
-            expected = mean([mean([one.strength()[t] for one in chosen[b]]) for b in members])
-            assert group.strength[t] == pytest.approx(expected, abs=1e-12)
-    assert [group.gap for group in found.mixing.tenths] == sorted(group.gap for group in found.mixing.tenths)
+        positive = mean([pairs[b].score(pairs[b].positive) for b in members])
+        before = mean([mean([one.score(one.shares()) for one in chosen[b]]) for b in members])
+        after = mean([mean([one.score(one.negative) for one in chosen[b]]) for b in members])
+        assert (group.before, group.after) == pytest.approx((positive - before, positive - after))
+        assert group.reduction == pytest.approx(after - before, abs=1e-9)
+        of_group = [one for b in members for one in chosen[b]]
+        for t, (lam, all_lam, gap) in enumerate(zip(group.strength, mixing.strength, mixing.gap, strict=True)):
+            assert lam == pytest.approx(mean([one.strength()[t] for one in of_group]), abs=1e-12)
+            assert all_lam == pytest.approx(mean([one.strength()[t] for one in flat]), abs=1e-12)
+            assert gap == pytest.approx(mean([gaps(pair)[t] for pair in pairs]), rel=1e-9)
+    assert [group.gap for group in mixing.tenths] == sorted(group.gap for group in mixing.tenths)
 
 
 def test_false_negatives_and_variety(case: Case) -> None:
-    found, chosen = case
-    split = small()
+    diagnostics, chosen = case
+    split, pairs, rates = small(), [several[0].pair for several in chosen], diagnostics.false_negatives
     held = {
-        (user, item)
-        for part in (split.valid, split.test)
-        for user, item in zip(part.users.tolist(), part.items.tolist(), strict=True)
+        key for part in (split.valid, split.test) for key in zip(part.users.tolist(), part.items.tolist(), strict=True)
     }
-    every = list(itertools.product(range(split.n_users), range(split.n_items)))
-    pairs: list[Pair] = [several[0].pair for several in chosen]
-    rates = found.false_negatives
-    assert rates.chosen == pytest.approx(over_chosen(chosen, {key: float(key in held) for key in every}), abs=1e-12)
-    assert rates.pool == pytest.approx(share([(pair.user, j) in held for pair in pairs for j in pair.pool]))
-    assert rates.dns == pytest.approx(share([(pair.user, pair.hardest()) in held for pair in pairs]))
-    assert rates.pool is not None
-    assert rates.pool > 0
+    of_pools = [(pair.user, item) for pair in pairs for item in pair.pool]
+    expected = over_chosen(chosen, lambda pair, item: float((pair.user, item) in held))
+    assert rates.chosen == pytest.approx(expected, abs=1e-12)
+    assert rates.pool == pytest.approx(share(key in held for key in of_pools))
+    assert rates.dns == pytest.approx(share((pair.user, pair.hardest()) in held for pair in pairs))
     counts = [split.train.items.tolist().count(item) for item in range(split.n_items)]
-    popularity = {(user, item): float(counts[item]) for user, item in every}
-    assert found.variety.popularity == pytest.approx(over_chosen(chosen, popularity))
-    assert found.variety.pool_popularity == pytest.approx(mean([float(counts[j]) for pair in pairs for j in pair.pool]))
-    cold = {(user, item): float(counts[item] == 0) for user, item in every}
-    assert found.variety.cold == pytest.approx(over_chosen(chosen, cold), abs=1e-12)
-    assert found.variety.pool_cold == pytest.approx(share([counts[j] == 0 for pair in pairs for j in pair.pool]))
-    assert found.variety.pool_cold > 0
+    variety = diagnostics.variety
+    assert variety.popularity == pytest.approx(over_chosen(chosen, lambda _, item: float(counts[item])))
+    assert variety.pool_popularity == pytest.approx(mean([float(counts[item]) for _, item in of_pools]))
+    assert variety.cold == pytest.approx(over_chosen(chosen, lambda _, item: float(counts[item] == 0)), abs=1e-12)
+    assert variety.pool_cold == pytest.approx(share(counts[item] == 0 for _, item in of_pools))
+    assert variety.pool_cold > 0
     used = {item for several in chosen for one in several for layer in one.shares() for item in layer}
-    assert (found.variety.distinct, found.variety.items) == (len(used), 18)
+    assert (variety.distinct, variety.items) == (len(used), 18)
 
 
 @pytest.mark.parametrize("name", ["lightgcn", "ngcf"])
@@ -209,8 +183,8 @@ def test_score_similar_pairs_of_candidates(name: str) -> None:
     assert found.similar == len(differences) > 100
     assert found.discrepancy_gap is not None
     agrees(found.discrepancy_gap, differences)
-    assert found.over_020 == pytest.approx(share([gap > 0.2 for gap in differences]))
-    assert found.over_050 == pytest.approx(share([gap > 0.5 for gap in differences]))
+    assert found.over_020 == pytest.approx(share(gap > 0.2 for gap in differences))
+    assert found.over_050 == pytest.approx(share(gap > 0.5 for gap in differences))
     assert found.over_020 is not None
     assert 0 < found.over_020 < 1
 

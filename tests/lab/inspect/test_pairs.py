@@ -174,11 +174,6 @@ def test_q_is_shown_where_it_decides(sampler: Sampler, selects_by_q: bool) -> No
             assert view.chosen[0].item == view.dns.item
 
 
-def test_json_brings_a_view_back() -> None:
-    (view,) = inspect_pairs(opened("ngcf"), sampler=MixGCF(), count=1)
-    assert PairView.from_dict(json.loads(json.dumps(view.to_dict()))) == view
-
-
 def test_titles_and_original_ids() -> None:
     model = trained("lightgcn", split=films())
     (view,) = inspect_pairs(model, user="p03", count=1, device="cpu")
@@ -188,8 +183,7 @@ def test_titles_and_original_ids() -> None:
     assert [one.title for one in view.negatives[0].ingredients] == [f"Film {view.chosen[0].item} ☕"]
     (same,) = inspect_pairs(model, user="p03", item=view.item, device="cpu")
     assert same == view
-    (text,) = inspect_pairs(model, user="p03", item=str(view.item), device="cpu")
-    assert text == view
+    assert PairView.from_dict(json.loads(json.dumps(view.to_dict()))) == view
 
 
 def test_a_user_s_pairs_are_theirs_and_the_seed_draws_them() -> None:
@@ -199,9 +193,8 @@ def test_a_user_s_pairs_are_theirs_and_the_seed_draws_them() -> None:
     assert len({view.item for view in views}) == 3
     assert {view.item for view in views} <= set(mine)
     assert [view.item for view in inspect_pairs(model, sampler=DNS(), user=5, count=99)] == sorted(mine)
-    drawn = [[(one.user, one.item) for one in inspect_pairs(model, seed=seed, count=6)] for seed in (0, 0, 1)]
+    drawn = [inspect_pairs(model, seed=seed, count=6) for seed in (0, 0, 1)]
     assert drawn[0] == drawn[1] != drawn[2]
-    assert inspect_pairs(model, seed=0, count=6) == inspect_pairs(model, seed=0, count=6)
 
 
 @pytest.mark.parametrize(
