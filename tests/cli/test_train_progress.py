@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 
-from sahcns.cli.train_progress import Standing, train_progress
+from sahcns.cli.train_progress import Progress, train_progress
 from sahcns.training import Protocol
 from sahcns.training.stopping import EarlyStopping
 
 
-def standing(recalls: dict[int, float], last: int, seconds: float = 0.5, **protocol: Any) -> Standing:
+def progress(recalls: dict[int, float], last: int, seconds: float = 0.5, **protocol: Any) -> Progress:
     """After epoch `last`, each epoch having taken `seconds`, with these looks at validation."""
     chosen = Protocol(**protocol)
-    made = Standing(chosen, EarlyStopping(chosen.patience))
+    made = Progress(chosen, EarlyStopping(chosen.patience))
     for epoch in range(last + 1):
         entry: dict[str, Any] = {"epoch": epoch, "loss": 1 / (epoch + 1)}
         if epoch in recalls:
@@ -22,7 +22,7 @@ def standing(recalls: dict[int, float], last: int, seconds: float = 0.5, **proto
 
 
 def test_the_first_epoch_has_no_rate_yet() -> None:
-    made = standing({0: 0.1}, 0)
+    made = progress({0: 0.1}, 0)
     assert made.rate is None
     assert made.lines() == (
         "loss 1.0000",
@@ -33,7 +33,7 @@ def test_the_first_epoch_has_no_rate_yet() -> None:
 
 def test_it_says_when_it_stops_and_what_is_the_best() -> None:
     looks = {0: 0.1, 5: 0.1234, 10: 0.12, 15: 0.12}
-    made = standing(looks, 17, epochs=200)
+    made = progress(looks, 17, epochs=200)
     assert made.lines() == (
         "2 epochs/s · loss 0.0556",
         "best recall@20 12.34% at epoch 5 · 2 of 10 looks since",
@@ -42,20 +42,20 @@ def test_it_says_when_it_stops_and_what_is_the_best() -> None:
 
 
 def test_an_equal_look_counts_as_the_best_as_it_does_in_training() -> None:
-    made = standing({0: 0.1, 5: 0.1}, 5)
+    made = progress({0: 0.1, 5: 0.1}, 5)
     assert made.stopping.best_epoch == 5
-    assert made.ends == 55
+    assert made.end == 55
 
 
 def test_near_the_cap_it_ends_with_the_cap() -> None:
-    made = standing({0: 0.1, 5: 0.2}, 5, epochs=30)
+    made = progress({0: 0.1, 5: 0.2}, 5, epochs=30)
     assert made.lines()[-1] == "ends with epoch 29, in 0:12"
 
 
 def test_the_end_it_announces_is_where_training_stops() -> None:
     """Looks get worse from epoch 4 on; every announcement after that names the epoch at which patience runs out."""
     protocol = Protocol(epochs=100, evaluate_every=2, patience=3)
-    made, stopping = Standing(protocol, EarlyStopping(3)), EarlyStopping(3)
+    made, stopping = Progress(protocol, EarlyStopping(3)), EarlyStopping(3)
     announced = []
     for epoch in range(100):
         entry: dict[str, Any] = {"epoch": epoch, "loss": 0.5}
@@ -64,7 +64,7 @@ def test_the_end_it_announces_is_where_training_stops() -> None:
             entry["valid"] = {"recall@20": 0.5 - abs(epoch - 4) / 100}
             stop = stopping.update(epoch, entry["valid"]["recall@20"], {})
         made.update(entry, float(epoch))
-        announced.append(made.ends)
+        announced.append(made.end)
         if stop:
             break
     assert announced[4:] == [10] * 7
@@ -72,7 +72,7 @@ def test_the_end_it_announces_is_where_training_stops() -> None:
 
 
 def test_the_rate_is_that_of_the_last_epochs() -> None:
-    made = standing({0: 0.1}, 5, seconds=10)
+    made = progress({0: 0.1}, 5, seconds=10)
     for epoch in range(6, 40):
         made.update({"epoch": epoch, "loss": 0.5}, 150 + epoch)
     assert made.rate == pytest.approx(1.0)
@@ -82,17 +82,17 @@ def test_the_rate_is_that_of_the_last_epochs() -> None:
     ("seconds", "text"), [(0.01, "0:01"), (0.596, "1:00"), (1.25, "2:05"), (37.25, "1:02:05"), (3600, "100:00:00")]
 )
 def test_the_time_left_is_read_like_a_clock(seconds: float, text: str) -> None:
-    assert standing({0: 0.1}, 1, seconds).left(101) == text  # a hundred epochs from here
+    assert progress({0: 0.1}, 1, seconds).time_left(101) == text  # a hundred epochs from here
 
 
 def test_in_a_log_there_is_a_line_a_minute(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
     monkeypatch.setattr("sahcns.cli.train_progress.time.perf_counter", lambda: now)
-    with train_progress(Protocol()) as told:
-        assert told is not None
+    with train_progress(Protocol()) as on_epoch:
+        assert on_epoch is not None
         for epoch in range(10):
             now += 25
-            told({"epoch": epoch, "loss": 0.5, **({"valid": {"recall@20": 0.1234}} if epoch % 5 == 0 else {})})
+            on_epoch({"epoch": epoch, "loss": 0.5, **({"valid": {"recall@20": 0.1234}} if epoch % 5 == 0 else {})})
     out, err = capsys.readouterr()
     assert out == ""
     assert [line.partition(":")[0] for line in err.splitlines()] == ["epoch 2", "epoch 5", "epoch 8"]
@@ -103,8 +103,8 @@ def test_in_a_log_there_is_a_line_a_minute(capsys: pytest.CaptureFixture[str], m
 
 
 def test_json_asks_for_silence(capsys: pytest.CaptureFixture[str]) -> None:
-    with train_progress(Protocol(), quiet=True) as told:
-        assert told is None
+    with train_progress(Protocol(), quiet=True) as on_epoch:
+        assert on_epoch is None
     assert capsys.readouterr() == ("", "")
 
 
@@ -115,8 +115,8 @@ def test_on_a_terminal_something_is_shown_before_the_first_epoch_ends(
 
     shown = Console(stderr=True, force_terminal=True)
     monkeypatch.setattr("sahcns.cli.train_progress.err", lambda: shown)
-    with train_progress(Protocol()) as told:
+    with train_progress(Protocol()) as on_epoch:
         assert "epoch 0 …" in capsys.readouterr().err
-        assert told is not None
-        told({"epoch": 0, "loss": 0.7, "valid": {"recall@20": 0.1}})
+        assert on_epoch is not None
+        on_epoch({"epoch": 0, "loss": 0.7, "valid": {"recall@20": 0.1}})
     assert "loss 0.7000" in capsys.readouterr().err

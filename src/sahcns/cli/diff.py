@@ -27,15 +27,15 @@ def command(first: RunPath, second: RunPath, json: Json = False) -> None:
     from sahcns.lab.comparison.differences import apart, differences, measured, read_run
 
     one, other = read_run(first), read_run(second)
-    found, values, reasons = differences(one, other), measured(one, other), apart(one, other)
+    entries, values, reasons = differences(one, other), measured(one, other), apart(one, other)
     if json:
         metrics = [{**value.__dict__, "difference": value.difference} for value in values]
-        show_json({"first": first, "second": second, "differences": found, "apart": reasons, "metrics": metrics})
+        show_json({"first": first, "second": second, "differences": entries, "apart": reasons, "metrics": metrics})
         return
-    if found:
+    if entries:
         rows = table("", "", "first", "second")
-        for at, entry in enumerate(found):
-            again = at > 0 and found[at - 1].section == entry.section
+        for at, entry in enumerate(entries):
+            again = at > 0 and entries[at - 1].section == entry.section
             rows.add_row("" if again else entry.section, entry.name, _word(entry.first), _word(entry.second))
         show(rows, "")
     else:

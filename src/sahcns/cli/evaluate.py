@@ -55,9 +55,9 @@ def command(
         raise SettingError(f"-k {max(ks)}: there are only {len(model.item_ids):,} items; rank fewer")
     split, source = data_of(model, data)
     masked: Any = mask or (model.record["protocol"]["mask"] if part == "test" else "train")
-    asked: Any = part
+    which: Any = part
     with answering(where):
-        truth = Truth.of(split, asked, masked, where)
+        truth = Truth.of(split, which, masked, where)
         users, items = model.user_vectors.to(where), model.item_vectors.to(where)
         values = evaluate(users, items, truth, ks, names)
         popular = means(measure(most_popular(truth, max(ks)), truth, ks, names), ks)

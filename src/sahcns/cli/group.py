@@ -125,20 +125,19 @@ def run(entries: Sequence[Entry], help: str, arguments: list[str]) -> int:
 def _sentence(problem: Exception) -> str:
     """What went wrong, as one line without a full stop."""
     if isinstance(problem, OSError):
-        where = f"{problem.filename}: " if problem.filename else ""
-        return f"{where}{problem.strerror or problem}"
+        return f"{problem.filename}: {problem.strerror}" if problem.filename else str(problem.strerror or problem)
     if not isinstance(problem, UsageError):
         return str(problem)
-    context: Any = getattr(problem, "ctx", None)
-    see = f"see `{context.command_path} --help`" if context else "see `sahcns --help`"
-    wrong = getattr(problem, "option_name", None)
-    shown: Any = problem
-    message = " ".join(str(shown.message if wrong else shown.format_message()).split())
+    usage: Any = problem
+    context = getattr(usage, "ctx", None)
+    see = f"see `{context.command_path if context else 'sahcns'} --help`"
+    message = " ".join(str(usage.format_message()).split())
+    wrong = getattr(usage, "option_name", None)
     if wrong and context:
-        options = [
-            name for option in context.command.get_params(context) for name in option.opts + option.secondary_opts
-        ]
-        if wrong not in options:
+        options = [name for one in context.command.get_params(context) for name in one.opts + one.secondary_opts]
+        if wrong in options:
+            message = " ".join(str(usage.message).split())
+        else:
             message = f"no such option: {wrong}"  # click says it with other marks from one version to the next
             close = nearest(wrong, (name for name in options if name.startswith("-")))
             see = close if close.startswith("did you mean") else see

@@ -14,7 +14,6 @@ from sahcns.settings import Configured, class_named, named
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-    from rich.table import Table
 
 
 Name = Annotated[str | None, typer.Argument(metavar="NAME", help="Only this one, with its equations.")]
@@ -54,44 +53,32 @@ def _print_manual(base: type[Configured], name: str | None, json: bool) -> None:
     """All that is named below `base`, or one of them with its equations."""
     kinds = [class_named(base, name)] if name else list(named(base).values())
     if json:
-        described = [describe(kind) for kind in kinds]
+        described = [_described(kind) for kind in kinds]
         show_json(described[0] if name else described)
-        return
-    if name:
-        show(text_of(kinds[0]), "", _arguments(kinds[0]))
+    elif name:
+        rows = table("argument", "default", "allowed", "meaning")
+        for entry in kinds[0].settings():
+            rows.add_row(entry["name"], entry["default"], entry["allowed"], entry["meaning"])
+        module = inspect.getdoc(sys.modules[kinds[0].__module__]) or ""
+        own = f"{name}: {_docstring(kinds[0])}".rstrip(": ")
+        show("\n\n".join(filter(None, (module, own))), "", rows)
     else:
         show(*_page(kinds))
 
 
-def describe(kind: type[Configured]) -> dict[str, Any]:
-    """One class as plain data."""
+def _described(kind: type[Configured]) -> dict[str, Any]:
     defaults = {entry.name: entry.default for entry in dataclasses.fields(kind)}
     settings = [{**entry, "default": defaults[entry["name"]]} for entry in kind.settings()]
-    return {"name": kind.name, "idea": idea(kind), "defined": kind.__module__, "arguments": settings}
+    return {"name": kind.name, "idea": _idea(kind), "defined": kind.__module__, "arguments": settings}
 
 
-def idea(kind: type[Configured]) -> str:
+def _idea(kind: type[Configured]) -> str:
     """One line: that of the file for the method that the file is about, that of the class for a variant of it."""
     module = sys.modules[kind.__module__]
-    about = next(other for other in vars(module).values() if _named_in(other, module.__name__))
-    text = module.__doc__ if about is kind and module.__name__.startswith("sahcns.") else _docstring(kind)
+    own = (one for one in vars(module).values() if isinstance(one, type) and issubclass(one, Configured))
+    main = next(one for one in own if one.__module__ == module.__name__ and one.name)
+    text = module.__doc__ if main is kind and module.__name__.startswith("sahcns.") else _docstring(kind)
     return (text or "").strip().split("\n\n")[0].replace("\n", " ").rstrip(".")
-
-
-def text_of(kind: type[Configured]) -> str:
-    """Citation and equations, as they stand at the head of the file, and what the class itself says."""
-    module = inspect.getdoc(sys.modules[kind.__module__]) or ""
-    own = _docstring(kind)
-    return "\n\n".join(part for part in (module, f"{kind.name}: {own}" if own else kind.name) if part)
-
-
-def _named_in(value: object, module: str) -> bool:
-    return (
-        isinstance(value, type)
-        and issubclass(value, Configured)
-        and value.__module__ == module
-        and bool(value.__dict__.get("name"))
-    )
 
 
 def _docstring(kind: type[Configured]) -> str:
@@ -105,25 +92,16 @@ def _page(kinds: list[type[Configured]]) -> "Iterator[RenderableType]":
     from rich.table import Table
     from rich.text import Text
 
-    shown = {kind: [(f"{entry['name']} = {entry['default']}", entry) for entry in kind.settings()] for kind in kinds}
-    names = max(len(text) for entries in shown.values() for text, _ in entries)
-    ranges = max(len(entry["allowed"]) for entries in shown.values() for _, entry in entries)
-    for position, (kind, entries) in enumerate(shown.items()):
+    arguments = {kind: [(f"{one['name']} = {one['default']}", one) for one in kind.settings()] for kind in kinds}
+    names = max(len(text) for entries in arguments.values() for text, _ in entries)
+    ranges = max(len(entry["allowed"]) for entries in arguments.values() for _, entry in entries)
+    for position, (kind, entries) in enumerate(arguments.items()):
         if position:
             yield ""
-        yield Text.assemble((kind.name, "bold"), f"  {idea(kind)}")
+        yield Text.assemble((kind.name, "bold"), f"  {_idea(kind)}")
         rows = Table.grid(padding=(0, 2, 0, 0))
-        rows.add_column(width=2)
-        rows.add_column(width=names)
-        rows.add_column(width=ranges, style="dim")
-        rows.add_column()
+        for width, style in ((2, ""), (names, ""), (ranges, "dim"), (None, "")):
+            rows.add_column(width=width, style=style)
         for text, entry in entries:
             rows.add_row("", text, entry["allowed"], entry["meaning"])
         yield rows
-
-
-def _arguments(kind: type[Configured]) -> "Table":
-    rows = table("argument", "default", "allowed", "meaning")
-    for entry in kind.settings():
-        rows.add_row(entry["name"], entry["default"], entry["allowed"], entry["meaning"])
-    return rows

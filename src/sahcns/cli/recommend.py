@@ -1,19 +1,24 @@
 """`sahcns recommend`."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sahcns.cli.console import Json, show, show_json, table, warn
-from sahcns.errors import SettingError
+from sahcns.cli.console import Json, show, show_json, table, tell, warn
+from sahcns.errors import SahcnsError, SettingError, nearest
 
 if TYPE_CHECKING:
     from rich.table import Table
     from torch import Tensor
 
-    from sahcns.model import Recommendation, Recommender
+    from sahcns.model import Baskets, Recommendation, Recommender
+
+READ = ("user", "item", "format", "delimiter", "header", "items_offset", "lenient")
+SWITCHES = ("header", "lenient")
+NAMED = 5  # unknown items that are named where there are many
 
 
 def command(
@@ -80,111 +85,171 @@ def command(
         raise SettingError("--read says how the file of --for is read, and there is none")
     if baskets and exclude != "known":
         raise SettingError("--exclude is for users of the model; what the people of --for have is always left out")
+    options = _reading(read or [])
     from sahcns.model import Recommender
+    from sahcns.model.lists import check_target
 
     if to is not None:
-        _write(run, to, None if everyone else users, baskets, read or [], k, exclude, without or [], json)
-        return
-    model = Recommender.load(run)
-    _unknown(model, without or [])
-    rows = model.rows(users or [])
-    people = model.user_ids.decode(rows.tolist())
-    likes = model.item_ids.decode(model.item_ids.encode(similar_to or [], what="item"))
-    _remark(model, rows)
-    for_users = dict(zip(people, model.recommend(people, k, exclude=exclude, without=without or []), strict=True))
-    for_new = [model.recommend_new(having, k, without=without or [])] if having else []
-    most = model.popular(k, without=without or []) if popular else []
-    like_items = {item: model.similar_items(item, k, without=without or []) for item in likes}
-    if json:
-        show_json(
-            {
-                "users": [{"user": user, "items": _rows(found)} for user, found in for_users.items()],
-                "new": [{"having": having, "items": _rows(found)} for found in for_new],
-                "popular": _rows(most),
-                "similar": [{"item": item, "items": _rows(found)} for item, found in like_items.items()],
-            }
-        )
-        return
-    shown = [(f"for user {user}", found) for user, found in for_users.items()]
-    shown += [(f"for somebody who has {', '.join(having or [])}", found) for found in for_new]
-    shown += [("what most people have", most)] if popular else []
-    for item, found in like_items.items():
-        name = model.title(int(model.item_ids.encode([item])[0]))
-        shown.append((f"like item {item}" + (f", {name}" if name else ""), found))
-    for position, (heading, found) in enumerate(shown):
-        nothing = f"{heading}: no item is left to show"
-        counted = "people" if found is most else ""
-        show(*([""] if position else []), *([heading, _table(found, counted)] if found else [nothing]))
+        check_target(to)
+    model, without = Recommender.load(run), without or []
+    for item in without:
+        if model.item_ids.find(item) is None:
+            warn(f"--without {item}: there is no such item in the data, so it is never shown anyway")
+    if to is not None and baskets:
+        _write_new(model, to, baskets, options, k, without, json)
+    elif to is not None:
+        _write_known(model, to, None if everyone else users, k, exclude, without, json)
+    else:
+        _print(model, users or [], having or [], similar_to or [], popular, k, exclude, without, json)
 
 
-def _write(
-    run: Path,
-    to: Path,
-    users: list[str] | None,
-    baskets: list[str] | None,
-    read: list[str],
+def _print(
+    model: "Recommender",
+    users: list[str],
+    having: list[str],
+    similar_to: list[str],
+    popular: bool,
     k: int,
     exclude: str,
     without: list[str],
     json: bool,
 ) -> None:
-    """The lists of users, of new people, or of all users (None), into a file."""
+    """Every list that was asked for, as tables or as JSON."""
+    from sahcns.serving.service import rows
+
+    places = model.rows(users)
+    people = model.user_ids.decode(places.tolist())
+    likes = model.item_ids.decode(model.item_ids.encode(similar_to, what="item"))
+    _warn_of_untrained(model, places)
+    for_users = dict(zip(people, model.recommend(people, k, exclude=exclude, without=without), strict=True))
+    for_new = [model.recommend_new(having, k, without=without)] if having else []
+    most = model.popular(k, without=without) if popular else []
+    like_items = {item: model.similar_items(item, k, without=without) for item in likes}
+    if json:
+        show_json(
+            {
+                "users": [{"user": user, "items": rows(items)} for user, items in for_users.items()],
+                "new": [{"having": having, "items": rows(items)} for items in for_new],
+                "popular": rows(most),
+                "similar": [{"item": item, "items": rows(items)} for item, items in like_items.items()],
+            }
+        )
+        return
+    lists = [(f"for user {user}", items) for user, items in for_users.items()]
+    lists += [(f"for somebody who has {', '.join(having)}", items) for items in for_new]
+    lists += [("what most people have", most)] if popular else []
+    for item, items in like_items.items():
+        name = model.title(int(model.item_ids.encode([item])[0]))
+        lists.append((f"like item {item}" + (f", {name}" if name else ""), items))
+    for position, (heading, items) in enumerate(lists):
+        score = "people" if items is most else "score"
+        below = [heading, _table(items, score)] if items else [f"{heading}: no item is left to show"]
+        show(*([""] if position else []), *below)
+
+
+def _write_known(
+    model: "Recommender", to: Path, users: list[str] | None, k: int, exclude: str, without: list[str], json: bool
+) -> None:
+    """The lists of users, or of all users (None), into a file."""
     import torch
 
-    from sahcns.cli import recommend_new
-    from sahcns.model import Baskets, Recommender
-    from sahcns.model.lists import blocks, check_target, write_blocks
+    from sahcns.model.lists import blocks, write_blocks
 
-    check_target(to)
-    options = recommend_new.reading(read)
-    model = Recommender.load(run)
-    _unknown(model, without)
-    who: list[str] | Baskets | None = users
-    left: dict[str, object] = {}
-    if baskets:
-        who = recommend_new.baskets(model, baskets, options)
-        count = len(who)
-        unknown = [{"item": item, "rows": rows} for item, rows in who.unknown.items()]
-        left = {"unknown": unknown, "left_out": who.left_out}
-    else:
-        rows = torch.arange(len(model.user_ids)) if users is None else model.rows(users)
-        _remark(model, rows)
-        count = len(rows)
-    written = write_blocks(blocks(model, who, k, exclude=exclude, without=without), to)
+    places = torch.arange(len(model.user_ids)) if users is None else model.rows(users)
+    _warn_of_untrained(model, places)
+    rows = write_blocks(blocks(model, users, k, exclude=exclude, without=without), to)
     if json:
-        show_json({"file": to, "users": count, "rows": written, **left})
+        show_json({"file": to, "users": len(places), "rows": rows})
     else:
-        one, many = ("person", "people") if baskets else ("user", "users")
-        rows_for = f"{written:,} row{'s' * (written != 1)} for {count:,} {one if count == 1 else many}"
-        show(f"{rows_for} written to {to}")
+        show(f"{_count(rows, 'row', 'rows')} for {_count(len(places), 'user', 'users')} written to {to}")
 
 
-def _unknown(model: "Recommender", without: list[str]) -> None:
-    for item in without:
-        if model.item_ids.find(item) is None:
-            warn(f"--without {item}: there is no such item in the data, so it is never shown anyway")
+def _write_new(
+    model: "Recommender", to: Path, files: list[str], options: dict[str, Any], k: int, without: list[str], json: bool
+) -> None:
+    """The lists of the new people of some files, into a file."""
+    from sahcns.model.lists import blocks, write_blocks
+
+    people = _baskets(model, files, options)
+    rows = write_blocks(blocks(model, people, k, without=without), to)
+    if json:
+        unknown = [{"item": item, "rows": times} for item, times in people.unknown.items()]
+        about = {"unknown": unknown, "left_out": people.left_out}
+        show_json({"file": to, "users": len(people), "rows": rows, **about})
+    else:
+        show(f"{_count(rows, 'row', 'rows')} for {_count(len(people), 'person', 'people')} written to {to}")
 
 
-def _remark(model: "Recommender", rows: "Tensor") -> None:
-    """On stderr: users whose vectors are as they were drawn at the start."""
-    fresh = model.untrained(rows)
+def _reading(texts: list[str]) -> dict[str, Any]:
+    """`--read NAME=VALUE …` as the arguments of `sahcns.read`."""
+    options: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise SettingError(f"--read {text!r} must be NAME=VALUE, such as user=customer or item=sku")
+        if name not in READ:
+            raise SettingError(f"--read {text!r}: a file is not read by {name!r}; {nearest(name, READ)}")
+        if name in SWITCHES and value not in ("true", "false"):
+            raise SettingError(f"--read {text!r}: {name} is true or false")
+        options[name] = value == "true" if name in SWITCHES else value.replace("\\t", "\t")
+    return options
+
+
+def _baskets(model: "Recommender", files: list[str], options: dict[str, Any]) -> "Baskets":
+    """What the people of some files have; on stderr what was left aside, and who has no list."""
+    from sahcns.cli.data.remarks import read_remarks
+    from sahcns.data.readers import read
+    from sahcns.model import Baskets
+
+    source: Any = files[0] if len(files) == 1 else files
+    try:
+        # a row is a thing that they have, whenever and however
+        given = read(source, **{"rating": 0, "time": 0, "event": 0, **options})
+    except SahcnsError as error:
+        raise type(error)(_as_options(str(error))) from error
+    baskets = Baskets.of(model, given)
+    read_remarks(given.source, header="--read header=true")
+    if items := sorted(baskets.unknown, key=lambda item: -baskets.unknown[item]):  # what most rows name comes first
+        more = f" and {len(items) - NAMED:,} more" if len(items) > NAMED else ""
+        rows = _count(sum(baskets.unknown.values()), "row", "rows")
+        where = f"{_count(len(items), 'item', 'items')} of {given.name}, in {rows}"
+        warn(f"{where}, unknown to the model and left aside: {', '.join(map(str, items[:NAMED]))}{more}")
+    if people := baskets.left_out:
+        who = f"{len(people):,} people, {people[0]} first, have" if len(people) > 1 else f"{people[0]} has"
+        warn(f"{who} no item that the model knows, so there is no list for them; --popular lists what most people have")
+    empty = sum(file.get("lines_without_items", 0) for file in given.source["files"])  # type: ignore[attr-defined]
+    if empty:
+        tell(f"{_count(empty, 'line', 'lines')} of {given.name} named somebody without any item")
+    return baskets
+
+
+def _as_options(sentence: str) -> str:
+    """`name the right one with user='sku'` → `… with --read user='sku'`; what stands in quotes is left as it is."""
+    sentence = sentence.replace("read with lenient", "add --read lenient=true").replace("=False", "=false")
+    return re.sub(
+        rf"""'[^']*'|"[^"]*"|\b(?<!--read )({"|".join(READ)})=""",
+        lambda match: match[0] if match[1] is None else f"--read {match[0]}",
+        sentence,
+    )
+
+
+def _warn_of_untrained(model: "Recommender", places: "Tensor") -> None:
+    """Users whose vectors are as they were drawn at the start."""
+    fresh = model.untrained(places)
     if len(fresh):
-        who = f"user {model.user_ids[int(fresh[0])]} has"
-        who = f"{len(fresh):,} users, {model.user_ids[int(fresh[0])]} among them, have" if len(fresh) > 1 else who
+        first = model.user_ids[int(fresh[0])]
+        who = f"{len(fresh):,} users, {first} among them, have" if len(fresh) > 1 else f"user {first} has"
         warn(f"{who} no training pair, so nothing was learnt about them; --having ITEM asks by what somebody has")
 
 
-def _rows(found: "Sequence[Recommendation]") -> list[dict[str, object]]:
-    return [
-        {"rank": rank, "item": one.item, "title": one.title, "score": one.score} for rank, one in enumerate(found, 1)
-    ]
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number:,} {one if number == 1 else many}"
 
 
-def _table(found: "Sequence[Recommendation]", counted: str = "") -> "Table":
-    """A list; its scores are numbers of what is `counted`, if anything is."""
-    titled = any(one.title for one in found)
-    rows = table(">rank", "item", *(["title"] if titled else []), f">{counted or 'score'}")
-    for rank, one in enumerate(found, 1):
-        score = f"{one.score:,.0f}" if counted else f"{one.score:.4f}"
-        rows.add_row(str(rank), str(one.item), *([one.title or ""] if titled else []), score)
+def _table(items: "Sequence[Recommendation]", score: str) -> "Table":
+    titled = any(one.title for one in items)
+    rows = table(">rank", "item", *(["title"] if titled else []), f">{score}")
+    for rank, one in enumerate(items, 1):
+        value = f"{one.score:,.0f}" if score == "people" else f"{one.score:.4f}"
+        rows.add_row(str(rank), str(one.item), *([one.title or ""] if titled else []), value)
     return rows

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from sahcns.cli.console import tell
+from sahcns.cli.console import tell, warn
 from sahcns.cli.plan import Plan, read_plan
 from sahcns.errors import DataError, SettingError
 from sahcns.files import check_version, read_json
@@ -69,35 +69,25 @@ def check_known(plan: Plan) -> None:
     from sahcns.samplers import Sampler
     from sahcns.settings import named
 
-    parts: tuple[tuple[str, str | None, type[Configured]], ...] = (
-        ("backbone", plan.backbone, Backbone),
-        ("sampler", plan.sampler, Sampler),
-    )
-    for what, name, base in parts:
+    parts: dict[type[Configured], str | None] = {Backbone: plan.backbone, Sampler: plan.sampler}
+    for base, name in parts.items():
         if plan.recorded_imports and name is not None and name not in named(base):
             options = " ".join(f"--import {path}" for path in plan.recorded_imports)
             raise SettingError(
-                f"the {what} {name!r} is not known here, and a record is never imported from; if you trust the file, "
-                f"give {options}, or where it is now"
+                f"the {base.__name__.lower()} {name!r} is not known here, and what a record names is not imported; if you "
+                f"trust its file, give {options}, or where it is now"
             )
 
 
-def differs(plan: Plan, folder: Path, found: str) -> str:
-    """A sentence where the data are not the record's, else nothing."""
-    told = plan.fingerprint
-    if told is None or told == found:
-        return ""
-    return (
-        f"{folder} holds other data (fingerprint {found[:12]}…) than the record was made on ({told[:12]}…), so its numbers "
-        "cannot come out again"
-    )
-
-
-def differs_in_code(plan: Plan, found: str | None) -> str:
-    """A sentence where the user's own code is not the record's, else nothing."""
-    if plan.code is None or found is None or plan.code == found:
-        return ""
-    return (
-        f"{' and '.join(map(str, plan.imports))} is not the code that the record was made with (digest {found[:8]}, and there "
-        f"{plan.code[:8]}), so its numbers may not come out again"
-    )
+def warn_of_differences(plan: Plan, folder: Path | None, fingerprint: str, code: str | None) -> None:
+    """Say where the data in `folder`, or the user's own code, are not those of the record."""
+    if folder is not None and plan.fingerprint not in (None, fingerprint):
+        warn(
+            f"{folder} holds other data (fingerprint {fingerprint[:12]}…) than the record was made on "
+            f"({str(plan.fingerprint)[:12]}…), so its numbers cannot come out again"
+        )
+    if code is not None and plan.code not in (None, code):
+        warn(
+            f"{' and '.join(map(str, plan.imports))} is not the code that the record was made with (digest {code[:8]}, and "
+            f"there {str(plan.code)[:8]}), so its numbers may not come out again"
+        )

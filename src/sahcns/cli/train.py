@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sahcns.cli.console import Json, err, show, show_json, table, tell, warn
+from sahcns.cli.console import Json, err, show, show_json, table, tell
 from sahcns.cli.dataset import warn_of_full_users
 from sahcns.cli.options import Imports, import_files, with_protocol
 from sahcns.cli.process import tune_malloc
@@ -79,12 +79,12 @@ def command(
     """
     from sahcns.cli.dataset import prepared_folder
     from sahcns.cli.plan import Plan, assigned
-    from sahcns.cli.recorded import check_known, differs, differs_in_code, plan_in
+    from sahcns.cli.recorded import check_known, plan_in, warn_of_differences
     from sahcns.cli.train_progress import train_progress
 
     tune_malloc()
-    assigned_to = assigned(settings or [])
-    plan = Plan(
+    parts = assigned(settings or [])
+    typed = Plan(
         data,
         out,
         seed,
@@ -93,10 +93,11 @@ def command(
         tuple(imports or ()),
         backbone,
         sampler,
-        assigned_to["backbone"],
-        assigned_to["sampler"],
+        parts["backbone"],
+        parts["sampler"],
         protocol,
-    ).over(plan_in(config, best=whole and "epochs" not in protocol) if config else Plan())
+    )
+    plan = typed.over(plan_in(config, best=whole and "epochs" not in protocol) if config else Plan())
     if plan.data is None:
         raise SettingError("no data: give a prepared folder, such as `sahcns train films --out runs/first`")
     if plan.out is None:
@@ -120,21 +121,15 @@ def command(
     check_place(plan.out)
     folder = prepared_folder(plan.data)
     split = load_split(folder)
-    if not whole and (other := differs(plan, folder, split.fingerprint)):  # with --whole there are no numbers
-        warn(other)
     code = own_code(type(model), type(chooser))
-    if other := differs_in_code(plan, code):
-        warn(other)
+    warn_of_differences(plan, None if whole else folder, split.fingerprint, code)  # with --whole there are no numbers
     if err().is_terminal and not json:
         pairs = sum(len(part) for part in split.parts().values()) if whole else len(split.train)
         tell(f"{folder}: {split.n_users:,} users, {split.n_items:,} items, {pairs:,} training pairs")
         tell(f"{model}\n{chooser}")
-    place = plan.out.absolute()  # now: the folder that it is relative to may be gone after hours of training
-    origin: dict[str, Any] = {"imports": [str(path.resolve()) for path in plan.imports]} if plan.imports else {}
-    origin |= {"code": code} if code is not None else {}
-    # With --whole the folder holds the same pairs in parts, and is not what the model was trained on.
-    of_data = {} if whole else {"folder": str(folder.resolve())}
-    with train_progress(terms, quiet=json, looks=not whole) as told:
+    # Now: the folder that they are relative to may be gone after hours of training.
+    place, home, own = plan.out.absolute(), folder.resolve(), tuple(path.resolve() for path in plan.imports)
+    with train_progress(terms, quiet=json, looks=not whole) as on_epoch:
         run = fit(
             split,
             model,
@@ -144,36 +139,32 @@ def command(
             device=plan.device or "auto",
             kernels=plan.kernels or "auto",
             whole=whole,
-            on_epoch=told,
+            on_epoch=on_epoch,
         )
     record = run.recommender.record
-    record["data"] |= of_data
-    record |= origin
-    saved = kept_from_ctrl_c(lambda: _saved(run.recommender, place))
-    taught = _taught(record["data"])
+    if not whole:  # else the folder holds the same pairs in parts, and is not what the model was trained on
+        record["data"]["folder"] = str(home)
+    if own:
+        record["imports"] = [str(path) for path in own]
+    if code is not None:
+        record["code"] = code
+    saved = kept_from_ctrl_c(lambda: _save(run.recommender, place))
+    full, items, pairs = (record["data"].get(name, 0) for name in ("users_with_every_item", "items", "train"))
+    warn_of_full_users(full, items)
     if json:
         show_json({"run": saved, **{name: value for name, value in record.items() if name != "history"}})
         return
+    epochs = f"{run.record.epochs_run} epoch{'s' * (run.record.epochs_run != 1)} in {run.record.seconds['total']:.1f} s"
     if whole:
-        show(
-            f"{_epochs(run.record)} over {taught} pairs; nothing was held out, so there is nothing to judge it by",
-            f"saved in {saved}",
-        )
-        return
-    show(
-        results(run.record),
-        "",
-        f"{_epochs(run.record)}, {_ended(run.record, saved)}; "
-        f"in percent, one seed, {terms.mask} items left out of the test ranking",
-        f"saved in {saved}",
-    )
+        trained = f"{pairs - full * items:,} of the {pairs:,}" if full else f"all {pairs:,}"
+        show(f"{epochs} over {trained} pairs; nothing was held out, so there is nothing to judge it by")
+    else:
+        terms_line = f"in percent, one seed, {terms.mask} items left out of the test ranking"
+        show(results(run.record), "", f"{epochs}, {_ending(run.record, saved)}; {terms_line}")
+    show(f"saved in {saved}")
 
 
-def _epochs(record: "Record") -> str:
-    return f"{record.epochs_run} epoch{'s' * (record.epochs_run != 1)} in {record.seconds['total']:.1f} s"
-
-
-def _ended(record: "Record", saved: Path) -> str:
+def _ending(record: "Record", saved: Path) -> str:
     """Why training stopped, and whether it stopped too early, or before the test part was ranked."""
     if record.data["test"] and not record.test:
         return f"{STOPPED[record.stopped]}, and not ranked on the test part: `sahcns evaluate {saved}` does that"
@@ -181,28 +172,21 @@ def _ended(record: "Record", saved: Path) -> str:
     return STOPPED[record.stopped] + (", of which the last was the best, so more may be better" if last else "")
 
 
-def _taught(data: dict[str, Any]) -> str:
-    """How many pairs of the training part were trained on; a warning if they are not all of them."""
-    full, items = data.get("users_with_every_item", 0), data["items"]
-    warn_of_full_users(full, items)
-    return f"{data['train'] - full * items:,} of the {data['train']:,}" if full else f"all {data['train']:,}"
-
-
-def _saved(model: "Recommender", out: Path) -> Path:
-    """The folder of the model: `out`, or, where that cannot be written by now, one that keeps the training from being lost."""
+def _save(model: "Recommender", out: Path) -> Path:
+    """The folder of the model: `out`, or, where that cannot be written by now, one among temporary files."""
     try:
         return model.save(out)
     except DataError as error:
         import tempfile
 
-        kept = Path(tempfile.gettempdir()) / f"sahcns-{out.resolve().name}-{os.getpid()}"
-        if kept.parent == out.resolve().parent:
+        other = Path(tempfile.gettempdir()) / f"sahcns-{out.resolve().name}-{os.getpid()}"
+        if other.parent == out.resolve().parent:
             raise
         try:
-            model.save(kept)
+            model.save(other)
         except DataError:
             raise error from None
-        raise DataError(f"{error}; the trained model is in {kept} instead") from error
+        raise DataError(f"{error}; the trained model is in {other} instead") from error
 
 
 def results(record: "Record") -> "Table":
@@ -211,8 +195,8 @@ def results(record: "Record") -> "Table":
     rows = table("", ">epoch", "part", *(f">{name}" for name in names))
     readings = [("best", record.best_epoch), ("last", record.epochs_run - 1)]
     for reading, epoch in readings[:1] if record.stopped == "interrupted" else readings:
-        for part, found in (("valid", record.valid), ("test", record.test)):
-            if reading in found:
+        for part, values in (("valid", record.valid), ("test", record.test)):
+            if reading in values:
                 first = (reading, str(epoch)) if part == "valid" else ("", "")
-                rows.add_row(*first, part, *(f"{100 * found[reading][name]:.2f}" for name in names))
+                rows.add_row(*first, part, *(f"{100 * values[reading][name]:.2f}" for name in names))
     return rows
