@@ -4,12 +4,19 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help demo test check format clean
+# make reproduce SETS=prepared ONLY=table2,figure4 ARGS="--minutes 20": see docs/reproduce.md
+SETS ?= prepared
+RUN   = $(BIN)/python -m reproduction run $(if $(ONLY),--only $(ONLY)) $(ARGS)
+
+.PHONY: help demo test check format reproduce reproduce-quick results clean
 help:
 	@echo "make demo    train RNS and SAHC-NS on the embedded MovieLens set and show recommendations"
 	@echo "make test    lint, types and all tests (what CI runs)"
 	@echo "make check   lint and types only"
 	@echo "make format  rewrite the sources in the house format"
+	@echo "make reproduce        run the paper's study on the sets in SETS=prepared, as far as it is missing"
+	@echo "make reproduce-quick  a miniature of it on a CPU, in a few minutes"
+	@echo "make results          rebuild the study's report and pages from the results that are there"
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit("sahcns needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12 ...") if sys.version_info < (3, 11) else None'
@@ -28,6 +35,15 @@ check: $(READY)
 
 test: check
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto
+
+reproduce: $(READY)
+	@$(RUN) $(SETS)
+
+reproduce-quick: $(READY)
+	@$(RUN) --quick
+
+results: $(READY)
+	@$(BIN)/python -m reproduction pages --docs docs
 
 format: $(READY)
 	@$(BIN)/ruff check --fix .

@@ -1,4 +1,4 @@
-"""Runs with the paper's settings, one line each: what docs/results.md shows.
+"""Runs with the paper's settings, one line each: settings of docs/ahns.md and docs/dens.md, and any of Tables II and IV.
 
     python benchmarks/paper_settings.py PREPARED --runs headline --seeds 2020,2021,2022 --json runs.json
 

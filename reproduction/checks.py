@@ -5,16 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 
-from reproduction.beside import READINGS
 from reproduction.evidence import Evidence
-from reproduction.leading import AT_20, METRICS
-from reproduction.methods import METHOD, UNTUNED
+from reproduction.methods import METHOD, SOUND_AS_PRINTED, UNTUNED
 from reproduction.published import PrintedNumbers, printed_2, printed_3, printed_4
-from reproduction.seconds import reached
-from reproduction.sections.choices import change
-from reproduction.sections.figure_4 import ARGUMENTS, sweep
-from reproduction.sections.splits import split_cells
-from reproduction.sections.table_2 import SOUND_AS_PRINTED, fit_of_readings, table_2_board
+from reproduction.scores import AT_20, METRICS, NAMES, READINGS, RECALL, Scores
+from reproduction.seconds import scores_so_far
 from reproduction.verdicts import (
     UNRESOLVED,
     Compared,
@@ -23,13 +18,13 @@ from reproduction.verdicts import (
     Verdict,
     above,
     first,
-    luck_in_words,
     missing,
     resolved,
+    seeds_and_p,
 )
-from sahcns import Result
-from sahcns.lab import Board, Contrast, Paired, contrast, holm, joined, long_name, number, paired_t, summary
+from sahcns.lab import holm, joined, number, paired_t
 
+ARGUMENTS = {"alpha": "α", "lambda_max": "λmax", "pool": "N"}
 SIDES: Mapping[Verdict, str] = {"holds": "resolved for", "does not hold": "resolved the other way for"}
 
 Check = Callable[[Evidence], list[Instance]]
@@ -39,20 +34,17 @@ def best_of_nine(reading: str = "best", part: str = "table2") -> Check:
     """SAHC-NS against the strongest other, on each set and in each metric."""
 
     def check(evidence: Evidence) -> list[Instance]:
-        board = table_2_board(evidence) if part == "table2" else evidence.board(part)
-        printed = part == "table2"
-        sets = evidence.design.powered if part == "power" else [one.folder for one in evidence.design.sets]
+        design = evidence.design
         cells: list[Race] = []
         few: dict[str, str] = {}
-        for folder in sets:
-            one = evidence.design.data(folder)
-            numbers = printed_2(one.like) if printed and one.printed else {}
-            found = _leads(board, one.name, "lightgcn", METRICS, reading, numbers)
-            least = evidence.design.seeds if part == "power" else 0
+        for one in map(design.data, design.powered) if part == "power" else design.sets:
+            numbers = printed_2(one.like) if part == "table2" and one.printed else {}
+            found = _races(evidence, part, one.folder, "lightgcn", METRICS, reading, numbers)
+            least = design.seeds if part == "power" else 0
             cells += [race if _seeds(race) > least else replace(race, rivals={}) for race in found]
-            methods = {row.label for row in evidence.rows(part) if row.data == folder} - {UNTUNED}
-            there = len([row for row in board.of("lightgcn") if board.seeds(one.name, row)]) if board else 0
-            few |= {cell.where: f"{there} of {len(methods)} methods run" for cell in found if there < len(methods)}
+            wanted = {row.label for row in evidence.rows(part) if row.data == one.folder} - {UNTUNED}
+            there = len(evidence.methods(part, one.folder, RECALL))
+            few |= {cell.where: f"{there} of {len(wanted)} methods run" for cell in found if there < len(wanted)}
         return _open(first(cells), few)
 
     return check
@@ -60,32 +52,28 @@ def best_of_nine(reading: str = "best", part: str = "table2") -> Check:
 
 def best_on_backbones(evidence: Evidence) -> list[Instance]:
     """SAHC-NS against the strongest other on NGCF and SimGCL."""
-    board = evidence.board("table4")
     cells = []
     for backbone in ("ngcf", "simgcl"):
-        for folder in evidence.design.pair:
-            one = evidence.design.data(folder)
+        for one in evidence.design.pair_sets:
             numbers = printed_4(backbone, one.like) if one.printed else {}
-            cells += _leads(board, one.name, backbone, AT_20, "best", numbers, f"{backbone}, ")
+            cells += _races(evidence, "table4", one.folder, backbone, AT_20, "best", numbers, f"{backbone}, ")
     return first(cells)
 
 
-def better(first: str, second: str, parts: Sequence[str] = ("table3", "power")) -> Check:
-    """One method against another, in the ablation's five seeds and in the many."""
+def better(first: str, second: str) -> Check:
+    """One method against another, in the ablation's five seeds and in the many.
+
+    Many seeds count where they are more than those of Table II; the paper's claim does not wait for them.
+    """
 
     def check(evidence: Evidence) -> list[Instance]:
-        cells = []
-        for part in parts:
-            board = evidence.board(part)
-            for folder in evidence.design.powered if part == "power" else evidence.design.pair:
-                one = evidence.design.data(folder)
-                numbers = printed_3(one.like) if one.printed and part == "table3" else {}
-                many = ", many seeds" if part == "power" else ""
-                found = [
-                    _pair(board, one.name, first, second, metric, f"{one.name}{many}, {long_name(metric)}", numbers)
-                    for metric in AT_20
-                ]
-                cells += _enough(evidence, found) if part == "power" else found
+        design, cells = evidence.design, []
+        for one in design.pair_sets:
+            numbers = printed_3(one.like) if one.printed else {}
+            cells += [_pair(evidence, "table3", one.folder, first, second, metric, numbers) for metric in AT_20]
+        for folder in design.powered:
+            many = [_pair(evidence, "power", folder, first, second, metric, {}, ", many seeds") for metric in AT_20]
+            cells += [one for one in many if one.paired is not None and one.paired.n > design.seeds]
         return above(cells)
 
     return check
@@ -95,13 +83,11 @@ def trains(method: str) -> Check:
     """A method against RNS in Table II, on the sets where the paper prints it above."""
 
     def check(evidence: Evidence) -> list[Instance]:
-        board, cells = table_2_board(evidence), []
+        cells = []
         for one in evidence.design.sets:
             numbers = printed_2(one.like) if one.printed else {}
-            if numbers and numbers[method, "recall@20"][0] <= numbers["RNS", "recall@20"][0]:
-                continue
-            where = f"{one.name}, {long_name('recall@20')}"
-            cells.append(_pair(board, one.name, method, "RNS", "recall@20", where, numbers))
+            if not numbers or numbers[method, RECALL][0] > numbers["RNS", RECALL][0]:
+                cells.append(_pair(evidence, "table2", one.folder, method, "RNS", RECALL, numbers))
         return above(cells)
 
     return check
@@ -110,28 +96,50 @@ def trains(method: str) -> Check:
 def best_epoch_is_what_is_printed(evidence: Evidence) -> list[Instance]:
     """Whether the printed numbers of the hard samplers are nearer to the best validation epoch than to the last.
 
-    Metric by metric, since an average over them may hide that they disagree. Tested over seeds: how far each of them alone
-    is away under either reading.
+    Metric by metric, since an average over them may hide that they disagree. Tested over seeds: how far each of them
+    alone is away under either reading.
     """
-    board = table_2_board(evidence)
     own = [one for one in evidence.design.sets if one.printed and one.same]
-    places = {(one.folder, metric): f"{one.name}, {long_name(metric)}" for one in own for metric in METRICS}
+    places = {(one.folder, metric): f"{one.name}, {NAMES[metric]}" for one in own for metric in METRICS}
     told, tests = {}, {}
     for (folder, metric), where in places.items():
-        name = evidence.design.data(folder).name
-        gaps = fit_of_readings(evidence, board, folder, metrics=(metric,)) if board is not None else {}
-        if board is None or not gaps:
+        gaps = distance_from_print(evidence, folder, metrics=(metric,))
+        if not gaps:
             continue
-        rows = [row for row in board.of("lightgcn") if row.method in SOUND_AS_PRINTED and board.seeds(name, row)]
-        shared = sorted(set.intersection(*(set(board.seeds(name, row)) for row in rows)))
-        away = [fit_of_readings(evidence, board, folder, metrics=(metric,), seed=seed) for seed in shared]
+        methods = evidence.methods("table2", folder, metric)
+        shared = sorted(set.intersection(*(set(methods[one].values) for one in SOUND_AS_PRINTED if one in methods)))
+        away = [distance_from_print(evidence, folder, metrics=(metric,), seed=seed) for seed in shared]
         told[where] = ", ".join(f"{READINGS[reading]}: {number(gap)} points away" for reading, gap in gaps.items())
         tests[where] = paired_t([each["last"] for each in away], [each["best"] for each in away])
     found = {
-        where: Instance(where, "–", f"{told[where]} ({luck_in_words(test, p)})", resolved(test, p))
+        where: Instance(where, "–", f"{told[where]} ({seeds_and_p(test, p)})", resolved(test, p))
         for (where, test), p in zip(tests.items(), holm([test.p for test in tests.values()]), strict=True)
     }
     return [found.get(where, missing(where, "–")) for where in places.values()]
+
+
+def distance_from_print(
+    evidence: Evidence,
+    data: str,
+    methods: Sequence[str] = SOUND_AS_PRINTED,
+    metrics: Sequence[str] = METRICS,
+    seed: int | None = None,
+) -> dict[str, float]:
+    """Reading → mean |ours − paper| in points over some methods and metrics of Table II, on the paper's own data.
+
+    Ours are means over seeds, or those of one seed.
+    """
+    one = evidence.design.data(data)
+    printed = printed_2(one.like) if one.printed and one.same else {}
+    gaps: dict[str, list[float]] = {reading: [] for reading in READINGS}
+    for reading, found in gaps.items():
+        for metric in metrics:
+            ours = evidence.methods("table2", data, metric, reading)
+            for method in methods:
+                if method in ours and printed:
+                    mean = ours[method].mean if seed is None else ours[method].values[seed]
+                    found.append(abs(100 * mean - printed[method, metric][0]))
+    return {reading: fmean(found) for reading, found in gaps.items() if found}
 
 
 def moderate(argument: str) -> Check:
@@ -140,44 +148,41 @@ def moderate(argument: str) -> Check:
     def check(evidence: Evidence) -> list[Instance]:
         cells = []
         grid = evidence.design.pools if argument == "pool" else evidence.design.grid
-        for folder in evidence.design.pair:
-            name, found = evidence.design.data(folder).name, sweep(evidence, folder, argument, "recall@20")
-            looked = sweep(evidence, folder, argument, "recall@20", of="valid")
+        for one in evidence.design.pair_sets:
+            found = evidence.sweep(one.folder, argument, RECALL)
+            validation = evidence.sweep(one.folder, argument, RECALL, of="valid")
             inner = [value for value in grid[1:-1] if value in found]
-            best = max(inner, key=lambda value: looked[value].mean, default=math.nan)
+            best = max(inner, key=lambda value: validation[value].mean, default=math.nan)
             for end in (grid[0], grid[-1]):
-                where = f"{name}, {ARGUMENTS[argument]} against {end:g}"
+                where = f"{one.name}, {ARGUMENTS[argument]} against {end:g}"
                 if len(inner) < len(grid) - 2 or end not in found:
                     cells.append(Compared(where, "moderate is best", "", None))
                     continue
-                told = f"{best:g} gives {number(100 * found[best].mean)}, {end:g} {number(100 * found[end].mean)}"
-                cells.append(Compared(where, "moderate is best", told, change(found[best], found[end])))
+                who = f"{best:g} gives {found[best]}, {end:g} {found[end]}"
+                cells.append(Compared(where, "moderate is best", who, found[best].minus(found[end])))
         return above(cells)
 
     return check
 
 
 def soon(evidence: Evidence) -> list[Instance]:
-    """At the time when SAHC-NS has found its best epoch: its Recall@20 on validation against that of the others so far."""
+    """At the time when SAHC-NS has its best epoch: its Recall@20 on validation against that of the others so far."""
     races = []
     for one in evidence.design.sets:
-        found = reached(evidence, one.name)
-        when = "" if found is None else f"after {found.when:.1f} s "
-        races.append(_race(one.name, "better within a short time", {} if found is None else found.then, when))
+        when, then = scores_so_far(evidence, one.folder)
+        before = f"after {when:.1f} s " if then else ""
+        races.append(_race(one.name, "better within a short time", then, before))
     return first(races)
 
 
 def first_on_splits(evidence: Evidence) -> list[Instance]:
     """SAHC-NS against RNS, DNS and MixGCF on each random split."""
-    races, found = [], split_cells(evidence, "recall@20")
-    for one in evidence.design.resplits:
-        here = {
-            method: dict(zip(own.seeds, own.values, strict=True))
-            for (name, method), own in found.items()
-            if name == one.name
-        }
-        races.append(_race(f"{one.name}, {long_name('recall@20')}", "–", here))
-    return first(races)
+    return first(
+        [
+            _race(f"{one.name}, {NAMES[RECALL]}", "–", evidence.methods("splits", one.folder, RECALL))
+            for one in evidence.design.resplits
+        ]
+    )
 
 
 def stronger_backbones(evidence: Evidence) -> list[Instance]:
@@ -185,55 +190,82 @@ def stronger_backbones(evidence: Evidence) -> list[Instance]:
 
     Holds where more than half are and are resolved, fails where as many are below; Holm over all methods and sets.
     """
-    lower, upper = table_2_board(evidence), evidence.board("table4")
-    names = [evidence.design.data(folder).name for folder in evidence.design.pair]
-    tests = {(name, method): test for name in names for method, test in _lifted(lower, upper, name).items()}
+    tests = {}
+    for one in evidence.design.pair_sets:
+        base = evidence.methods("table2", one.folder, RECALL)
+        strong = evidence.methods("table4", one.folder, RECALL, backbone="simgcl")
+        for method in strong.keys() & base.keys():
+            if (paired := strong[method].minus(base[method])).n:
+                tests[one.folder, method] = paired
     ps = dict(zip(tests, holm([test.p for test in tests.values()]), strict=True))
     found = []
-    for folder in evidence.design.pair:
-        one = evidence.design.data(folder)
+    for one in evidence.design.pair_sets:
         paper = "–"
         if one.printed:
-            base, strong = printed_2(one.like), printed_4("simgcl", one.like)
-            more = sum(strong[key][0] > base[key][0] for key in strong if key[1] == "recall@20")
-            paper = f"{more} of {len(strong) // 2} methods"
-        here = {method: test for (name, method), test in tests.items() if name == one.name}
+            base_numbers, strong_numbers = printed_2(one.like), printed_4("simgcl", one.like)
+            more = sum(strong_numbers[key][0] > base_numbers[key][0] for key in strong_numbers if key[1] == RECALL)
+            paper = f"{more} of {len(strong_numbers) // 2} methods"
+        methods = [
+            method
+            for method in evidence.methods("table4", one.folder, RECALL, backbone="simgcl")
+            if (one.folder, method) in tests
+        ]
         where = f"{one.name}, SimGCL over LightGCN in Recall@20"
-        if not here:
+        if not methods:
             found.append(missing(where, paper))
             continue
         sides: dict[Verdict, list[str]] = {"holds": [], "does not hold": [], UNRESOLVED: []}
-        for method, test in here.items():
-            sides[resolved(test, ps[one.name, method])].append(method)
+        for method in methods:
+            sides[resolved(tests[one.folder, method], ps[one.folder, method])].append(method)
         most = max(sides, key=lambda side: len(sides[side]))
-        verdict: Verdict = most if len(sides[most]) > len(here) / 2 else UNRESOLVED
-        more = sum(test.difference > 0 for test in here.values())
+        verdict: Verdict = most if len(sides[most]) > len(methods) / 2 else UNRESOLVED
+        more = sum(tests[one.folder, method].difference > 0 for method in methods)
         told = [f"; {words} {joined(sides[side])}" for side, words in SIDES.items() if sides[side]]
-        found.append(Instance(where, paper, f"{more} of {len(here)} methods{''.join(told)}", verdict))
+        found.append(Instance(where, paper, f"{more} of {len(methods)} methods{''.join(told)}", verdict))
     return found
 
 
-def _enough(evidence: Evidence, cells: Sequence[Compared]) -> list[Compared]:
-    """Those with more seeds than Table II: many seeds are not a few, and the paper's claim does not wait for them."""
-    return [one for one in cells if one.paired is not None and one.paired.n > evidence.design.seeds]
+def _races(
+    evidence: Evidence,
+    part: str,
+    data: str,
+    backbone: str,
+    metrics: Sequence[str],
+    reading: str,
+    numbers: PrintedNumbers,
+    before: str = "",
+) -> list[Race]:
+    name = evidence.design.data(data).name
+    return [
+        _race(
+            f"{before}{name}, {NAMES[metric]}",
+            _printed_lead(numbers, metric),
+            evidence.methods(part, data, metric, reading, backbone),
+        )
+        for metric in metrics
+    ]
+
+
+def _race(where: str, paper: str, methods: Mapping[str, Scores], before: str = "") -> Race:
+    """No race without SAHC-NS, or without a rival that shares its seeds.
+
+    Runs that stand in two rows are one rival: HC-only and SAHC w/o Discrepancy.
+    """
+    own = methods.get(METHOD)
+    rivals, known = {}, list[Mapping[int, float]]()
+    for method, scores in methods.items():
+        if own is not None and method != METHOD and scores.values not in known and (paired := own.minus(scores)).n:
+            rivals[f"{method} {scores}"] = paired
+            known.append(scores.values)
+    # The strongest first, over the seeds that both have.
+    order = sorted(rivals, key=lambda name: (math.isnan(rivals[name].difference), rivals[name].difference))
+    return Race(
+        where, paper, f"{before}{METHOD} {own}" if own is not None else "", {name: rivals[name] for name in order}
+    )
 
 
 def _seeds(race: Race) -> int:
     return min((paired.n for paired in race.rivals.values()), default=0)
-
-
-def _race(where: str, paper: str, values: Mapping[str, Mapping[int, float]], before: str = "") -> Race:
-    """From each method's values by seed; no race without SAHC-NS, or without a rival that shares its seeds."""
-    own = values.get(METHOD, {})
-    rivals = {}
-    for method, one in values.items():
-        shared = sorted(own.keys() & one.keys())
-        if shared and method not in (METHOD, UNTUNED):
-            paired = paired_t([own[seed] for seed in shared], [one[seed] for seed in shared])
-            rivals[f"{method} {number(100 * fmean(one.values()))}"] = paired
-    strongest = sorted(rivals, key=lambda name: (math.isnan(rivals[name].difference), rivals[name].difference))
-    ordered = {name: rivals[name] for name in strongest}  # over the seeds that both have
-    return Race(where, paper, f"{before}{METHOD} {number(100 * fmean(own.values()))}" if own else "", ordered)
 
 
 def _open(instances: Sequence[Instance], few: Mapping[str, str]) -> list[Instance]:
@@ -248,57 +280,25 @@ def _open(instances: Sequence[Instance], few: Mapping[str, str]) -> list[Instanc
     ]
 
 
-def _leads(
-    board: Board | None,
-    data: str,
-    backbone: str,
-    metrics: Sequence[str],
-    reading: str,
-    numbers: PrintedNumbers,
-    before: str = "",
-) -> list[Race]:
-    methods: dict[frozenset[str], str] = {}  # runs that stand in two rows are one rival: HC-only, SAHC w/o Discrepancy
-    runs: dict[str, Mapping[int, Result]] = {}
-    for row in board.of(backbone) if board is not None else ():
-        own = board.seeds(data, row) if board is not None else {}
-        if own and methods.setdefault(frozenset(run.key for run in own.values()), row.method) == row.method:
-            runs[row.method] = own
-    found = []
-    for metric in metrics:
-        values = {
-            method: {seed: run.metric(metric, reading) for seed, run in own.items()} for method, own in runs.items()
-        }
-        found.append(_race(f"{before}{data}, {long_name(metric)}", _printed_lead(numbers, metric), values))
-    return found
-
-
 def _pair(
-    board: Board | None,
+    evidence: Evidence,
+    part: str,
     data: str,
     first: str,
     second: str,
     metric: str,
-    where: str,
     numbers: PrintedNumbers,
-    reading: str = "best",
+    after: str = "",
 ) -> Compared:
-    paper = "–"
+    where, paper = f"{evidence.design.data(data).name}{after}, {NAMES[metric]}", "–"
     if (first, metric) in numbers:
         a, b = numbers[first, metric][0], numbers[second, metric][0]
         paper = f"{first} {number(a)}, {second} {number(b)}: {number(a - b, sign=True)}"
-    rows = [board.row("lightgcn", method) for method in (first, second)] if board is not None else [None, None]
-    if board is None or rows[0] is None or rows[1] is None:
+    methods = evidence.methods(part, data, metric)
+    if first not in methods or second not in methods:
         return Compared(where, paper, "", None)
-    one = contrast(board, data, rows[0], rows[1], metric, reading)
-    return Compared(where, paper, _who(board, one, reading) if one.paired.n else "", one.paired)
-
-
-def _who(board: Board, one: Contrast, reading: str) -> str:
-    told = [
-        f"{row.method} {number(100 * summary(board, one.data, row, one.metric, reading).mean)}"
-        for row in (one.first, one.second)
-    ]
-    return ", ".join(told)
+    who = f"{first} {methods[first]}, {second} {methods[second]}"
+    return Compared(where, paper, who, methods[first].minus(methods[second]))
 
 
 def _printed_lead(numbers: PrintedNumbers, metric: str) -> str:
@@ -308,17 +308,3 @@ def _printed_lead(numbers: PrintedNumbers, metric: str) -> str:
     rival = max((key for key in numbers if key[1] == metric and key[0] != METHOD), key=lambda key: numbers[key][0])
     other = numbers[rival][0]
     return f"{METHOD} {number(own)}, {rival[0]} {number(other)}: {number(own - other, sign=True)}"
-
-
-def _lifted(lower: Board | None, upper: Board | None, data: str) -> dict[str, Paired]:
-    """Method → its Recall@20 on SimGCL minus that on LightGCN, over the seeds that both were run with."""
-    found: dict[str, Paired] = {}
-    if lower is None or upper is None:
-        return found
-    for row in upper.of("simgcl"):
-        base = lower.row("lightgcn", row.method)
-        strong, weak = upper.seeds(data, row), lower.seeds(data, base) if base is not None else {}
-        if shared := sorted(strong.keys() & weak.keys()):
-            first, second = ([runs[seed].metric("recall@20") for seed in shared] for runs in (strong, weak))
-            found[row.method] = paired_t(first, second)
-    return found

@@ -2,20 +2,20 @@
 
 import json
 import os
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from reproduction.methods import BACKBONES, ML1M, PROTOCOL, TOYS, YELP, Settings
-from sahcns.lab import Plain, read_from, read_marked, write_whole
+from sahcns.lab import DataError, write_whole
 
-STUDY, FORMAT, FORMAT_VERSION = "study.json", "sahcns-study", 1
+STUDY, FORMAT = "study.json", {"format": "sahcns-study", "format_version": 1}
 FIRST_SEED = 2020
 GRID = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)
 
 
 @dataclass(frozen=True)
-class DataSet(Plain):
+class DataSet:
     """A set of the study. `same` tells the paper's own data from a stand-in, whose numbers are others by nature."""
 
     folder: str  # among the prepared sets
@@ -26,7 +26,7 @@ class DataSet(Plain):
 
 
 @dataclass(frozen=True)
-class Design(Plain):
+class Design:
     """All that decides which runs there are, besides the settings that tuning chooses."""
 
     title: str
@@ -56,6 +56,10 @@ class Design(Plain):
         return next(one for one in (*self.sets, *self.resplits) if one.folder == folder)
 
     @property
+    def pair_sets(self) -> list[DataSet]:
+        return [self.data(folder) for folder in self.pair]
+
+    @property
     def resplits(self) -> list[DataSet]:
         """The random splits of the single set, numbered from 1."""
         own = next(one for one in self.sets if one.folder == self.single)
@@ -69,22 +73,22 @@ class Design(Plain):
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Into FOLDER/study.json, which tells the report what belongs to the study."""
-        values = {"format": FORMAT, "format_version": FORMAT_VERSION, **self.to_dict()}
-        return write_whole(Path(folder) / STUDY, json.dumps(values, indent=2, ensure_ascii=False) + "\n", "study")
+        text = json.dumps({**FORMAT, **asdict(self)}, indent=2, ensure_ascii=False) + "\n"
+        return write_whole(Path(folder) / STUDY, text, "study")
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> "Design":
         path = Path(folder) / STUDY
-        values = read_marked(
-            path,
-            FORMAT,
-            FORMAT_VERSION,
-            missing=f"{folder} holds no study: it has no {STUDY}; `sahcns reproduce` makes one",
-            again="`sahcns reproduce` writes it again",
-            foreign=f"{path} is not the description of a study; `sahcns reproduce` writes one",
-        )
-        with read_from(path):
-            return cls.from_dict(values)
+        try:
+            values = json.loads(path.read_text("utf-8"))
+            sets = tuple(DataSet(**one) for one in values["sets"])
+            own = {entry.name: values[entry.name] for entry in fields(cls)}
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise DataError(
+                f"{path} is not the description of a study ({error!r}); `make reproduce` writes one"
+            ) from error
+        listed = {name: tuple(value) for name, value in own.items() if isinstance(value, list)}
+        return cls(**{**own, **listed, "sets": sets})
 
 
 PAPER = Design(

@@ -4,60 +4,44 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from reproduction.design import PAPER, STUDY, Design
-from reproduction.experiments import Chosen, Row, job, part_named
-from reproduction.looks import aged, costs_key, looks
-from reproduction.methods import TUNABLE
+from reproduction.experiments import GRIDS, TITLES, Chosen, Row, job, part_named
+from reproduction.measurements import DIAGNOSTICS, EFFICIENCY, READINGS, aged_models, cost_key, looks
+from reproduction.methods import TUNABLE, UNTUNED
+from reproduction.scores import Scores
 from sahcns import Result
-from sahcns.lab import (
-    RUNS,
-    TRIALS,
-    Board,
-    Cost,
-    DataError,
-    Inspection,
-    PoolReadings,
-    Search,
-    Summary,
-    boards_of,
-    read_from,
-    read_search,
-    results_in,
-    summary,
-)
+from sahcns.lab import Cost, DataError, Inspection, PoolReadings, Search, read_search, results_in
 
-TUNING, DIAGNOSTICS, READINGS, EFFICIENCY = "tuning", "diagnostics", "readings", "efficiency"
-KINDS = (DIAGNOSTICS, READINGS, EFFICIENCY)
+TUNING = "tuning"
+Runs = Mapping[int, Result]
+"""The runs of one row by seed."""
 
 
 @dataclass(frozen=True)
-class Standing:
+class Progress:
     """How much of a part there is."""
 
-    found: int
+    count: int
     wanted: int
-    what: str = "runs"
+    unit: str = "runs"
 
     @property
     def complete(self) -> bool:
-        return self.found >= self.wanted
+        return self.count >= self.wanted
 
-    def __str__(self) -> str:
-        if self.complete:
-            return f"{self.found} {self.what}"
-        begun = "not run yet" if not self.found else "not finished"
-        return f"{begun} ({self.found} of {self.wanted} {self.what})"
+    @property
+    def state(self) -> str:
+        return "complete" if self.complete else "not finished" if self.count else "not run yet"
 
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """The design of a study and what was found of it. Runs by other kernels than most of them are left out."""
+    """The design of a study and its results. Runs by other kernels than most of them are left out."""
 
     folder: Path
     design: Design
@@ -73,15 +57,16 @@ class Evidence:
         """By FOLDER/study.json, or as the paper's study where there is none."""
         home = Path(folder)
         design = Design.load(home) if (home / STUDY).exists() else PAPER
-        everything = results_in(home) if (home / RUNS).is_dir() else []
+        everything = results_in(home) if (home / "runs").is_dir() else []
         kernels = Counter(one.machine.get("kernels", "") for one in everything).most_common(1)
         kept = [one for one in everything if one.machine.get("kernels", "") == kernels[0][0]]
         searches = {
             one.folder: read_search(home / TUNING / one.folder)
             for one in design.sets
-            if (home / TUNING / one.folder / TRIALS).exists()
+            if (home / TUNING / one.folder / "trials.json").exists()
         }
-        files = {path.stem: _read(path) for kind in KINDS for path in (home / kind).glob("*.json")}
+        kinds = (DIAGNOSTICS, READINGS, EFFICIENCY)
+        files = {path.stem: _read(path) for kind in kinds for path in (home / kind).glob("*.json")}
         seen = [
             *((one.data["name"], one.data["fingerprint"]) for one in kept),
             *((design.data(name).name, search.data["fingerprint"]) for name, search in searches.items()),
@@ -107,29 +92,60 @@ class Evidence:
     def seeds(self, part: str) -> tuple[int, ...]:
         return self.design.first(part_named(part).seeds(self.design))
 
-    def runs(self, part: str, rows: Iterable[Row] | None = None) -> list[Result]:
-        """The finished runs of a part, or of some of its rows, each under its row's label.
+    @cached_property
+    def _runs(self) -> dict[str, list[tuple[Row, Runs]]]:
+        """Part → its rows, each with its finished runs."""
+        return {
+            part.name: [
+                (
+                    row,
+                    {
+                        seed: self.results[key]
+                        for seed in self.seeds(part.name)
+                        if (key := self.key(row, seed)) in self.results
+                    },
+                )
+                for row in self.rows(part.name)
+            ]
+            for part in GRIDS
+        }
 
-        Without their files: what is kept of each user beside them is no part of the study, and not in the tree.
-        """
-        return [
-            replace(self.results[key], label=row.label, path=None)
-            for row in (self.rows(part) if rows is None else rows)
-            for seed in self.seeds(part)
-            if (key := self.key(row, seed)) in self.results
-        ]
+    def runs(self, part: str) -> list[tuple[Row, Runs]]:
+        """The rows of a part that were run, each with its runs; SAHC-NS untuned is left out."""
+        return [(row, runs) for row, runs in self._runs[part] if runs and row.label != UNTUNED]
 
-    def board(self, part: str, rows: Iterable[Row] | None = None) -> Board | None:
-        """The runs of a part, or of some rows of one protocol, as a board; None while there are none."""
-        found = boards_of(runs) if (runs := self.runs(part, rows)) else []
-        if len(found) > 1:
-            raise ValueError("rows of several protocols do not share a board")
-        return found[0] if found else None
+    def methods(
+        self, part: str, data: str, metric: str, reading: str = "best", backbone: str = "lightgcn", of: str = "test"
+    ) -> dict[str, Scores]:
+        """Label → a metric over seeds, for the rows of a part on one set that were run, in the order of the table."""
+        return {
+            row.label: _scores(runs, metric, reading, of)
+            for row, runs in self.runs(part)
+            if (row.data, row.backbone["name"]) == (data, backbone)
+        }
 
-    def cell(self, part: str, row: Row, metric: str, reading: str = "best", of: str = "test") -> Summary | None:
-        """A row's metric over its seeds, of its test or its validation part; None while it has none."""
-        board = self.board(part, [row])
-        return summary(board, *next(iter(board.runs)), metric, reading, of) if board is not None else None
+    def groups(self, part: str, data: str, metric: str) -> dict[tuple[str, str], Scores]:
+        """(label, group) → a metric over seeds, for parts whose rows are told apart by a group."""
+        return {
+            (row.label, row.group): _scores(runs, metric, "best", "test")
+            for row, runs in self.runs(part)
+            if row.data == data
+        }
+
+    def sweep(
+        self, data: str, argument: str, metric: str, reading: str = "best", of: str = "test"
+    ) -> dict[float, Scores]:
+        """Fig. 4: value of the argument → a metric of SAHC-NS over seeds, for what was run."""
+        return {
+            float(row.sampler[argument]): _scores(runs, metric, reading, of)
+            for row, runs in self.runs("figure4")
+            if (row.data, row.group) == (data, argument) and row.sampler is not None
+        }
+
+    def untuned(self, data: str, metric: str) -> Scores | None:
+        """SAHC-NS with α = 0.3 and λmax = 0.5 in Table II, where tuning chose other values."""
+        found = (runs for row, runs in self._runs["table2"] if (row.data, row.label) == (data, UNTUNED) and runs)
+        return next((_scores(runs, metric, "best", "test") for runs in found), None)
 
     def about(self, data: str) -> Mapping[str, Any] | None:
         """Name, fingerprint and counts of a set, from any run on it."""
@@ -137,61 +153,65 @@ class Evidence:
         return next((one.data for one in self.results.values() if one.data["name"] == name), None)
 
     @cached_property
-    def seen(self) -> dict[tuple[str, str], Inspection]:
+    def inspections(self) -> dict[tuple[str, str], Inspection]:
         """(folder of the set, sampler that the model was trained with) → what was seen in it."""
-        found = {}
-        for look in looks(self.design, self.chosen):
-            key = look.key(self.fingerprint(look.data))
-            if key in self.files:
-                with self._reading(DIAGNOSTICS, key):
-                    found[look.data, look.trained["name"]] = Inspection.from_dict(self.files[key])
-        return found
+        keys = {
+            (one.data, one.trained["name"]): one.key(self.fingerprint(one.data))
+            for one in looks(self.design, self.chosen)
+        }
+        return {place: Inspection.from_dict(self.files[key]) for place, key in keys.items() if key in self.files}
 
     @cached_property
     def readings(self) -> dict[str, dict[int, PoolReadings]]:
         """Folder of the set → epochs of the model → what Figs 1 and 5(a) are in it, read in several ways."""
         found: dict[str, dict[int, PoolReadings]] = {}
-        for one in aged(self.design):
+        for one in aged_models(self.design):
             key = one.key(self.fingerprint(one.data))
             if key in self.files:
-                with self._reading(READINGS, key):
-                    found.setdefault(one.data, {})[one.age] = PoolReadings.from_dict(self.files[key]["readings"])
+                found.setdefault(one.data, {})[one.age] = PoolReadings.from_dict(self.files[key]["readings"])
         return found
 
     @cached_property
     def costs(self) -> dict[str, Sequence[Cost]]:
         """By folder of the set: DNS, SA-only, SAHC-NS."""
-        found: dict[str, Sequence[Cost]] = {}
-        for one in self.design.sets:
-            key = costs_key(self.design, self.chosen, one.folder, self.fingerprint(one.folder))
-            if key in self.files:
-                with self._reading(EFFICIENCY, key):
-                    found[one.folder] = [Cost.from_dict(cost) for cost in self.files[key]["costs"]]
-        return found
+        keys = {
+            one.folder: cost_key(self.design, self.chosen, one.folder, self.fingerprint(one.folder))
+            for one in self.design.sets
+        }
+        return {
+            data: [Cost.from_dict(cost) for cost in self.files[key]["costs"]]
+            for data, key in keys.items()
+            if key in self.files
+        }
 
-    def _reading(self, kind: str, key: str) -> AbstractContextManager[None]:
-        return read_from(self.folder / kind / f"{key}.json")
+    @cached_property
+    def progress(self) -> dict[str, Progress]:
+        """How much of each part there is."""
+        return {part: self._progress(part) for part in TITLES}
 
-    def standing(self, part: str) -> Standing:
-        """How much of a part there is; of a grid, how many of its runs."""
+    def _progress(self, part: str) -> Progress:
         if part == "tuning":
             ended = sum(search.finished(name) for search in self.searches.values() for name in search.samplers)
-            return Standing(ended, len(TUNABLE) * len(self.design.sets), "searches")
+            return Progress(ended, len(TUNABLE) * len(self.design.sets), "searches")
         if part == "mechanisms":
-            models = len(looks(self.design, self.chosen)) + len(aged(self.design))
+            models = len(looks(self.design, self.chosen)) + len(aged_models(self.design))
             read = sum(len(ages) for ages in self.readings.values())
-            return Standing(len(self.seen) + read, models, "models looked into")
+            return Progress(len(self.inspections) + read, models, "models looked into")
         if part == "efficiency":
-            return Standing(len(self.costs), len(self.design.sets), "sets timed")
+            return Progress(len(self.costs), len(self.design.sets), "sets timed")
         wanted = {self.key(row, seed) for row in self.rows(part) for seed in self.seeds(part)}
-        return Standing(sum(key in self.results for key in wanted), len(wanted))
+        return Progress(sum(key in self.results for key in wanted), len(wanted))
+
+
+def _scores(runs: Runs, metric: str, reading: str, of: str) -> Scores:
+    return Scores({seed: run.metric(metric, reading, of) for seed, run in sorted(runs.items())})
 
 
 def _read(path: Path) -> dict[str, Any]:
     try:
         values = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
-        raise DataError(f"{path} cannot be read ({error}); delete it and run `sahcns reproduce` again") from error
+        raise DataError(f"{path} cannot be read ({error}); delete it and run `make reproduce` again") from error
     if not isinstance(values, dict) or not {"data", "format"} <= values.keys():
         raise DataError(f"{path} is no file of the study; move it elsewhere")
     return values

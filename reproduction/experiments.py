@@ -6,7 +6,7 @@ from pathlib import Path
 
 from reproduction.design import Design
 from reproduction.methods import METHOD, NINE, UNTUNED, Settings, equal, nine, sampler, variants
-from sahcns.lab import Job, SettingError, nearest, read_manifest
+from sahcns.lab import Job, SettingError, read_manifest
 
 Chosen = Mapping[str, Mapping[str, Settings]]
 """What tuning chose: folder of the set → sampler → its settings."""
@@ -160,20 +160,25 @@ GRIDS: Sequence[Part] = (
     Part("splits", "Other splits of the same pairs", _splits, lambda design: design.few),
     Part("power", "High power: many seeds", _power, lambda design: design.many),
 )
-OTHERS = {
+TITLES = {
     "tuning": "Tuning on validation",
+    **{part.name: part.title for part in GRIDS},
     "mechanisms": "Figs 1 and 5: what the samplers do inside",
     "efficiency": "What SA and HC cost",
 }
-"""What is no grid of runs."""
+"""All parts of the study, in the order in which they are run."""
 
 
 def part_named(name: str) -> Part:
-    """A grid by its name; a misspelt one gets the nearest right one."""
-    for one in GRIDS:
-        if one.name == name:
-            return one
-    raise SettingError(f"the study has no part {name!r}; {nearest(name, [*OTHERS, *(one.name for one in GRIDS)])}")
+    return next(one for one in GRIDS if one.name == name)
+
+
+def parts_named(names: Sequence[str]) -> list[str]:
+    """Those of the study's parts, or all where none is named; in the order in which they are run."""
+    for name in names:
+        if name not in TITLES:
+            raise SettingError(f"the study has no part {name!r}; its parts are {', '.join(TITLES)}")
+    return [name for name in TITLES if name in names or not names]
 
 
 def job(design: Design, row: Row, folder: str | Path, fingerprint: str, seed: int) -> Job:

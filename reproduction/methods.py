@@ -70,6 +70,7 @@ OWN = ("sahc",)
 RIVALS = ("dns-mn", "mixgcf", "dens", "bns", "ahns", "divns")  # RNS and DNS have nothing to tune
 TUNABLE = (*OWN, *RIVALS)
 
+SOUND_AS_PRINTED = ("DNS", "DNS(M,N)", "MixGCF", "BNS", "DivNS")  # DENS and AHNS do not train so everywhere
 AS_DNS: Mapping[str, Settings] = {"dns-mn": {"top_k": 1}, "divns": {"lam": 1.0}}
 """Settings with which a method chooses what DNS does."""
 

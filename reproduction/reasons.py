@@ -1,134 +1,120 @@
-"""Why a claim about who is better may come out otherwise: sentences made from the runs, so that they cannot outlive them."""
+"""Why a claim may come out otherwise: one sentence each, made from the runs, so that it cannot outlive them."""
 
-import math
 from collections import Counter
-from collections.abc import Callable, Sequence
-from statistics import fmean
+from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
+from statistics import fmean, median
 
-from reproduction.beside import READINGS
+from reproduction.design import DataSet
 from reproduction.evidence import Evidence
 from reproduction.experiments import WIDE
-from reproduction.leading import AT_20, METRICS, against_strongest
-from reproduction.methods import METHOD
-from reproduction.published import EFFICIENCY, PrintedNumbers, printed_2, printed_3, printed_4
-from reproduction.sections.table_2 import READ_AT, SOUND_AS_PRINTED, table_2_board
-from reproduction.verdicts import luck_in_words, resolved
-from sahcns.lab import Board, Row, contrast, holm, joined, long_name, number, summary
+from reproduction.mechanism_checks import MODELS
+from reproduction.methods import METHOD, RIVALS, SOUND_AS_PRINTED, Settings
+from reproduction.published import EFFICIENCY, FIGURE_1A, FIGURE_1B, FIGURE_5A, MEAN_HARDNESS, hardness_kept
+from reproduction.scores import AT_20, METRICS, NAMES, RECALL, points
+from reproduction.seconds import NEAR, pace
+from reproduction.verdicts import resolved
+from sahcns.lab import PoolReadings, holm, joined, number
+
+Reason = Callable[[Evidence], str]
+UNTESTED = "Not tested yet."
+MUCH = 0.3  # points of Recall@20, what a reason need not name is below it
 
 
-def strong_rivals(part: str) -> Callable[[Evidence], str]:
-    """Who is above what the paper prints, under both readings; then who is strongest, and with which pool."""
+def strongest_rivals(part: str) -> Reason:
+    """Who is strongest in how many cells, and with which pool."""
 
-    def told(evidence: Evidence) -> str:
-        board = _board(evidence, part)
-        return " ".join(filter(None, [_beside_print(evidence, board, part), _strongest(board, part)]))
+    def reason(evidence: Evidence) -> str:
+        pools = {
+            (row.data, row.backbone["name"], row.label): int(runs[min(runs)].sampler["pool"])
+            for row, runs in evidence.runs(part)
+        }
+        strongest: Counter[tuple[str, int]] = Counter()
+        own = set[int]()
+        for data, backbone in dict.fromkeys((data, backbone) for data, backbone, _ in pools):
+            for metric in AT_20 if part == "table4" else METRICS:
+                methods = evidence.methods(part, data, metric, backbone=backbone)
+                rivals = [label for label in methods if label != METHOD]
+                if METHOD in methods and rivals:
+                    first = max(rivals, key=lambda label: methods[label].mean)
+                    strongest[first, pools[data, backbone, first]] += 1
+                    own.add(pools[data, backbone, METHOD])
+        if not strongest:
+            return ""
+        who = [f"{label} with a pool of {pool} in {count}" for (label, pool), count in strongest.most_common()]
+        cells = sum(strongest.values())
+        return f"The strongest other in {cells} cells is {joined(who)}; {METHOD} has {joined([str(n) for n in sorted(own)])}."
 
-    return told
+    return reason
 
 
-def strongest_rivals(part: str) -> Callable[[Evidence], str]:
-    """Who is strongest, and with which pool."""
-    return lambda evidence: _strongest(_board(evidence, part), part)
+def where_it_stopped(first: str, second: str) -> Reason:
+    """The ablation's difference read at the epoch where training stopped."""
 
-
-def where_it_stopped(first: str, second: str) -> Callable[[Evidence], str]:
-    """The ablation's difference read at the epoch where training stopped, beside the paper's, and what that explains."""
-
-    def told(evidence: Evidence) -> str:
-        board, paired, paper = evidence.board("table3"), {}, {}
-        rows = [board.row("lightgcn", method) for method in (first, second)] if board is not None else [None, None]
-        for one in map(evidence.design.data, evidence.design.pair):
-            if board is None or rows[0] is None or rows[1] is None:
-                continue
-            own = contrast(board, one.name, rows[0], rows[1], "recall@20", "last").paired
-            if own.n:
-                numbers = printed_3(one.like) if one.printed else {}
-                a, b = (numbers[method, "recall@20"][0] if numbers else math.nan for method in (first, second))
-                paired[one.name] = own
-                paper[one.name] = f"; the paper {number(a - b, sign=True)}" if numbers else ""
-        ps = dict(zip(paired, holm([own.p for own in paired.values()]), strict=True))
-        found = [
-            f"{number(100 * own.difference, sign=True)} on {name} ({luck_in_words(own, ps[name])}{paper[name]})"
-            for name, own in paired.items()
+    def reason(evidence: Evidence) -> str:
+        tests = {}
+        for one in evidence.design.pair_sets:
+            methods = evidence.methods("table3", one.folder, RECALL, "last")
+            if first in methods and second in methods and (paired := methods[first].minus(methods[second])).n:
+                tests[one.name] = paired
+        ps = holm([paired.p for paired in tests.values()])
+        told = [
+            f"{points(paired)} on {name} ({'not ' * (resolved(paired, p) == 'not resolved')}resolved)"
+            for (name, paired), p in zip(tests.items(), ps, strict=True)
         ]
-        there = [name for name, own in paired.items() if resolved(own, ps[name]) == "holds"]
-        left = [name for name in paired if name not in there]
-        ends = [f"as the paper has it on {joined(there)}"] if there else []
-        ends += [f"this does not explain {joined(left)}"] if left else []
-        return (
-            f"Tested: so read, the difference in Recall@20 is {', '.join(found)}; {', '.join(ends)}." if found else ""
-        )
+        return f"Read where training stopped, the difference in Recall@20 is {joined(told)}." if told else ""
 
-    return told
+    return reason
 
 
-def fixed_otherwise(evidence: Evidence) -> str:
+def more_strength(evidence: Evidence) -> str:
     """SAHC-NS against strengths from U(0, 1): those from U(0, λmax) are also the smaller ones, so both may be the cause."""
-    board, tests = evidence.board("table3"), {}
-    own, wide = (board.row("lightgcn", method) for method in (METHOD, WIDE)) if board is not None else (None, None)
-    for one in map(evidence.design.data, evidence.design.pair):
+    tests = {}
+    for one in evidence.design.pair_sets:
         for metric in AT_20:
-            if board is not None and own is not None and wide is not None:
-                tests[one.name, metric] = contrast(board, one.name, own, wide, metric, "best").paired
-    tests = {where: paired for where, paired in tests.items() if paired.n}
+            methods = evidence.methods("table3", one.folder, metric)
+            if METHOD in methods and WIDE in methods and (paired := methods[METHOD].minus(methods[WIDE])).n:
+                tests[one.name, metric] = paired
     ps = holm([paired.p for paired in tests.values()])
-    found = [
-        f"{number(100 * paired.difference, sign=True)} in {long_name(metric)} on {name} ({luck_in_words(paired, p)})"
+    told = [
+        f"{points(paired)} in {NAMES[metric]} on {name} ({'not ' * (resolved(paired, p) == 'not resolved')}resolved)"
         for ((name, metric), paired), p in zip(tests.items(), ps, strict=True)
     ]
-    if not found:
-        return ""
-    return (
-        "SAHC-Fixed draws from U(0, λmax), which is half of λmax on average and less than HC gives most pools; so a gain over "
-        "it may be one of more strength, not of better placed strength. Over strengths from U(0, 1) SAHC-NS is "
-        f"{joined(found)}."
-    )
+    start = "U(0, λmax) is also less strength than HC gives most pools."
+    return f"{start} Over strengths from U(0, 1) SAHC-NS is {joined(told)}." if told else start
 
 
-def overfitting(evidence: Evidence) -> str:
-    """How much each method loses between its best epoch and the one where it stopped, in words."""
-    board, lost = table_2_board(evidence), {}
-    if board is None:
-        return ""
-    for row in board.of("lightgcn"):
-        falls = [
-            summary(board, data, row, "recall@20", "best").mean - summary(board, data, row, "recall@20", "last").mean
-            for data in board.data
-            if board.seeds(data, row)
-        ]
-        lost[row.method] = 100 * fmean(falls)
-    told = ", ".join(f"{method} {number(value)}" for method, value in sorted(lost.items(), key=lambda one: one[1]))
-    return (
-        "Where training stopped, a method stands the lower the more it loses after its best epoch. Lost in Recall@20 between "
-        f"the two, in points, on average over the sets: {told}."
-    )
+def loss_after_best(evidence: Evidence) -> str:
+    """How much each method loses between its best epoch and the one where it stopped."""
+    lost: dict[str, list[float]] = {}
+    for one in evidence.design.sets:
+        best, last = (evidence.methods("table2", one.folder, RECALL, reading) for reading in ("best", "last"))
+        for label in best:
+            lost.setdefault(label, []).append(best[label].percent - last[label].percent)
+    means = {label: fmean(falls) for label, falls in lost.items()}
+    told = ", ".join(f"{label} {number(means[label])}" for label in sorted(means, key=lambda label: means[label]))
+    return f"Points of Recall@20 lost after the best epoch, on average over the sets: {told}." if told else ""
 
 
 def left_to_add(evidence: Evidence) -> str:
-    """How far the hard samplers are above RNS on LightGCN and on SimGCL, in words."""
-    lower, upper, told = table_2_board(evidence), evidence.board("table4"), []
-    for one in map(evidence.design.data, evidence.design.pair):
-        gains = [
-            _above_random(board, backbone, one.name) for board, backbone in ((lower, "lightgcn"), (upper, "simgcl"))
-        ]
-        if None not in gains:
-            told.append(f"{joined([number(gain or 0.0, sign=True) for gain in gains])} on {one.name}")
+    """How far the hard samplers are above RNS on LightGCN and on SimGCL."""
+    told = []
+    for one in evidence.design.pair_sets:
+        boards = (
+            evidence.methods("table2", one.folder, RECALL),
+            evidence.methods("table4", one.folder, RECALL, backbone="simgcl"),
+        )
+        if all({"RNS", *SOUND_AS_PRINTED} <= board.keys() for board in boards):
+            gains = [
+                fmean(board[label].percent for label in SOUND_AS_PRINTED) - board["RNS"].percent for board in boards
+            ]
+            told.append(f"{joined([number(gain, sign=True) for gain in gains])} on {one.name}")
+    start = "Hard negatives and SimGCL's contrastive loss do part of the same work"
     if not told:
-        return ""
+        return f"{start}."
     return (
-        f"Measured, the mean of {joined(SOUND_AS_PRINTED)} minus RNS in Recall@20, on LightGCN and on SimGCL, in points: "
-        f"{'; '.join(told)}."
+        f"{start}: the sound baselines minus RNS, on LightGCN and on SimGCL, are {'; '.join(told)} points of Recall@20."
     )
-
-
-def _above_random(board: Board | None, backbone: str, data: str) -> float | None:
-    rows = {
-        row.method: row for row in (board.of(backbone) if board is not None else ()) if board and board.seeds(data, row)
-    }
-    if board is None or "RNS" not in rows or not all(method in rows for method in SOUND_AS_PRINTED):
-        return None
-    means = {method: 100 * summary(board, data, row, "recall@20", "best").mean for method, row in rows.items()}
-    return fmean(means[method] for method in SOUND_AS_PRINTED) - means["RNS"]
 
 
 def restless_epochs(evidence: Evidence) -> str:
@@ -144,80 +130,172 @@ def restless_epochs(evidence: Evidence) -> str:
         for one, costs in timed
         if one.printed and 100 * costs[0].moves > EFFICIENCY[one.like].share
     ]
-    told = [
-        f"On {joined(larger)} the same work is a larger share of a much shorter epoch: candidates, which the paper's code "
-        "draws in a Python loop, are drawn by a kernel here."
-    ] * bool(larger)
-    told += [
-        "From one round to the next a whole epoch moves by more than the bounds allow: the slowest with DNS is longer than "
-        f"the quickest by {joined(moved)}."
-    ] * bool(moved)
+    told = [f"On {joined(larger)} the same work is a larger share of a much shorter epoch."] * bool(larger)
+    told += [f"From round to round a whole epoch with DNS moves by more than the bounds: {joined(moved)}."] * bool(
+        moved
+    )
     return " ".join(told)
 
 
-def _board(evidence: Evidence, part: str) -> Board | None:
-    return table_2_board(evidence) if part == "table2" else evidence.board(part)
-
-
-def _metrics(part: str) -> Sequence[str]:
-    return AT_20 if part == "table4" else METRICS
-
-
-def _beside_print(evidence: Evidence, board: Board | None, part: str) -> str:
-    """How often ours are above the printed number, for the hard baselines and for SAHC-NS, on the paper's own data."""
+def seconds_needed(evidence: Evidence) -> str:
+    """How soon SAHC-NS comes near to its own best, beside the others."""
     told = []
-    if board is None:
-        return ""
-    for reading in READINGS:
-        hard, own = (_above(evidence, board, part, who, reading) for who in (SOUND_AS_PRINTED, (METHOD,)))
-        found = [f"{hard[place]} and {own[place]} on {place}" for place in hard if place in own]
-        if found:
-            told.append(f"{READ_AT[reading]} {', '.join(found)}")
-    if not told:
-        return ""
-    who = f"{joined(SOUND_AS_PRINTED)}, and for {METHOD}"
-    return f"How often ours are above what the paper prints for {who}: {'; '.join(told)}."
+    for one in evidence.design.sets:
+        needed = pace(evidence, one.folder)
+        if METHOD in needed:
+            place = list(needed).index(METHOD) + 1
+            told.append(f"{one.name} {needed[METHOD]:.1f} s (place {place} of {len(needed)})")
+    return f"Until SAHC-NS has {100 * NEAR:.0f} % of its own best on validation: {', '.join(told)}." if told else ""
 
 
-def _printed(part: str, backbone: str, like: str) -> PrintedNumbers:
-    return printed_2(like) if part == "table2" else printed_4(backbone, like)
+Kinds = Mapping[str, Callable[[Settings], bool]]
+BETAS: Kinds = {"β up to 1": lambda own: own["beta"] <= 1, "β above 5": lambda own: own["beta"] > 5}
+SCHEDULES: Kinds = {
+    "α fixed at 1": lambda own: own["schedule"] == "fixed" and own["alpha"] == 1,
+    "rising": lambda own: own["schedule"] == "warmup",
+    "fixed below 1": lambda own: own["schedule"] == "fixed" and own["alpha"] < 1,
+}
 
 
-def _above(evidence: Evidence, board: Board, part: str, methods: Sequence[str], reading: str) -> dict[str, str]:
-    """Set of the paper's own → `20 of 20`: how many of our means are above the printed ones."""
-    found = {}
-    for backbone in board.backbones:
+def searched(words: str, sampler: str, kinds: Kinds) -> Reason:
+    """The best of the search for some kinds of settings: `Amazon-toys 11.59, 13.43`."""
+
+    def reason(evidence: Evidence) -> str:
+        told = []
         for one in evidence.design.sets:
-            ours = []
-            for (method, metric), (theirs, _) in _printed(part, backbone, one.like).items():
-                row = board.row(backbone, method)
-                if one.printed and one.same and method in methods and row is not None and board.seeds(one.name, row):
-                    ours.append(100 * summary(board, one.name, row, metric, reading).mean > theirs)
-            if ours:
-                place = f"{backbone}, {one.name}" if part == "table4" else one.name
-                found[place] = f"{sum(ours)} of {len(ours)}"
-    return found
+            search = evidence.searches.get(one.folder)
+            trials = [] if search is None else search.complete(sampler)
+            best = [
+                max((100 * (trial.value or 0.0) for trial in trials if kind(trial.settings)), default=None)
+                for kind in kinds.values()
+            ]
+            if None not in best:
+                told.append(f"{one.name} {', '.join(number(value or 0.0) for value in best)}")
+        tested = f"Best Recall@20 on validation with {', '.join(kinds)}: {'; '.join(told)}." if told else UNTESTED
+        return f"{words} {tested}"
+
+    return reason
 
 
-def _strongest(board: Board | None, part: str) -> str:
-    """`The strongest other in 12 cells: with a pool of 100 DNS(M,N) 7, with one of 10 MixGCF 5. SAHC-NS has 10.`"""
-    found = against_strongest(board, _metrics(part)) if board is not None else []
-    if not found or board is None:
-        return ""
-    who: dict[int, Counter[str]] = {}
-    for one in found:
-        who.setdefault(_pool(board, one.data, one.second), Counter())[one.second.method] += 1
-    told = [
-        f"with {'a pool' if not at else 'one'} of {size} "
-        + joined([f"{method} {count}" for method, count in who[size].most_common()])
-        for at, size in enumerate(sorted(who, reverse=True))
+def tuning_gain(evidence: Evidence) -> str:
+    """What the others gain by tuning and an equal pool."""
+    told = []
+    for one in evidence.design.sets:
+        after, before = (evidence.methods(part, one.folder, RECALL) for part in ("equal", "table2"))
+        labels = [row.label for row in evidence.rows("equal") if row.sampler and row.sampler["name"] in RIVALS]
+        gains = {
+            label: after[label].percent - before[label].percent
+            for label in dict.fromkeys(labels)
+            if label in after and label in before
+        }
+        ordered = sorted((label for label in gains if abs(gains[label]) >= MUCH), key=lambda label: -gains[label])
+        if ordered:
+            told.append(f"{one.name} {', '.join(f'{label} {number(gains[label], sign=True)}' for label in ordered)}")
+    return f"Tuning and an equal pool move Recall@20 most for {'; '.join(told)}." if told else ""
+
+
+def curve_and_seeds(argument: str) -> Reason:
+    """How much Fig. 4's curves move from one value to the next, beside how much seeds do."""
+
+    def reason(evidence: Evidence) -> str:
+        told = []
+        for one in evidence.design.pair_sets:
+            found = [own for _, own in sorted(evidence.sweep(one.folder, argument, RECALL).items())]
+            steps = [abs(after.percent - before.percent) for before, after in pairwise(found)]
+            spreads = [100 * own.std for own in found if own.n > 1]
+            if steps and spreads:
+                told.append(f"{median(steps):.2f} and {median(spreads):.2f} on {one.name}")
+        words = "The paper prints no numbers."
+        return (
+            f"{words} Medians of the step to the next value and of the std over seeds: {', '.join(told)}."
+            if told
+            else words
+        )
+
+    return reason
+
+
+def other_gaps(evidence: Evidence) -> str:
+    """Fig. 1(a): the nearest of all normalisers and ages of the model, the same on every set."""
+    sets = _read_sets(evidence)
+    start = "What a gap is divided by, and when in training, is not said."
+    if not sets:
+        return f"{start} {UNTESTED}"
+
+    def distance(how: tuple[str, int]) -> float:
+        return fmean(gap for one, readings in sets for gap in _gap_from_print(one, readings[how[1]], how[0]))
+
+    ages = sorted(set.intersection(*(set(readings) for _, readings in sets)))
+    tried = [(name, age) for age in ages for name in sets[0][1][age].gaps]
+    name, age = min(tried, key=distance)
+    how = name.removeprefix("none, ") if name.startswith("none, ") else f"divided by {name}"
+    return (
+        f"{start} The nearest of {len(tried)} readings (gaps {how}, after {_epochs(age)}) is "
+        f"{distance((name, age)):.1f} points away."
+    )
+
+
+def other_ages(evidence: Evidence) -> str:
+    """Fig. 1(b): the age of the model whose shares are nearest to the printed ones."""
+    told = []
+    most, quarter = FIGURE_1B
+    for one, readings in _read_sets(evidence):
+        shares = {
+            age: (100 * found.over_020, 100 * found.over_050)
+            for age, found in readings.items()
+            if found.over_020 is not None and found.over_050 is not None
+        }
+        if shares:
+            age = min(shares, key=lambda age: max(0.0, most - shares[age][0]) + abs(shares[age][1] - quarter))
+            told.append(f"{one.name} {shares[age][0]:.0f} % and {shares[age][1]:.0f} % after {_epochs(age)}")
+    tested = f"The nearest: {'; '.join(told)}." if told else UNTESTED
+    return f"Scores grow during training, so 0.01 means something else in another epoch. {tested}"
+
+
+def other_choices(evidence: Evidence) -> str:
+    """Fig. 5(a): the α, and the age of the model, that come nearest to the printed rise."""
+    told = []
+    for one, readings in _read_sets(evidence):
+        tried = [
+            (abs(100 * chosen.sigma - FIGURE_5A[one.like]), alpha, age, 100 * chosen.sigma, 100 * chosen.mu)
+            for age, found in readings.items()
+            for alpha, chosen in found.choices.items()
+            if chosen.sigma is not None and chosen.mu is not None
+        ]
+        if tried:
+            _, alpha, age, sigma, mu = min(tried)
+            kept = "" if hardness_kept(mu) else f", outside the {MEAN_HARDNESS} %"
+            told.append(f"{one.name} α = {alpha} after {_epochs(age)}, σ {sigma:+.1f} %, μ {mu:+.1f} %{kept}")
+    tested = f"The nearest: {'; '.join(told)}." if told else UNTESTED
+    return f"Neither α nor the model is said, and both decide. {tested}"
+
+
+def too_hard(evidence: Evidence) -> str:
+    """Where negatives of hard pools end above their positives."""
+    found = []
+    for (data, trained), seen in evidence.inspections.items():
+        hard = seen.diagnostics[METHOD].mixing.hard
+        if hard.after < 0 <= hard.before:
+            found.append(f"{evidence.design.data(data).name}, {MODELS[trained]}")
+    words = "In hard pools the negative ends above the positive on average, which HC is meant to avoid"
+    return f"{words}: {joined(found)}." if found else ""
+
+
+def _read_sets(evidence: Evidence) -> list[tuple[DataSet, dict[int, PoolReadings]]]:
+    """The sets that the paper prints numbers for and whose models of several ages were read."""
+    return [
+        (one, evidence.readings[one.folder])
+        for one in evidence.design.pair_sets
+        if one.printed and evidence.readings.get(one.folder)
     ]
-    own = sorted({_pool(board, one.data, one.first) for one in found})
-    told_own = f"{METHOD} has {joined([str(size) for size in own])}."
-    equals = part != "table4" and max(who) > max(own)
-    larger = " The comparison of equals takes the larger pool away." * equals
-    return f"The strongest other in {len(found)} cells: {', '.join(told)}. {told_own}{larger}"
 
 
-def _pool(board: Board, data: str, row: Row) -> int:
-    return int(next(iter(board.seeds(data, row).values())).sampler["pool"])
+def _gap_from_print(one: DataSet, found: PoolReadings, name: str) -> Iterator[float]:
+    """Points between the shares and the printed ones."""
+    near, far = FIGURE_1A[one.like]
+    yield abs(100 * found.gaps[name].near - near)
+    yield abs(100 * found.gaps[name].far - far)
+
+
+def _epochs(age: int) -> str:
+    return f"{age} epoch{'s' * (age > 1)}"

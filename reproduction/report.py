@@ -5,118 +5,139 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from reproduction.claims import BEYOND, Judged, judge
+from reproduction.claims import BEYOND, CLAIMS, Judged, counts_in_words, judge
 from reproduction.evidence import Evidence
-from reproduction.sections.choices import choices_section
-from reproduction.sections.data import data_section
-from reproduction.sections.efficiency import efficiency_section
+from reproduction.experiments import TITLES
+from reproduction.sections import Blocks
+from reproduction.sections.ablation import power_section, table_3_section
+from reproduction.sections.equal import equal_figure, equal_section
 from reproduction.sections.figure_3 import figure_3_section
-from reproduction.sections.figure_4 import figure_4_section
-from reproduction.sections.levels import level_section
-from reproduction.sections.mechanisms import mechanisms_section
-from reproduction.sections.other_readings import other_readings_section
-from reproduction.sections.pools import pools_section
-from reproduction.sections.splits import splits_section
-from reproduction.sections.standing import TITLES, standing_section
-from reproduction.sections.table_2 import readings_in_words, table_2_board, table_2_section
-from reproduction.sections.table_3 import table_3_section
+from reproduction.sections.figure_4 import figure_4_section, pools_section
+from reproduction.sections.mechanisms import efficiency_section, mechanisms_section, other_readings_section
+from reproduction.sections.robustness import choices_section, splits_section
+from reproduction.sections.table_2 import data_section, table_2_section
 from reproduction.sections.table_4 import table_4_section
 from reproduction.sections.tuning import settings_in_words, tuning_section
-from reproduction.verdicts import UNRESOLVED, VERDICTS
-from sahcns.lab import Cell, Report, Section, Table, boards_of, facts, joined
+from reproduction.verdicts import VERDICTS
+from sahcns.lab import Cell, Report, Section, Table, joined
+
+MINIATURE = "A miniature: small models, few epochs, another set than the paper's. It shows that all parts run."
+RULES = (
+    "A difference holds or does not hold where a paired t-test over the same seeds resolves it, p < 0.05 after Holm over the "
+    "cells of the claim; otherwise it is not resolved. That SAHC-NS is first is tested against the strongest other method of "
+    "a cell; that another is ahead of it is corrected over all methods and cells, since the strongest of many equals is the "
+    "luckiest. A claim fails where it fails in one cell, and holds where it holds in all. A share that the paper prints for "
+    "Yelp is not resolved by Yelp-like, which is another set."
+)
 
 
-def paper_report(folder: str | os.PathLike[str]) -> Report:
+def study_report(folder: str | os.PathLike[str]) -> Report:
     """Every table and figure of the study from the results in a folder; what was not run is named."""
     evidence = Evidence.of(folder)
     judged, beyond = judge(evidence), judge(evidence, BEYOND)
+    figure = equal_figure(evidence)
+    lead: Blocks = [*([figure] if figure else []), verdicts_by_source(judged)]
     sections = [
-        Section("Does it hold?", [claims_table(judged), claims_table(beyond, "beyond", "Beyond the paper")]),
-        standing_section(evidence),
-        data_section(evidence),
+        Section("What came out", lead),
+        Section("Claim by claim", [claims_table(judged), claims_table(beyond, "beyond", "Beyond the paper"), RULES]),
         table_2_section(evidence),
+        equal_section(evidence),
+        power_section(evidence),
         table_3_section(evidence),
         table_4_section(evidence),
-        mechanisms_section(evidence),
-        other_readings_section(evidence),
         figure_3_section(evidence),
         figure_4_section(evidence),
-        efficiency_section(evidence),
-        level_section(evidence, "equal"),
-        level_section(evidence, "power"),
-        splits_section(evidence),
         pools_section(evidence),
+        mechanisms_section(evidence),
+        other_readings_section(evidence),
+        efficiency_section(evidence),
+        splits_section(evidence),
         choices_section(evidence),
         tuning_section(evidence),
+        data_section(evidence),
+        Section("What has been run", [progress_table(evidence)]),
     ]
-    results = list(evidence.results.values())
-    known = facts(boards_of(results), "sahcns reproduce prepared --out results") if results else []
-    return Report(evidence.design.title, list(summary(evidence, judged, beyond)), sections, known)
+    return Report(evidence.design.title, summary(evidence, judged), sections, facts(evidence))
 
 
-def miniature(evidence: Evidence) -> list[str]:
-    """What must be said of a study on no set of the paper's."""
-    if any(one.printed for one in evidence.design.sets):
-        return []
-    return ["A miniature: small models, few epochs, another set than the paper's. It shows that all parts run."]
+def summary(evidence: Evidence, judged: Sequence[Judged]) -> list[str]:
+    """The verdict in a sentence, then what SAHC-NS was run with and what is missing."""
+    words = [counts_in_words(judged)]
+    words += [] if any(one.printed for one in evidence.design.sets) else [MINIATURE]
+    words += [settings_in_words(evidence)]
+    left_out = f"{evidence.left_out} runs by other kernels than the rest are left out."
+    return [*words, *[left_out] * bool(evidence.left_out), *missing_parts(evidence)]
 
 
-def summary(evidence: Evidence, judged: Sequence[Judged], beyond: Sequence[Judged]) -> list[str]:
-    """What came out, in a few sentences made from the results; the claims themselves stand in the first table."""
-    told = [counts_in_words(judged)]
-    told += miniature(evidence)
-    board = table_2_board(evidence)
-    if board is not None:
-        told += [settings_in_words(evidence), *readings_in_words(evidence, board)]
-    for one in beyond:
-        if one.verdict != "not run yet":
-            became = f"{'is ' * (one.verdict == UNRESOLVED)}{one.verdict} ({one.ours})"
-            told.append(f"{one.claim.source.capitalize()}: that {_inside(one.claim.words)} {became}.")
-    if evidence.left_out:
-        told.append(f"{evidence.left_out} runs by other kernels than the rest are left out of everything.")
-    return [*told, standing_in_words(evidence)]
+def missing_parts(evidence: Evidence) -> list[str]:
+    """`Not finished: Table II (5 of 150 runs).`; nothing where all is there."""
+    parts = [
+        f"{TITLES[name].partition(':')[0]} ({one.count} of {one.wanted} {one.unit})"
+        for name, one in evidence.progress.items()
+        if not one.complete
+    ]
+    return [f"Not finished: {joined(parts)}."] if parts else []
 
 
-def counts_in_words(judged: Sequence[Judged]) -> str:
-    """`Of 27 claims: 3 × holds, …`."""
-    counts = Counter(one.verdict for one in judged)
-    return f"Of {len(judged)} claims: {', '.join(f'{counts[one]} × {one}' for one in VERDICTS if counts[one])}."
+def verdicts_by_source(judged: Sequence[Judged]) -> Table:
+    """How many claims of each table and figure hold."""
+    shown = [verdict for verdict in VERDICTS if any(one.verdict == verdict for one in judged)]
+    rows = []
+    for source in dict.fromkeys(one.claim.source for one in judged):
+        counts = Counter(one.verdict for one in judged if one.claim.source == source)
+        rows.append([source, *(str(counts[verdict] or "") for verdict in shown)])
+    total = Counter(one.verdict for one in judged)
+    rows.append(["all", *(str(total[verdict]) for verdict in shown)])
+    return Table("verdicts", "The paper's claims", ["Where in the paper", *(f">{one}" for one in shown)], rows)
 
 
-def standing_in_words(evidence: Evidence) -> str:
-    """`Complete: Table II. Not finished: … Not run yet: …`."""
-    groups: dict[str, list[str]] = {"Complete": [], "Not finished": [], "Not run yet": []}
-    for name, title in TITLES.items():
-        standing = evidence.standing(name)
-        state = "Complete" if standing.complete else "Not finished" if standing.found else "Not run yet"
-        counts = "" if standing.complete else f" ({standing.found} of {standing.wanted} {standing.what})"
-        groups[state].append(f"{title.partition(':')[0]}{counts}")
-    return " ".join(f"{state}: {joined(names)}." for state, names in groups.items() if names)
-
-
-def claims_table(judged: Sequence[Judged], name: str = "claims", title: str = "Claim by claim") -> Table:
-    """A row for each claim: what it says, what became of it, and why where it did not simply hold."""
+def claims_table(
+    judged: Sequence[Judged], name: str = "claims", title: str = "The paper's claims, one by one"
+) -> Table:
+    """A row for each claim: what it says, what became of it, and the most likely reason; its cells on hover."""
     rows: list[list[Cell | str]] = []
     for one in judged:
         hint = "; ".join(f"{part.where}: {part.ours} ({part.verdict})" for part in one.instances)
-        why = _plain(" ".join(filter(None, [one.reason, one.besides])))
-        rows.append([one.claim.source, one.claim.words, Cell(one.ours, hint=hint), one.verdict, why])
-    return Table(
-        name,
-        title,
-        ["where", "claim", "ours", "verdict", "most likely reason, and what else to know"],
-        rows,
-        "A difference holds or fails only where a paired t-test over the same seeds resolves it, p < 0.05 after Holm over "
-        "the claim's cells, and over all rivals where one is ahead of SAHC-NS; a claim fails where it fails in any cell, "
-        "and holds where it holds in all. A share that the paper prints for a set is not resolved on another one.",
-    )
+        reason = re.sub(r"\[([^\]]+)\]\([^)]+\)", r"\1", one.reason)  # links lead nowhere from the page
+        rows.append([one.claim.source, one.claim.words, one.verdict, Cell(one.counts, hint=hint), reason])
+    return Table(name, title, ["where", "claim", "verdict", "cells", "most likely reason"], rows)
 
 
-def _inside(sentence: str) -> str:
-    """A sentence as a part of another: `with many seeds SAHC-NS is best`."""
-    return sentence[:1].lower() + sentence[1:].removesuffix(".")
+def progress_table(evidence: Evidence) -> Table:
+    rows = [
+        [TITLES[name], name, one.state, f"{one.count:,}", f"{one.wanted:,}", one.unit]
+        for name, one in evidence.progress.items()
+    ]
+    caption = "Runs that several parts share are made once and counted in each of them."
+    return Table("parts", "Parts of the study", ["part", "ONLY=", "state", ">there", ">of", "of what"], rows, caption)
 
 
-def _plain(text: str) -> str:
-    """Without links, which lead nowhere from the page."""
-    return re.sub(r"\[([^\]]+)\]\([^)]+\)", r"\1", text)
+def facts(evidence: Evidence) -> list[tuple[str, str]]:
+    """What one must know to trust the report, and to repeat it."""
+    runs = list(evidence.results.values())
+    if not runs:
+        return []
+    machines = {
+        (str(run.machine.get("device")), str(run.machine.get("torch")), str(run.machine.get("kernels"))) for run in runs
+    }
+    return [
+        ("Runs", runs_in_words(evidence)),
+        ("Claims", f"{len(CLAIMS)} of the paper and {len(BEYOND)} beyond it"),
+        *((f"Data {name}", f"fingerprint {mark}") for name, mark in evidence.prints.items()),
+        ("Backbone", _settings(evidence.design.backbone())),
+        ("Protocol", _settings(evidence.design.protocol)),
+        ("Device, torch, kernels", "; ".join(", ".join(one) for one in sorted(machines))),
+        ("To repeat it", "make reproduce"),
+    ]
+
+
+def runs_in_words(evidence: Evidence) -> str:
+    """`1,180 runs on NVIDIA H200, 89 minutes in all`."""
+    runs = list(evidence.results.values())
+    devices = " and ".join(sorted({str(run.machine.get("device", "unknown")) for run in runs}))
+    minutes = sum(run.seconds.get("total", 0.0) / run.processes for run in runs) / 60
+    return f"{len(runs):,} runs on {devices}, {minutes:.0f} minutes in all without the searches"
+
+
+def _settings(values: dict[str, object]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in values.items())

@@ -1,26 +1,39 @@
 """The study at work: what of it is wanted, where its sets are, and each of its parts run, as far as it is missing."""
 
+import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reproduction.design import STUDY, DataSet, Design
-from reproduction.evidence import DIAGNOSTICS, EFFICIENCY, READINGS, TUNING, Evidence
-from reproduction.experiments import GRIDS, jobs, part_named
-from reproduction.looks import aged, costs_key, looks
+import numpy as np
+
+from reproduction.design import EMBEDDED, EMBEDDED_CORE, STUDY, DataSet, Design
+from reproduction.evidence import TUNING, Evidence
+from reproduction.experiments import GRIDS, TITLES, jobs, part_named, parts_named
+from reproduction.measurements import (
+    DIAGNOSTICS,
+    EFFICIENCY,
+    READINGS,
+    AgedModel,
+    Look,
+    aged_models,
+    build_backbone,
+    cost_key,
+    looks,
+    measure_once,
+    time_samplers,
+)
 from reproduction.methods import OWN, RIVALS, TUNABLE, as_printed
-from reproduction.once import once
-from sahcns.lab import DataError, Job, SettingError, late, nearest, read_manifest
+from sahcns import Recipe, Split, load_split, prepare, prepare_named, save_split
+from sahcns.lab import DataError, Interactions, Job, named_set, read_manifest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from sahcns.lab import SearchProgress
 
-PARTS = ("tuning", *(part.name for part in GRIDS), "mechanisms", "efficiency")
 TUNING_SEED = 0  # none of those that tables are made with
+RATIOS = (0.8, 0.1, 0.1)  # of the random splits
 
 Say = Callable[[str], None]
 
@@ -36,7 +49,7 @@ class Study:
     design: Design
     folders: dict[str, Path]  # folder name of a set → where it is
     out: Path
-    parts: Sequence[str] = PARTS
+    parts: Sequence[str] = tuple(TITLES)
     seeds: int | None = None  # at most so many of each row
     workers: int = 1
     device: str = "auto"
@@ -56,20 +69,16 @@ class Study:
         until: float | None = None,
     ) -> "Study":
         """On the sets of the design that are in the folder `prepared`; some parts, or all."""
-        wanted = list(only) or list(PARTS)
-        for name in wanted:
-            if name not in PARTS:
-                raise SettingError(f"the study has no part {name!r}; {nearest(name, PARTS)}")
+        parts = parts_named(list(only))
         names = [one.folder for one in design.sets]
         folders = {name: prepared / name for name in names if (prepared / name).is_dir()}
         if not folders:
             raise DataError(
                 f"{prepared} holds none of the prepared sets {', '.join(names)}; `sahcns data prepare` makes them"
             )
-        parts = [name for name in PARTS if name in wanted]
-        found = cls(design, folders, out, parts, seeds, workers, device, until)
-        found._refuse_other()
-        return found
+        study = cls(design, folders, out, parts, seeds, workers, device, until)
+        study._refuse_other()
+        return study
 
     @property
     def sets(self) -> list[DataSet]:
@@ -77,19 +86,16 @@ class Study:
         return [one for one in self.design.sets if one.folder in self.folders]
 
     @property
-    def grids(self) -> list[str]:
-        """The wanted parts that are grids of runs."""
-        return [part.name for part in GRIDS if part.name in self.parts]
-
-    @property
     def absent(self) -> list[str]:
         """Sets of the design that are not there."""
         return [one.folder for one in self.design.sets if one.folder not in self.folders]
 
-    def split_anew(self) -> None:
-        """The random splits of the single set, beside it, if they are wanted and not there."""
-        from reproduction.resplit import resplit_folder
+    @property
+    def late(self) -> bool:
+        return self.until is not None and time.time() >= self.until
 
+    def make_splits(self) -> None:
+        """The random splits of the single set, beside it, if they are wanted and not there."""
         home = self.folders.get(self.design.single)
         if home is not None and "splits" in self.parts:
             for seed, one in enumerate(self.design.resplits, 1):
@@ -100,20 +106,15 @@ class Study:
         """What is tuned after what: SAHC-NS on every set, since most tables wait for it alone, then the others."""
         return [(one, samplers) for samplers in (OWN, RIVALS) for one in self.sets]
 
-    def tune(
-        self, data: str, samplers: Sequence[str] = TUNABLE, watch: "Callable[[SearchProgress], None] | None" = None
-    ) -> None:
+    def tune(self, data: str, samplers: Sequence[str] = TUNABLE) -> None:
         """Samplers on one set, on validation, each with equal trials and one pool; needs Optuna.
 
         Each begins with the paper's settings for the set, as far as they are searched: the pool is not.
         """
-        from reproduction.measuring import backbone
         from sahcns import Protocol, tune
 
-        def between(progress: "SearchProgress") -> None:
-            if watch is not None:
-                watch(progress)
-            if (progress.ended is not None or not progress.sampler) and late(self.until):
+        def stop_in_time(progress: "SearchProgress") -> None:
+            if (progress.ended is not None or not progress.sampler) and self.late:
                 raise OutOfTime
 
         grid = {"alpha": self.design.grid, "lambda_max": self.design.grid}
@@ -121,7 +122,7 @@ class Study:
             self.folders[data],
             samplers,
             self.out / TUNING / data,
-            backbone=backbone(self.design.backbone()),
+            backbone=build_backbone(self.design.backbone()),
             protocol=Protocol.from_dict(self.design.protocol),
             trials=self.design.trials,
             seed=TUNING_SEED,
@@ -130,7 +131,7 @@ class Study:
             first={name: as_printed(self.design.data(data).like, name) for name in samplers},
             workers=self.workers,
             device=self.device,
-            watch=between,
+            watch=stop_in_time,
         )
 
     @cached_property
@@ -138,43 +139,35 @@ class Study:
         """The runs of all wanted grids, each once, with what tuning has chosen by now."""
         chosen = Evidence.of(self.out).chosen
         found: dict[str, Job] = {}
-        for name in self.grids:
+        for name in (part.name for part in GRIDS if part.name in self.parts):
             for job in jobs(part_named(name), self.design, self.folders, chosen, self.seeds):
                 found.setdefault(job.key, job)
         return list(found.values())
 
-    def look(self, say: Say) -> None:
+    def measure_mechanisms(self, say: Say) -> None:
         """Models for Figs 1 and 5, trained and looked into; then those of several ages, read in several ways."""
-        from reproduction.measuring import look_into, read_otherwise
-
-        for one in looks(self.design, Evidence.of(self.out).chosen):
+        wanted: list[tuple[str, Look | AgedModel]] = [
+            *((DIAGNOSTICS, one) for one in looks(self.design, Evidence.of(self.out).chosen)),
+            *((READINGS, one) for one in aged_models(self.design)),
+        ]
+        for kind, one in wanted:
             folder, name = self.folders.get(one.data), self.design.data(one.data).name
-            if folder is None or late(self.until):
+            if folder is None or self.late:
                 continue
             key = one.key(read_manifest(folder)["fingerprint"])
-            if once(self.out, DIAGNOSTICS, key, partial(look_into, one, folder, name, self.device)):
-                say(f"{name}, a model trained with {one.trained['name']}: looked into with {', '.join(one.samplers)}")
+            if measure_once(self.out, kind, key, partial(one.measure, folder, name, self.device)):
+                say(f"{name}: {kind} {key}")
 
-        for model in aged(self.design):
-            folder, name = self.folders.get(model.data), self.design.data(model.data).name
-            if folder is None or late(self.until):
-                continue
-            key = model.key(read_manifest(folder)["fingerprint"])
-            if once(self.out, READINGS, key, partial(read_otherwise, model, folder, name, self.device)):
-                say(f"{name}, a model of {model.age} epoch{'s' * (model.age != 1)}: Figs 1 and 5 read in several ways")
-
-    def clock(self, say: Say) -> None:
+    def measure_costs(self, say: Say) -> None:
         """What SA and HC cost on each set."""
-        from reproduction.measuring import time_samplers
-
         chosen = Evidence.of(self.out).chosen
         for one in self.sets:
-            folder = self.folders[one.folder]
-            if late(self.until):
+            if self.late:
                 continue
-            key = costs_key(self.design, chosen, one.folder, read_manifest(folder)["fingerprint"])
-            make = partial(time_samplers, self.design, chosen, one.folder, key, folder, self.device)
-            if once(self.out, EFFICIENCY, key, make):
+            folder = self.folders[one.folder]
+            key = cost_key(self.design, chosen, one.folder, read_manifest(folder)["fingerprint"])
+            measure = partial(time_samplers, self.design, chosen, one.folder, key, folder, self.device)
+            if measure_once(self.out, EFFICIENCY, key, measure):
                 say(f"{one.name}: DNS, SA-only and SAHC-NS timed")
 
     def _refuse_other(self) -> None:
@@ -191,3 +184,35 @@ class Study:
                     f"{folder} is other data (fingerprint {mark[:10]}…) than the results on {shown} in {self.out} "
                     f"({known[shown][:10]}…); choose another --out"
                 )
+
+
+def resplit(split: Split, seed: int) -> Split:
+    """All pairs of a split, parted anew 8:1:1 at random; the same seed gives the same parts on every machine."""
+    parts = split.parts().values()
+    pairs = Interactions(
+        np.concatenate([part.users for part in parts]),
+        np.concatenate([part.items for part in parts]),
+        split.user_ids,
+        split.item_ids,
+        titles=split.titles,
+        source={"pairs of": split.fingerprint, "split seed": seed},
+    )
+    return prepare(pairs, Recipe(split="random", ratios=RATIOS, seed=seed))
+
+
+def resplit_folder(source: Path, folder: Path, seed: int) -> Path:
+    """A random split of the prepared set in `source`, stored in `folder`, once."""
+    origin = {"pairs of": read_manifest(source)["fingerprint"], "split seed": seed}
+    if not folder.exists():
+        return save_split(resplit(load_split(source), seed), folder)
+    if read_manifest(folder).get("source") != origin:
+        raise DataError(f"{folder} is another set than split {seed} of {source}; move it elsewhere")
+    return folder
+
+
+def embedded_set(out: Path) -> Path:
+    """A folder in `out` with the set that ships inside, prepared once; its random splits go beside it."""
+    home, recipe = out / "data", replace(named_set(EMBEDDED).recipe, core=EMBEDDED_CORE)
+    if not (home / EMBEDDED / "manifest.json").exists():
+        save_split(prepare_named(EMBEDDED, recipe=recipe), home / EMBEDDED)
+    return home

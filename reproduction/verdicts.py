@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from sahcns.lab import ALPHA, Paired, chance, holm, number
+from reproduction.scores import ALPHA, chance, points, seeds
+from sahcns.lab import Paired, holm
 
 Verdict = Literal["holds", "does not hold", "not resolved", "not run yet"]
 VERDICTS: tuple[Verdict, ...] = ("holds", "does not hold", "not resolved", "not run yet")
@@ -28,21 +29,19 @@ def missing(where: str, paper: str) -> Instance:
 
 def overall(instances: Sequence[Instance]) -> Verdict:
     """A claim fails where it fails anywhere, and holds where it holds everywhere."""
-    found = {one.verdict for one in instances}
-    if found <= {"not run yet"}:
+    verdicts = {one.verdict for one in instances}
+    if verdicts <= {"not run yet"}:
         return "not run yet"
-    if "does not hold" in found:
+    if "does not hold" in verdicts:
         return "does not hold"
-    return "holds" if found == {"holds"} else "not resolved"
+    return "holds" if verdicts == {"holds"} else "not resolved"
 
 
 def counted(instances: Sequence[Instance]) -> str:
     """`holds in 3, not resolved in 5 of 8`."""
     counts = Counter(one.verdict for one in instances)
-    told = [
-        f"{verdict}{' in' * (verdict != 'not run yet')} {counts[verdict]}" for verdict in VERDICTS if counts[verdict]
-    ]
-    return f"{', '.join(told)} of {len(instances)}".replace("not run yet", "not run yet:")
+    words = [f"{verdict} in {counts[verdict]}" for verdict in VERDICTS if counts[verdict]]
+    return f"{', '.join(words)} of {len(instances)}"
 
 
 @dataclass(frozen=True)
@@ -66,8 +65,8 @@ def above(compared: Sequence[Compared]) -> list[Instance]:
                 next(ps)
             continue
         p = next(ps)
-        told = f"{one.who}: {_difference(one.paired, p)}"
-        found.append(Instance(one.where, one.paper, told, resolved(one.paired, p)))
+        ours = f"{one.who}: {_difference(one.paired, p)}"
+        found.append(Instance(one.where, one.paper, ours, resolved(one.paired, p)))
     return found
 
 
@@ -113,8 +112,8 @@ def first(races: Sequence[Race]) -> list[Instance]:
             ]
             name = lost[0] if lost else name
             p, paired, verdict = behind[race.where, name], race.rivals[name], "does not hold" if lost else verdict
-        told = f"{race.own}, {name}: {_difference(paired, p)}"
-        found.append(Instance(race.where, race.paper, told, verdict))
+        ours = f"{race.own}, {name}: {_difference(paired, p)}"
+        found.append(Instance(race.where, race.paper, ours, verdict))
     return found
 
 
@@ -123,17 +122,17 @@ def _strongest(race: Race) -> tuple[str, Paired]:
 
 
 def _difference(paired: Paired, p: float) -> str:
-    return f"{number(100 * paired.difference, sign=True)} ({luck_in_words(paired, p)})"
+    return f"{points(paired)} ({seeds_and_p(paired, p)})"
 
 
-def luck_in_words(paired: Paired, p: float) -> str:
+def seeds_and_p(paired: Paired, p: float) -> str:
     """`5 seeds, p 0.041 after Holm`."""
-    return f"{paired.n} seed{'s' * (paired.n > 1)}, {paired.why or f'p {chance(p)} after Holm'}"
+    return f"{seeds(paired.n)}, {paired.why or f'p {chance(p)} after Holm'}"
 
 
-def within(where: str, paper: float, ours: float | None, tolerance: float, unit: str = " %") -> Instance:
-    """Holds where ours is no farther from the paper's figure than `tolerance`."""
+def within(where: str, paper: float, ours: float | None, tolerance: float) -> Instance:
+    """Holds where a share in percent is no farther from the paper's than `tolerance`."""
     if ours is None:
-        return missing(where, f"{paper:.2f}{unit}")
+        return missing(where, f"{paper:.2f} %")
     verdict: Verdict = "holds" if abs(ours - paper) <= tolerance else "does not hold"
-    return Instance(where, f"{paper:.2f}{unit}", f"{ours:.2f}{unit}", verdict)
+    return Instance(where, f"{paper:.2f} %", f"{ours:.2f} %", verdict)

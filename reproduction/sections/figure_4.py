@@ -1,17 +1,16 @@
-"""Fig. 4: how much α, λmax and the size of the pool matter to SAHC-NS."""
+"""Fig. 4 and the pools: how much α, λmax and the number of candidates matter."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
-from reproduction.beside import READINGS
+from reproduction.checks import ARGUMENTS
 from reproduction.evidence import Evidence
-from reproduction.experiments import Row
-from reproduction.leading import AT_20
-from reproduction.sections.peaks import peaks_table
-from reproduction.sections.standing import unfinished
-from reproduction.sections.tuning import parts_in_words
-from sahcns.lab import Figure, Section, Series, Summary, Table, listed, long_name, number
+from reproduction.experiments import FAILING, HARD, TOP, at_work
+from reproduction.methods import METHOD, NINE
+from reproduction.scores import AT_20, NAMES, NDCG, READINGS, RECALL, Scores, difference_cell, twin_cell
+from reproduction.sections import Blocks, unfinished
+from reproduction.sections.table_2 import TWINS
+from sahcns.lab import Cell, Figure, Section, Series, Table, holm, joined
 
-ARGUMENTS = {"alpha": "α", "lambda_max": "λmax", "pool": "N"}
 AXES = {
     "alpha": "α, the weight of the discrepancy",
     "lambda_max": "λmax, the largest share of the positive",
@@ -19,85 +18,108 @@ AXES = {
 }
 
 
-def sweep(
-    evidence: Evidence, data: str, argument: str, metric: str, reading: str = "best", of: str = "test"
-) -> dict[float, Summary]:
-    """Value of the argument → the metric over seeds, for what was run."""
-    found = {}
-    for row in evidence.rows("figure4"):
-        if (row.data, row.group) == (data, argument) and row.sampler is not None:
-            own = evidence.cell("figure4", row, metric, reading, of)
-            if own is not None:
-                found[float(row.sampler[argument])] = own
-    return found
+def sweep_table(evidence: Evidence) -> Table:
+    """Recall@20 by α and by λmax; of λmax where training stopped, too."""
+    grid = evidence.design.grid
+    rows = []
+    for argument, other in (("alpha", "lambda_max"), ("lambda_max", "alpha")):
+        for one in evidence.design.pair_sets:
+            fixed = at_work(evidence.chosen, one.folder)[other]
+            head = f"{ARGUMENTS[argument]}, {one.name} ({ARGUMENTS[other]} = {fixed:g})"
+            for reading in READINGS if argument == "lambda_max" else ("best",):
+                found = evidence.sweep(one.folder, argument, RECALL, reading)
+                label = head if reading == "best" else f"… {READINGS[reading]}"
+                rows.append([label, *(str(found[value]) if value in found else "–" for value in grid)])
+    return Table("figure4", "How much of each part", [NAMES[RECALL], *(f">{value:g}" for value in grid)], rows)
+
+
+def pool_sweep_in_words(evidence: Evidence) -> list[str]:
+    """SAHC-NS by the size of its pool, on the sets where not every sampler was varied."""
+    told = []
+    for one in evidence.design.pair_sets:
+        found = evidence.sweep(one.folder, "pool", RECALL)
+        if one.folder != evidence.design.single and found:
+            sizes, values = joined([f"{size:g}" for size in found]), ", ".join(map(str, found.values()))
+            told.append(f"{METHOD} on {one.name} with {sizes} candidates has a Recall@20 of {values}.")
+    return told
 
 
 def figure_4_section(evidence: Evidence) -> Section:
-    found: list[str | Table | Figure] = [
-        *unfinished(evidence, "figure4"),
-        *parts_in_words(evidence, evidence.design.pair),
+    blocks: Blocks = unfinished(evidence, "figure4")
+    if evidence.runs("figure4"):
+        blocks.append(sweep_table(evidence))
+    for one in evidence.design.pair_sets:
+        for argument, letter in ARGUMENTS.items():
+            series = [
+                _course(words, found, reading == "last")
+                for reading, words in READINGS.items()
+                if len(found := evidence.sweep(one.folder, argument, RECALL, reading)) > 1
+            ]
+            if series:
+                name, title = f"figure4-{argument}-{one.folder}", f"{one.name}: {NAMES[RECALL]} against {letter}"
+                caption = "Mean over seeds; the band is one standard deviation."
+                axes = AXES[argument], f"test {NAMES[RECALL]}, %"
+                blocks.append(Figure(name, title, *axes, series, caption=caption, x_log=argument == "pool"))
+    return Section("Fig. 4: α, λmax and N", blocks)
+
+
+def _course(name: str, found: Mapping[float, Scores], dashed: bool) -> Series:
+    means = [own.percent for own in found.values()]
+    spread = [100 * own.std if own.n > 1 else 0.0 for own in found.values()]
+    low = [mean - std for mean, std in zip(means, spread, strict=True)]
+    high = [mean + std for mean, std in zip(means, spread, strict=True)]
+    return Series(name, list(found), means, low, high, role="sahc", dashed=dashed)
+
+
+def pools_table(evidence: Evidence) -> Table:
+    recall, ndcg = (evidence.groups("pools", evidence.design.single, metric) for metric in (RECALL, NDCG))
+    sizes = [str(size) for size in evidence.design.wide_pools]
+    rows: list[list[Cell | str]] = [
+        [label, *(twin_cell(recall.get((label, size)), ndcg.get((label, size))) for size in sizes)] for label in HARD
     ]
-    peaks = peaks_table(
-        {
-            (evidence.design.data(data).name, letter, metric): sweep(evidence, data, argument, metric)
-            for data in evidence.design.pair
-            for metric in AT_20
-            for argument, letter in ARGUMENTS.items()
-        }
+    caption = (
+        f"{TWINS} DNS(M,N) takes one of its top {TOP}; {joined(FAILING)} have what tuning chose with a pool of "
+        f"{evidence.design.pool}."
     )
-    found += [peaks] if peaks else []
-    for data in evidence.design.pair:
-        for argument in ARGUMENTS:
-            for metric in AT_20:
-                drawn = _drawn(evidence, data, argument, metric)
-                found += [drawn] if drawn else []
-    return Section("Fig. 4: α, λmax and N", found)
-
-
-def _drawn(evidence: Evidence, data: str, argument: str, metric: str) -> Figure | None:
-    name, letter = evidence.design.data(data).name, ARGUMENTS[argument]
-    series = []
-    for reading, words in READINGS.items():
-        found = sweep(evidence, data, argument, metric, reading)
-        if len(found) > 1:  # one point is no course
-            series.append(_series(words, found, dashed=reading == "last"))
-    if not series:
-        return None
-    fixed = _others(
-        next(row for row in evidence.rows("figure4") if (row.data, row.group) == (data, argument)), argument
-    )
-    return Figure(
-        f"figure-4-{argument}-{metric}-{data}",
-        f"{name}: {long_name(metric)} against {letter}",
-        AXES[argument],
-        f"test {long_name(metric)}, %",
-        series,
-        caption=f"Mean over seeds; the band is one standard deviation. {fixed}.",
-        x_log=argument == "pool",
+    name = evidence.design.data(evidence.design.single).name
+    return Table(
+        "pools", f"{name} by the size of the pool", ["Method", *(f">N = {size}" for size in sizes)], rows, caption
     )
 
 
-def _series(words: str, found: dict[float, Summary], dashed: bool) -> Series:
-    cells: Sequence[Summary] = list(found.values())
-    spread = [100 * one.std if one.n > 1 else 0.0 for one in cells]
-    y = [100 * one.mean for one in cells]
-    banded = any(one.n > 1 for one in cells)
-    return Series(
-        words,
-        list(found),
-        y,
-        [mean - std for mean, std in zip(y, spread, strict=True)] if banded else (),
-        [mean + std for mean, std in zip(y, spread, strict=True)] if banded else (),
-        role="sahc",
-        dashed=dashed,
-        hints=[f"{one.n} seeds, {listed(one.seeds)}" for one in cells],
-    )
-
-
-def _others(row: Row, argument: str) -> str:
-    assert row.sampler is not None
-    return ", ".join(
-        f"{letter} = {number(row.sampler[name], 1) if name != 'pool' else row.sampler[name]}"
-        for name, letter in ARGUMENTS.items()
-        if name != argument
-    )
+def pools_section(evidence: Evidence) -> Section:
+    blocks: Blocks = unfinished(evidence, "pools")
+    data, sizes = evidence.design.single, [str(size) for size in evidence.design.wide_pools]
+    cells = evidence.groups("pools", data, RECALL)
+    if cells:
+        series = []
+        for label in HARD:
+            own = {float(size): cells[label, size] for size in sizes if (label, size) in cells}
+            if own:
+                series.append(Series(label, list(own), [one.percent for one in own.values()], role=NINE[label]))
+        title, axes = (
+            f"{evidence.design.data(data).name}: Recall@20 by the size of the pool",
+            (AXES["pool"], "Recall@20, %"),
+        )
+        blocks += [pools_table(evidence), Figure("pools", title, *axes, series, x_log=True)]
+    tests = {}
+    for metric in AT_20:
+        cells = evidence.groups("pools", data, metric)
+        for label in HARD:
+            for size in sizes:
+                if label != METHOD and {(METHOD, size), (label, size)} <= cells.keys():
+                    tests[metric, label, size] = cells[METHOD, size].minus(cells[label, size])
+    ps = dict(zip(tests, holm([one.p for one in tests.values()]), strict=True))
+    rows: list[list[Cell | str]] = []
+    for metric, label in dict.fromkeys((metric, label) for metric, label, _ in tests):
+        keys = [(metric, label, size) for size in sizes]
+        rows.append([NAMES[metric], label, *(difference_cell(tests[k], ps[k]) if k in tests else "–" for k in keys)])
+    if rows:
+        columns = ["Metric", "Method", *(f">N = {size}" for size in sizes)]
+        caption = (
+            "In points; above 0 SAHC-NS is better. * p < 0.05 in a paired t-test over seeds, Holm over this table."
+        )
+        blocks.append(
+            Table("pools-against", f"{METHOD} minus each other, by the size of the pool", columns, rows, caption)
+        )
+    return Section("Pool size", blocks)

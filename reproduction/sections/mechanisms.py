@@ -1,109 +1,57 @@
-"""Figs 1 and 5: pools and what equal scores hide; what SA chooses and what HC moves."""
+"""Figs 1 and 5, as we read them and under other readings; and what SA and HC cost."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from reproduction.evidence import Evidence
+from reproduction.mechanism_checks import MODELS, change
 from reproduction.methods import METHOD
-from reproduction.published import FIGURE_1A, FIGURE_1B, FIGURE_5A, MEAN_HARDNESS
-from reproduction.sections.standing import unfinished
+from reproduction.published import EFFICIENCY, FIGURE_1A, FIGURE_1B, FIGURE_5A, MEAN_HARDNESS
+from reproduction.reasons import other_ages, other_choices, other_gaps
+from reproduction.sections import Blocks, unfinished
 from sahcns.lab import (
     Cell,
-    Diagnostics,
-    Figure,
-    Group,
     Inspection,
+    PoolReadings,
     Section,
     Table,
     against_dns,
     diagnostics_table,
     discrepancy_gaps,
     easy_and_hard,
-    joined,
     number,
     pool_gaps,
     strength_by_gap,
 )
 
-MODELS = {"dns": "trained with DNS", "sahc": "trained with SAHC-NS"}
-
 
 def mechanisms_section(evidence: Evidence) -> Section:
-    found: list[str | Table | Figure] = [*unfinished(evidence, "mechanisms")]
-    if evidence.seen:
-        found += [
-            "Fig. 1 is measured on LightGCN trained with DNS, as in the paper. The paper does not say which model its Fig. 5 "
-            "looks into, so we look into that one and into one trained with SAHC-NS. The normalised gap of a pool is "
-            "(positive − hardest candidate) / |positive| on final scores, which is our reading of the paper.",
-            _settings(evidence),
-            *calibration_in_words(evidence),
+    blocks: Blocks = unfinished(evidence, "mechanisms")
+    if evidence.inspections:
+        blocks += [
+            "Fig. 1 is measured on LightGCN trained with DNS, as in the paper; for Fig. 5, of which the paper does not say it, "
+            "on a model trained with SAHC-NS too. The gap of a pool is (positive − hardest candidate) / |positive| on final "
+            "scores, which is our reading.",
             _table(evidence),
         ]
-    for (data, trained), seen in evidence.seen.items():
-        found += _figures(evidence.design.data(data).name, data, trained, seen)
-    return Section("Figs 1 and 5: inside the samplers", found)
-
-
-def _settings(evidence: Evidence) -> str:
-    """`Amazon-toys: α = 0.3, λmax = 0.5`: what SA and HC were looked at with."""
-    told = {}
-    for (data, _), seen in evidence.seen.items():
-        own = seen.diagnostics[METHOD].sampler
-        told[evidence.design.data(data).name] = f"α = {own['alpha']:g}, λmax = {own['lambda_max']:g}"
-    return f"SA and HC at work with {'; '.join(f'{name}: {values}' for name, values in told.items())}."
-
-
-def calibration_in_words(evidence: Evidence) -> list[str]:
-    """What HC makes of the gap on each model."""
-    told = []
-    for (data, trained), seen in evidence.seen.items():
-        mixing = seen.diagnostics[METHOD].mixing
-        where = f"{evidence.design.data(data).name}, {MODELS[trained]}"
-        told.append(f"Fig. 5(b), {where}: {easy_and_hard_in_words(mixing.easy, mixing.hard)}")
-    return told
-
-
-def too_hard_in_words(evidence: Evidence) -> str:
-    """Where negatives of hard pools end above their positives; else nothing."""
-    found = []
-    for (data, trained), seen in evidence.seen.items():
-        hard = seen.diagnostics[METHOD].mixing.hard
-        if hard.after < 0 <= hard.before:
-            found.append(f"{evidence.design.data(data).name}, {MODELS[trained]}")
-    return (
-        f"In hard pools the negative ends above the positive on average, the hardening that HC is meant to avoid: "
-        f"{joined(found)}."
-        if found
-        else ""
-    )
-
-
-def easy_and_hard_in_words(easy: Group, hard: Group) -> str:
-    """The gap before and after HC, also as a share of it, and whether negatives of hard pools end above their positives."""
-    told = f"HC takes the mean gap in easy pools from {_course(easy)}, in hard pools from {_course(hard)}."
-    if hard.after < 0 <= hard.before:
-        told += " In those the negative ends above the positive on average: the hardening that HC is meant to avoid."
-    return told
-
-
-def _course(group: Group) -> str:
-    """`4.15 to 3.75 (10 % of it closed)`; without the share where there is no gap to close."""
-    share = f" ({100 * group.reduction / group.before:.0f} % of it closed)" if group.before > 0 else ""
-    return f"{number(group.before)} to {number(group.after)}{share}"
+    for (data, trained), seen in evidence.inspections.items():
+        blocks += _figures(f"{evidence.design.data(data).name}, {MODELS[trained]}", f"{data}-{trained}", trained, seen)
+    return Section("Figs 1 and 5: inside the samplers", blocks)
 
 
 def _table(evidence: Evidence) -> Table:
     rows: list[list[Cell | str]] = []
-    for (data, trained), seen in evidence.seen.items():
+    for (data, trained), seen in evidence.inspections.items():
         one = evidence.design.data(data)
         dns, sa, own = (seen.diagnostics[label] for label in ("DNS", "SA-only", METHOD))
         like = one.like if one.printed else ""
         near, far = FIGURE_1A.get(like, (None, None))
-        over_20, over_50 = (f"> {FIGURE_1B[0]:g}", f"about {FIGURE_1B[1]:g}") if like in FIGURE_1A else ("–", "–")
+        bounds = (f"> {FIGURE_1B[0]:g}", f"about {FIGURE_1B[1]:g}") if like in FIGURE_1A else (None, None)
         figures: list[tuple[str, float | str | None, float | None]] = [
             ("Fig. 1(a): pools with a gap under 0.10, %", near, 100 * dns.pools.near),
             ("Fig. 1(a): pools with a gap over 0.20, %", far, 100 * dns.pools.far),
-            ("Fig. 1(b): similar pairs with |Δσ| over 0.20, %", over_20, _percent(dns.pools.over_020)),
-            ("Fig. 1(b): similar pairs with |Δσ| over 0.50, %", over_50, _percent(dns.pools.over_050)),
+            ("Fig. 1(b): similar pairs with |Δσ| over 0.20, %", bounds[0], _percent(dns.pools.over_020)),
+            ("Fig. 1(b): similar pairs with |Δσ| over 0.50, %", bounds[1], _percent(dns.pools.over_050)),
             ("Fig. 5(a): discrepancy of SA's choice against DNS's, %", FIGURE_5A.get(like), change(sa, "sigma")),
             (
                 "Fig. 5(a): mean hardness of SA's choice, %",
@@ -115,27 +63,14 @@ def _table(evidence: Evidence) -> Table:
         ]
         where = f"{one.name}, {MODELS[trained]}"
         rows += [[where, what, _shown(theirs), _shown(ours)] for what, theirs, ours in figures]
-    return Table(
-        "mechanisms",
-        "Figs 1 and 5 in numbers",
-        ["Data and model", "what", ">paper", ">ours"],
-        rows,
-        "The paper prints bounds for Fig. 1(b) and for the mean hardness. The gaps of Fig. 5(b) are differences of scores. "
-        "All training pairs once; nothing is trained meanwhile.",
-    )
+    caption = "The gaps of Fig. 5(b) are differences of scores. All training pairs once; nothing is trained meanwhile."
+    return Table("mechanisms", "Figs 1 and 5 in numbers", ["Data and model", "what", ">paper", ">ours"], rows, caption)
 
 
-def change(one: Diagnostics, what: str) -> float | None:
-    """In percent, of the chosen items against DNS's from the same pools."""
-    found = one.selection.sigma_change if what == "sigma" else one.selection.mu_change
-    return None if found is None else 100 * found
-
-
-def _figures(name: str, data: str, trained: str, seen: Inspection) -> list[str | Table | Figure]:
+def _figures(where: str, ending: str, trained: str, seen: Inspection) -> Blocks:
     every, dns = seen.diagnostics, {"DNS": seen.diagnostics["DNS"]}
     drawn = [pool_gaps(dns), discrepancy_gaps(dns)] if trained == "dns" else []
     drawn += [against_dns(every), easy_and_hard(every), strength_by_gap(every)]
-    ending, where = f"{data}-{trained}", f"{name}, {MODELS[trained]}"
     table = diagnostics_table(every)
     return [
         *(
@@ -145,6 +80,100 @@ def _figures(name: str, data: str, trained: str, seen: Inspection) -> list[str |
         ),
         replace(table, name=f"diagnostics-{ending}", title=f"{where}: {table.title}"),
     ]
+
+
+Twin = tuple[float | None, float | None]
+
+
+def other_readings_section(evidence: Evidence) -> Section:
+    """Figs 1 and 5(a) by what a gap is divided by, by the age of the model, and by α."""
+    blocks: Blocks = [other_gaps(evidence), other_ages(evidence), other_choices(evidence)] if evidence.readings else []
+    for folder, readings in evidence.readings.items():
+        one = evidence.design.data(folder)
+        printed = one.printed and one.like in FIGURE_1A
+        paper = " (paper: {} and {})".format(*FIGURE_1A[one.like]) if printed else ""
+        blocks += [
+            _by_age(
+                f"gaps-{folder}",
+                f"{one.name}, Fig. 1(a): % of pools with a gap under 0.10, and over 0.20{paper}",
+                "a gap divided by",
+                readings,
+                lambda read: {name: (100 * gap.near, 100 * gap.far) for name, gap in read.gaps.items()},
+            ),
+            _by_age(
+                f"similar-{folder}",
+                f"{one.name}, Fig. 1(b): % of similar pairs with |Δσ| over 0.20, and over 0.50",
+                "",
+                readings,
+                lambda read: {"|Δs| < 0.01": (_percent(read.over_020), _percent(read.over_050))},
+            ),
+            _by_age(
+                f"choices-{folder}",
+                f"{one.name}, Fig. 5(a): % change of σ, and of μ, from DNS's choice to SA's",
+                "α",
+                readings,
+                lambda read: {alpha: (_percent(own.sigma), _percent(own.mu)) for alpha, own in read.choices.items()},
+            ),
+        ]
+    return Section("Figs 1 and 5 under other readings", blocks or unfinished(evidence, "mechanisms"))
+
+
+def _by_age(
+    name: str,
+    title: str,
+    head: str,
+    readings: Mapping[int, PoolReadings],
+    lines: Callable[[PoolReadings], Mapping[str, Twin]],
+) -> Table:
+    """A row for each reading, a column for each age of the model."""
+    by_age = {age: lines(readings[age]) for age in sorted(readings)}
+    labels = next(iter(by_age.values()))
+    rows = [
+        [
+            label,
+            *(" / ".join("–" if value is None else f"{value:.1f}" for value in own[label]) for own in by_age.values()),
+        ]
+        for label in labels
+    ]
+    return Table(name, title, [head, *(f">{age} epochs" for age in by_age)], rows)
+
+
+def efficiency_section(evidence: Evidence) -> Section:
+    """What SA and HC add to an epoch."""
+    rows: list[list[Cell | str]] = []
+    for data, costs in evidence.costs.items():
+        one = evidence.design.data(data)
+        if one.printed:
+            theirs = EFFICIENCY[one.like]
+            times = [theirs.dns, theirs.sa, theirs.sahc, theirs.extra, None, theirs.epoch]
+            rows.append([one.name, "paper", *map(_milliseconds, times), f"{theirs.share:.2f} %"])
+        times = [*(cost.forward for cost in costs), costs[-1].extra, costs[0].epoch, costs[-1].epoch]
+        rows.append([one.name, "ours", *map(_milliseconds, times), f"{100 * costs[-1].extra_share:.2f} %"])
+    blocks: Blocks = unfinished(evidence, "efficiency")
+    if rows:
+        columns = [
+            "Data",
+            "",
+            ">DNS",
+            ">with SA",
+            ">with SA and HC",
+            ">added by both",
+            ">epoch, DNS",
+            ">epoch, SAHC-NS",
+        ]
+        devices = " and ".join(sorted({cost.device for costs in evidence.costs.values() for cost in costs}))
+        caption = (
+            f"Ours on {devices}. Forward is scoring the pool, choosing, putting the negative together and its loss, each timed "
+            "alone; an epoch is whole, with the backward pass, the median of several rounds in turn. The paper's epochs hold a "
+            "candidate loop in Python, so its shares are of much longer epochs."
+        )
+        title = "The sampler's forward pass, milliseconds an epoch"
+        blocks.append(Table("efficiency", title, [*columns, ">added, of an epoch"], rows, caption))
+    return Section("Efficiency", blocks)
+
+
+def _milliseconds(value: float | None) -> str:
+    return "–" if value is None else f"{1000 * value:,.1f}"
 
 
 def _percent(share: float | None) -> float | None:

@@ -1,196 +1,129 @@
 """Table II: nine methods, both readings of each run, ours beside the paper's, and what follows for its ranking."""
 
-from collections.abc import Mapping, Sequence
-
-from reproduction.beside import READINGS, beside_paper, far_from_paper
+from reproduction.checks import distance_from_print
 from reproduction.evidence import Evidence
-from reproduction.leading import AT_20, METRICS, lead_table
-from reproduction.methods import METHOD, UNTUNED
-from reproduction.published import TABLE_2, printed_2
-from reproduction.sections.against import near_differences, resolved_in_words
-from reproduction.sections.standing import unfinished
-from reproduction.sections.tuning import settings_in_words, switched_off
-from sahcns.lab import (
-    Board,
-    Figure,
-    Section,
-    Table,
-    bars,
-    joined,
-    long_name,
-    main_table,
-    number,
-    pairwise_table,
-    ranking,
-    summary,
+from reproduction.mechanism_checks import counts
+from reproduction.methods import METHOD, NINE, SOUND_AS_PRINTED
+from reproduction.published import TABLE_1, printed_2
+from reproduction.scores import AT_20, METRICS, READINGS
+from reproduction.sections import Blocks, unfinished
+from reproduction.sections.comparison import (
+    Column,
+    Place,
+    beside_paper,
+    differences_figure,
+    methods_table,
+    ours,
+    pairs_table,
+    printed,
+    resolved_in_words,
 )
+from reproduction.sections.tuning import settings_in_words
+from sahcns.lab import Cell, Section, Table, joined, number
 
-READ_AT = {"best": "at the best validation epoch", "last": "where training stopped"}
-SOUND_AS_PRINTED = ("DNS", "DNS(M,N)", "MixGCF", "BNS", "DivNS")  # DENS and AHNS do not train so everywhere
+TWINS = "Recall@20 / NDCG@20 in percent on the test part, mean over seeds."
 
 
-def table_2_board(evidence: Evidence) -> Board | None:
-    """The nine methods, SAHC-NS with what tuning chose where it has."""
-    return evidence.board("table2", [row for row in evidence.rows("table2") if row.label != UNTUNED])
+def data_section(evidence: Evidence) -> Section:
+    """Table I: our sets beside the paper's."""
+    rows: list[list[Cell | str]] = []
+    for one in evidence.design.sets:
+        own, about = counts(evidence, one.folder), evidence.about(one.folder)
+        if own is None or about is None:
+            continue
+        theirs = TABLE_1[one.like] if one.printed else None
+        row: list[Cell | str] = [one.name]
+        for at, count in enumerate(own):
+            row += [f"{count:,}", f"{theirs[at]:,}" if theirs else "–"]
+        row += [f"{100 * own[2] / (own[0] * own[1]):.3f} %"]
+        row.append(" / ".join(f"{about[part]:,}" for part in ("train", "valid", "test")))
+        rows.append(row)
+    columns = ["Data", *(f">{what} · {who}" for what in ("users", "items", "pairs") for who in ("ours", "paper"))]
+    caption = "Counted from the data that the runs were made on."
+    table = Table("table-1", "The sets", [*columns, ">density", ">train / valid / test"], rows, caption)
+    return Section("Table I: data", [table if rows else "No set was run yet."])
+
+
+def nine_table(evidence: Evidence, part: str = "table2", reading: str = "best") -> Table:
+    """The nine on each set; at the best epoch beside what the paper prints for its own data."""
+    columns: dict[str, Column] = {}
+    for one in evidence.design.sets:
+        columns[one.name] = ours(evidence, Place(part, one.folder), reading)
+        if one.printed and one.same and (part, reading) == ("table2", "best"):
+            columns[f"{one.name}, paper"] = printed(printed_2(one.like))
+    title = f"Nine methods, {READINGS[reading]}"
+    return methods_table(f"{part}-{reading}", title, NINE, columns, TWINS)
 
 
 def table_2_section(evidence: Evidence) -> Section:
-    board = table_2_board(evidence)
-    found: list[str | Table | Figure] = [*unfinished(evidence, "table2")]
-    if board is None:
-        return Section("Table II: the paper's protocol", found)
-    found += [settings_in_words(evidence), *switched_off(evidence, [one.folder for one in evidence.design.sets])]
-    for reading, words in READINGS.items():
-        found.append(main_table(board, METRICS, None, reading, name=f"table-2-{reading}", title=f"Ours, {words}"))
-    found += [*readings_in_words(evidence, board), *resolved_in_words(board)]
-    for reading, words in READINGS.items():
-        title = f"{METHOD} against the strongest other, {words}"
-        table = lead_table(board, METRICS, reading, name=f"table-2-lead-{reading}", title=title)
-        found += [table] if table else []
+    blocks: Blocks = unfinished(evidence, "table2")
+    sets = [one for one in evidence.design.sets if evidence.methods("table2", one.folder, AT_20[0])]
+    places = [Place("table2", one.folder) for one in sets]
+    if not places:
+        return Section("Table II: the paper's protocol", blocks)
+    blocks += [settings_in_words(evidence), *(nine_table(evidence, "table2", reading) for reading in READINGS)]
+    blocks += [readings_table(evidence), ranking_by_reading(evidence), *resolved_in_words(evidence, places)]
+    figure = differences_figure(evidence, places, "table2-differences", f"Each method minus {METHOD}")
+    blocks += [figure] if figure else []
+    for one, place in zip(sets, places, strict=True):
+        numbers = printed_2(one.like) if one.printed else {}
+        title = f"{one.name}: ours beside the paper"
+        blocks.append(beside_paper(evidence, place, one, numbers, METRICS, f"table2-{one.folder}", title))
+    for reading in READINGS:
+        table = pairs_table(evidence, places, f"table2-pairs-{reading}", METRICS, reading)
+        blocks += [table] if table else []
+    return Section("Table II: the paper's protocol", blocks)
+
+
+def readings_table(evidence: Evidence) -> Table:
+    """How far the printed numbers are from either reading, on the paper's own data."""
+    who = {joined(SOUND_AS_PRINTED): SOUND_AS_PRINTED, METHOD: (METHOD,), "RNS": ("RNS",)}
+    rows = []
     for one in evidence.design.sets:
-        if one.name not in board.data:
-            continue
-        if one.printed:
-            name, title = f"table-2-{one.folder}", f"{one.name}: ours beside the paper"
-            numbers = printed_2(one.like)
-            found += far_from_paper(board, one.name, "lightgcn", numbers) if one.same else []
-            found.append(
-                beside_paper(board, one.name, "lightgcn", numbers, METRICS, name=name, title=title, same=one.same)
-            )
-        found.append(bars(board, one.name, board.of("lightgcn"), one.name, AT_20))
-        drawn = near_differences(board, one.name, one.name)
-        found += [drawn] if drawn else []
-    pairs = pairwise_table(board, AT_20, METHOD, name="table-2-pairs", title="over seeds")
-    found += [*([pairs] if pairs else []), *_untuned(evidence)]
-    return Section("Table II: the paper's protocol", found)
-
-
-def readings_in_words(evidence: Evidence, board: Board) -> list[str]:
-    """Which reading the paper's numbers fit, and where SAHC-NS stands under each; computed from what was run."""
-    told = _fits_in_words(evidence, board)
-    places = {reading: places_of_method(board, reading) for reading in READINGS}
-    for reading, found in places.items():
-        first = sum(place == 1 for place in found)
-        told.append(
-            f"Read at the {_epoch(reading)}, {METHOD} has the highest mean in {first} of {len(found)} cells "
-            "(a cell is a metric on a set)."
-        )
-    mixed = places_of_method(board, "best", others="last")
-    first = sum(place == 1 for place in mixed)
-    if first <= max(sum(place == 1 for place in found) for found in places.values()):
-        told.append(f"Reading {METHOD} at its best epoch and the others where they stopped would not change that.")
-        return told
-    told.append(
-        f"If {METHOD} alone were read at its best validation epoch and the others where they stopped, it would be first in "
-        f"{first} of {len(mixed)}: how runs are read decides the ranking. {_same_favour(board)}This says nothing about how the "
-        "paper's numbers came about."
+        for words, methods in who.items():
+            if gaps := distance_from_print(evidence, one.folder, methods):
+                rows.append([one.name, words, *(number(gap) for gap in gaps.values())])
+    return Table(
+        "readings",
+        "How far ours are from print, by reading",
+        ["Data", "Methods", ">best epoch", ">where it stopped"],
+        rows,
+        "Mean distance from what the paper prints, in points over the four metrics. RNS has no hard negatives to overfit to: "
+        "where it is far off, ours and the paper's differ by more than the reading, such as the split.",
     )
-    return told
 
 
-def _fits_in_words(evidence: Evidence, board: Board) -> list[str]:
-    """How far the printed numbers are from either reading, set by set, and in which metrics which of them is the nearer."""
-    told: list[str] = []
-    beside: dict[str, list[str]] = {METHOD: [], "RNS": []}
+def ranking_by_reading(evidence: Evidence) -> str:
+    """In how many cells SAHC-NS has the highest mean under each reading, and under the better one for it alone."""
+    cells, first = highest_means(evidence)
+    _, last = highest_means(evidence, own="last", others="last")
+    favoured = {label: highest_means(evidence, label, "best", "last")[1] for label in NINE}
+    others = [
+        f"{label} in {n}" for label, n in sorted(favoured.items(), key=lambda one: -one[1]) if n and label != METHOD
+    ]
+    words = (
+        f"{METHOD} has the highest mean in {first} of {cells} cells at the best validation epoch and in {last} where training "
+        "stopped (a cell is a metric on a set)."
+    )
+    if favoured[METHOD] <= max(first, last):
+        return words
+    return (
+        f"{words} Read at its best epoch while the others are read where they stopped, it would be first in "
+        f"{favoured[METHOD]}: how runs are read decides the ranking. The same favour to another alone would make it first, "
+        f"{joined(others)}."
+    )
+
+
+def highest_means(
+    evidence: Evidence, method: str = METHOD, own: str = "best", others: str = "best", part: str = "table2"
+) -> tuple[int, int]:
+    """Cells of a part, and in how many a method has the highest mean; readings of its own runs and of the others'."""
+    cells = first = 0
     for one in evidence.design.sets:
-        gaps = fit_of_readings(evidence, board, one.folder)
-        if not gaps:
-            continue
-        nearer: dict[str, list[str]] = {}
         for metric in METRICS:
-            here = fit_of_readings(evidence, board, one.folder, metrics=(metric,))
-            nearer.setdefault(min(here, key=lambda reading: here[reading]), []).append(long_name(metric))
-        sides = [
-            f"nearer {READ_AT[reading]} in {joined(metrics) if len(nearer) > 1 else 'all four'}"
-            for reading, metrics in nearer.items()
-        ]
-        told.append(
-            f"On {one.name} what the paper prints for {joined(SOUND_AS_PRINTED)} differs from ours, in points on average over "
-            f"the four metrics, by {_by_reading(gaps)}: {joined(sides)}."
-        )
-        for method, lines in beside.items():
-            own = fit_of_readings(evidence, board, one.folder, methods=(method,))
-            lines += [f"{_by_reading(own)}, on {one.name}"] if own else []
-    if beside[METHOD]:
-        told.append(f"What it prints for {METHOD} differs from ours by {'; '.join(beside[METHOD])}.")
-    if beside["RNS"]:
-        told.append(
-            f"What it prints for RNS, which has no hard negatives to overfit to, differs by {'; '.join(beside['RNS'])}: where "
-            "that is much, ours and the paper's are apart for other reasons than the reading, such as another split."
-        )
-    return told
-
-
-def _by_reading(gaps: Mapping[str, float]) -> str:
-    return joined([f"{number(gap)} {READ_AT[reading]}" for reading, gap in gaps.items()])
-
-
-def _same_favour(board: Board) -> str:
-    """In how many cells each other method would be first, were it the one that is read at its best epoch."""
-    firsts = {
-        row.method: sum(place == 1 for place in places_of_method(board, "best", "last", row.method))
-        for row in board.of("lightgcn")
-        if row.method != METHOD
-    }
-    order = sorted((method for method in firsts if firsts[method]), key=lambda method: -firsts[method])
-    if not order:
-        return ""
-    told = joined([f"{method} in {firsts[method]}" for method in order])
-    return f"It does so for others too: the same favour to one alone would make it first, {told}. "
-
-
-def fit_of_readings(
-    evidence: Evidence,
-    board: Board,
-    data: str | None = None,
-    methods: Sequence[str] = SOUND_AS_PRINTED,
-    metrics: Sequence[str] = METRICS,
-    seed: int | None = None,
-) -> dict[str, float]:
-    """Mean |ours − paper| in points over some methods and metrics, on the paper's own sets or on one of them.
-
-    Ours are means over seeds, or those of one seed.
-    """
-    found: dict[str, list[float]] = {reading: [] for reading in READINGS}
-    for one in evidence.design.sets:
-        if not (one.printed and one.same and one.name in board.data) or data not in (None, one.folder):
-            continue
-        for method in methods:
-            row = board.row("lightgcn", method)
-            if row is None or not board.seeds(one.name, row):
-                continue
-            for metric in metrics:
-                for reading, gaps in found.items():
-                    own = summary(board, one.name, row, metric, reading)
-                    mean = own.mean if seed is None else own.values[own.seeds.index(seed)]
-                    gaps.append(abs(100 * mean - TABLE_2[one.like][method][metric][0]))
-    return {reading: sum(gaps) / len(gaps) for reading, gaps in found.items() if gaps}
-
-
-def places_of_method(board: Board, reading: str, others: str | None = None, method: str = METHOD) -> list[int]:
-    """The place of a method in each cell; `others` is the reading of the rest, where it is another."""
-    found = []
-    for data in board.data:
-        own = board.row("lightgcn", method)
-        if own is None or not board.seeds(data, own):
-            continue
-        for metric in METRICS:
-            mine = summary(board, data, own, metric, reading).mean
-            rest = [row for row in ranking(board, data, "lightgcn", metric) if row != own]
-            better = [row for row in rest if summary(board, data, row, metric, others or reading).mean > mine]
-            found.append(1 + len(better))
-    return found
-
-
-def _epoch(reading: str) -> str:
-    return {"best": "best validation epoch", "last": "epoch where training stopped"}[reading]
-
-
-def _untuned(evidence: Evidence) -> Sequence[Table]:
-    """SAHC-NS before and after tuning, where tuning chose other values than were run before."""
-    rows = [row for row in evidence.rows("table2") if row.label in (METHOD, UNTUNED)]
-    board = evidence.board("table2", rows) if any(row.label == UNTUNED for row in rows) else None
-    if board is None:
-        return []
-    title = "SAHC-NS as tuned on validation and with α = 0.3, λmax = 0.5"
-    return [main_table(board, METRICS, None, "best", name="table-2-untuned", title=title)]
+            mine = evidence.methods(part, one.folder, metric, own)
+            rest = evidence.methods(part, one.folder, metric, others)
+            if method in mine:
+                cells += 1
+                first += all(mine[method].mean >= rest[label].mean for label in rest if label != method)
+    return cells, first

@@ -1,17 +1,20 @@
-"""What tuning chose on each set, and how it went."""
+"""What tuning chose on each set, how sharp each choice is, and where it switched a part of SAHC-NS off."""
 
+import json
+import statistics
 from collections.abc import Sequence
-from dataclasses import replace
 
 from reproduction.evidence import Evidence
 from reproduction.experiments import at_work, own_settings
-from reproduction.methods import TUNABLE
-from reproduction.sections.searches import closeness_in_words, pruning_in_words, searches_table
-from reproduction.sections.standing import unfinished
-from sahcns.lab import Figure, Search, Section, Table, chosen_table, joined, search_figures
+from reproduction.methods import NINE, TUNABLE
+from reproduction.scores import NAMES, RECALL, Scores
+from reproduction.sections import Blocks, unfinished
+from sahcns.lab import Cell, Figure, Search, Section, Series, Table, number
 
 HALVES = (("alpha", "α", "HC-only"), ("lambda_max", "λmax", "SA-only"))
 """A setting, its letter, and what is left of SAHC-NS where it is 0."""
+LABELS = {sampler: label for label, sampler in NINE.items()}
+TOP = 5  # settings whose distance shows how sharp a choice is
 
 
 def settings_in_words(evidence: Evidence) -> str:
@@ -19,87 +22,113 @@ def settings_in_words(evidence: Evidence) -> str:
     told = []
     for one in evidence.design.sets:
         own = own_settings(evidence.chosen, one.folder)
-        source = "tuned on validation" if "sahc" in evidence.chosen.get(one.folder, {}) else "not tuned yet"
-        rest = "".join(f"; so it is {other}" for name, _, other in HALVES if not own[name])
-        told.append(f"{one.name} α = {own['alpha']:g}, λmax = {own['lambda_max']:g} ({source}{rest})")
-    return f"SAHC-NS is run with {'; '.join(told)}. The paper does not print its values."
+        source = "" if "sahc" in evidence.chosen.get(one.folder, {}) else " (not tuned yet)"
+        told.append(f"α = {own['alpha']:g} and λmax = {own['lambda_max']:g} on {one.name}{source}")
+    words = f"Validation chose {', '.join(told)}; the paper prints neither."
+    return " ".join([words, *switched_off(evidence, [one.folder for one in evidence.design.sets])])
 
 
-def parts_in_words(evidence: Evidence, folders: Sequence[str]) -> list[str]:
-    """A sentence where a part of SAHC-NS was tuned away, and is at work all the same; else nothing."""
+def switched_off(evidence: Evidence, folders: Sequence[str]) -> list[str]:
+    """A sentence where tuning switched a part of SAHC-NS off; else nothing."""
     told = []
     for folder in folders:
         tuned, own = own_settings(evidence.chosen, folder), at_work(evidence.chosen, folder)
         for name, letter, rest in HALVES:
             if tuned[name] != own[name]:
                 told.append(
-                    f"On {evidence.design.data(folder).name} tuning chose {letter} = 0, which is {rest}; here SAHC-NS has "
-                    f"{letter} = {own[name]:g}, so that each part has something to do."
+                    f"So on {evidence.design.data(folder).name} it is {rest}, except where its parts are the question "
+                    f"(Table III, Figs 1, 4 and 5, pools, many seeds): there it has {letter} = {own[name]:g}."
                 )
     return told
 
 
-def switched_off(evidence: Evidence, folders: Sequence[str]) -> list[str]:
-    """A sentence where tuning switched a part of SAHC-NS off, so that what stands under its name lacks it; else nothing."""
-    told = []
-    for folder in folders:
-        own = own_settings(evidence.chosen, folder)
-        for name, letter, rest in HALVES:
-            if not own[name]:
-                told.append(
-                    f"On {evidence.design.data(folder).name} tuning chose {letter} = 0: what stands here as SAHC-NS on it is "
-                    f"{rest}, one half of the method."
-                )
-    return told
-
-
-def missing_in_words(evidence: Evidence) -> list[str]:
-    """Which searches of the study are not finished, set by set; what they have so far is no result."""
-    told = []
-    for one in evidence.design.sets:
-        search, states = evidence.searches.get(one.folder), dict[str, list[str]]()
-        for name in TUNABLE:
-            begun = search is not None and name in search.samplers
-            state = search.state(name) if search is not None and begun else "not begun"
-            states.setdefault(state, []).append(name)
-        states.pop("finished", None)
-        if states:
-            told.append(f"{one.name}: {'; '.join(f'{joined(names)} ({state})' for state, names in states.items())}")
-    return [f"Not finished, and without a chosen setting, are on {'. On '.join(told)}."] if told else []
-
-
-def cut_off_in_words(search: Search, name: str) -> list[str]:
-    """How many trials were cut off: what they show is not what they would have reached."""
-    trials = [trial for sampler in search.samplers for trial in search.of(sampler)]
-    cut = sum(trial.state == "pruned" for trial in trials)
-    if not cut:
-        return []
-    return [
-        f"{name}: {cut} of {len(trials)} trials were cut off early, since others were ahead of them at that epoch. They stand "
-        "below with the best up to there, which is no more than they would have reached: only trials run to their end "
-        "can be held against each other."
+def chosen_table(evidence: Evidence) -> Table:
+    """What validation chose for each method on each set."""
+    rows = [
+        [LABELS[name], *(_chosen_words(evidence, one.folder, name) for one in evidence.design.sets)] for name in TUNABLE
     ]
+    return Table("tuning-chosen", "Chosen on validation", ["Method", *(one.name for one in evidence.design.sets)], rows)
+
+
+def _chosen_words(evidence: Evidence, data: str, name: str) -> str:
+    chosen, search = evidence.chosen.get(data, {}).get(name), evidence.searches.get(data)
+    if chosen is None or search is None:
+        return "–"
+    return ", ".join(f"{key}={_short(chosen[key])}" for key in search.spaces[name] if key in chosen)
+
+
+def _short(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def tuning_section(evidence: Evidence) -> Section:
-    found: list[str | Table | Figure] = [*unfinished(evidence, "tuning")]
+    blocks: Blocks = unfinished(evidence, "tuning")
     if evidence.searches:
-        found += missing_in_words(evidence)
-        found.append(
-            f"On validation only, the test part out of reach, {evidence.design.trials} trials for each sampler, which for "
-            "SAHC-NS is every point of the paper's grid; one with fewer settings to try is tried at each of them. Every trial "
-            "stands on the page that `sahcns report …/tuning/SET` makes."
-        )
-    for data, search in evidence.searches.items():
-        name = evidence.design.data(data).name
-        found += cut_off_in_words(search, name)
-        found += [*pruning_in_words(evidence, data), *closeness_in_words(evidence, data)]
-        found.append(replace(chosen_table(search), name=f"tuning-{data}", title=f"Tuned on {name}"))
-        found.append(searches_table(evidence, data))
-        wanted = {"search", "search-sahc-of-both"}
-        found += [
-            replace(figure, name=f"{figure.name}-{data}", title=f"{name}: {figure.title}")
-            for figure in search_figures(search)
-            if figure.name in wanted
+        blocks += [
+            f"On validation only, {evidence.design.trials} trials for each sampler, or as many as it has settings to try. "
+            "Where the best five settings are no further apart than seeds move one, a search shows where good settings are, "
+            "not which of them is best.",
+            chosen_table(evidence),
         ]
-    return Section("Tuning", found)
+    for data, search in evidence.searches.items():
+        blocks += [_search_table(evidence, data, search), *_grid_figure(evidence, data, search)]
+    return Section("Tuning", blocks)
+
+
+def _search_table(evidence: Evidence, data: str, search: Search) -> Table:
+    """How each search went, and what the chosen setting reaches with the study's seeds."""
+    name, again = evidence.design.data(data).name, _with_other_seeds(evidence, search)
+    spreads = [scores.std for scores in again.values() if scores.n > 2]
+    rows: list[list[Cell | str]] = []
+    for sampler in search.samplers:
+        values = [100 * (trial.value or 0.0) for trial in search.complete(sampler)]
+        choice = search.choice(sampler)
+        own = again.get(_key({"name": sampler, **choice.settings})) if choice is not None else None
+        rows.append(
+            [
+                LABELS.get(sampler, sampler),
+                f"{len(search.of(sampler))} of {search.wanted(sampler)}",
+                number(values[0]) if values else "–",
+                number(values[0] - values[:TOP][-1]) if len(values) > 1 else "–",
+                f"{own} ± {number(100 * own.std)}" if own is not None and own.n > 1 else "–",
+            ]
+        )
+    moved = f"Seeds move a setting by {number(100 * statistics.median(spreads))} (median std). " if spreads else ""
+    return Table(
+        f"tuning-{data}",
+        f"The searches on {name}",
+        ["Method", ">trials", ">best", f">best − {TOP}th", ">chosen, over seeds"],
+        rows,
+        f"{NAMES[RECALL]} on validation, in percent. {moved}The best of many trials tends to be a lucky one.",
+    )
+
+
+def _with_other_seeds(evidence: Evidence, search: Search) -> dict[str, Scores]:
+    """Settings → validation Recall@20 by seed, of the study's runs on the search's terms."""
+    terms = (search.data["fingerprint"], search.backbone, search.protocol)
+    found: dict[str, dict[int, float]] = {}
+    for run in evidence.results.values():
+        if (run.data["fingerprint"], run.backbone, run.protocol) == terms:
+            found.setdefault(_key(run.sampler), {})[run.seed] = run.metric(search.monitor, "best", "valid")
+    return {key: Scores(values) for key, values in found.items()}
+
+
+def _key(settings: object) -> str:
+    return json.dumps(settings, sort_keys=True)
+
+
+def _grid_figure(evidence: Evidence, data: str, search: Search) -> list[Figure]:
+    """SAHC-NS over the grid of α and λmax."""
+    values: dict[tuple[float, float], float] = {}
+    for trial in search.complete("sahc") if "sahc" in search.samplers else ():
+        values[trial.settings["alpha"], trial.settings["lambda_max"]] = 100 * (trial.value or 0.0)
+    alphas, strengths = (sorted({pair[at] for pair in values}) for at in (0, 1))
+    series = [
+        Series(f"{alpha:g}", [f"{most:g}" for most in strengths], [values[alpha, most] for most in strengths])
+        for alpha in alphas
+        if all((alpha, most) in values for most in strengths)
+    ]
+    if len(series) < 2:
+        return []
+    title = f"SAHC-NS on {evidence.design.data(data).name}: validation {NAMES[RECALL]} by α and λmax"
+    return [Figure(f"tuning-grid-{data}", title, "λmax", "α", series, kind="heat", value_label=f"{NAMES[RECALL]}, %")]

@@ -1,238 +1,260 @@
-"""The whole study in miniature, really run; and its report, rebuilt from the small files without torch."""
+"""The whole study in miniature, really run from the command line; its report, rebuilt from the small files."""
 
 import json
 import subprocess
 import sys
 import textwrap
-import time
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
+import numpy as np
 import pytest
 
+from reproduction import design
+from reproduction.__main__ import main
 from reproduction.claims import judge
+from reproduction.design import PAPER, Design
+from reproduction.does_it_hold import does_it_hold
 from reproduction.evidence import Evidence
+from reproduction.experiments import TITLES
 from reproduction.methods import RIVALS, as_printed
-from reproduction.page import does_it_hold
-from reproduction.report import paper_report
-from reproduction.sections.standing import TITLES
-from reproduction.study import PARTS, OutOfTime, Study
-from reproduction.tests.tiny import TINY, prepared
-from sahcns.data import save_split
-from sahcns.errors import DataError, SettingError
-from sahcns.lab.grid.result import Result
-from sahcns.lab.grid.run import run_grid
-from sahcns.lab.grid.sources import VARIABLE
-from sahcns.lab.report.as_markdown import to_markdown
-from sahcns.lab.report.page import figures_of, tables_of, to_html
-from sahcns.lab.report.parts import Report
+from reproduction.report import study_report
+from reproduction.results_page import results_page
+from reproduction.study import Study, resplit, resplit_folder
+from reproduction.tests.tiny import TINY, fill, made, noisy, prepared
+from sahcns import Split, load_split, save_split
+from sahcns.lab import DataError, Figure, Table, to_html
 from tests.splits import random_split
 
-COMMIT = "0123456789"
-LIKE = {one.folder: one.like for one in TINY.sets}
 ALONE = """
     import sys
 
     class Nothing:
         def find_spec(self, name, path=None, target=None):
-            if name.split(".")[0] in ("torch", "optuna", "polars", "matplotlib"):
+            if name.split(".")[0] in ("torch", "optuna", "polars"):
                 raise ImportError(f"{name} is not here")
 
     sys.meta_path.insert(0, Nothing())
-    from sahcns.lab.report.page import to_html
-    from reproduction.page import does_it_hold
-    from reproduction.report import paper_report
-
-    open(sys.argv[2], "w", encoding="utf-8").write(to_html(paper_report(sys.argv[1])))
-    open(sys.argv[3], "w", encoding="utf-8").write(does_it_hold(sys.argv[1]))
+    from reproduction.__main__ import main
+    sys.exit(main(["pages", "--out", sys.argv[1], "--docs", sys.argv[2]]))
 """
-
-
-def run_all(study: Study) -> list[str]:
-    """Every part, one after the other; what was said on the way."""
-    said: list[str] = []
-    study.design.save(study.out)
-    study.split_anew()
-    for one, samplers in study.searches:
-        study.tune(one.folder, samplers)
-    run_grid(study.jobs, study.out, device="cpu")
-    study.look(said.append)
-    study.clock(said.append)
-    return said
 
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Results of a whole tiny study."""
     folder = tmp_path_factory.mktemp("study")
-    out = folder / "results"
+    sets, out = prepared(folder / "prepared"), folder / "results"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(VARIABLE, COMMIT)  # the sources may stand outside of any checkout
-        said = run_all(Study.of(TINY, prepared(folder / "prepared"), out, device="cpu"))
-    assert len(said) == 4 + 4 + 2
+        patch.setattr(design, "PAPER", TINY)
+        assert main(["run", str(sets), "--out", str(out), "--device", "cpu"]) == 0
     return out
-
-
-def blocks(report: Report) -> set[str]:
-    return {one.name for one in tables_of(report)} | {one.name for one in figures_of(report)}
 
 
 def test_every_part_is_complete(home: Path) -> None:
     evidence = Evidence.of(home)
-    assert not [name for name in TITLES if not evidence.standing(name).complete]
+    assert not [name for name in TITLES if not evidence.progress[name].complete]
     assert "not run yet" not in {one.verdict for one in judge(evidence)}
-    assert not list((home / "failed").glob("*")) if (home / "failed").exists() else True
+    assert (home / "report.html").stat().st_size > 10_000
 
 
 def test_each_search_begins_with_what_the_paper_prints_for_the_set(home: Path) -> None:
-    printed = {"one": {"alpha": 1.0, "gamma": 0.3}, "two": {"alpha": 0.0, "gamma": 0.05}}
+    likes = {one.folder: one.like for one in TINY.sets}
     for folder, search in Evidence.of(home).searches.items():
-        assert search.of("dens")[0].point == {**printed[folder], "schedule": "fixed"}
         for name in RIVALS:
-            told = {**as_printed(LIKE[folder], name), "pool": TINY.pool}
+            told = {**as_printed(likes[folder], name), "pool": TINY.pool}
             point = search.of(name)[0].point
             assert point == {key: told[key] for key in point}
 
 
-def test_a_second_time_nothing_is_run(home: Path) -> None:
-    before = {path: path.stat().st_mtime_ns for path in home.rglob("*.json") if path.parent.name != "one"}
-    again = Study.of(TINY, home.parent / "prepared", home, device="cpu")
-    began: list[str] = []
-    again.split_anew()
-    outcome = run_grid(again.jobs, home, device="cpu", on_event=lambda event: began.append(event.kind))
-    again.look(began.append)
-    again.clock(began.append)
-    assert set(began) == {"skipped"}
-    assert not outcome.failures
-    for path, when in before.items():
-        assert path.stat().st_mtime_ns == when or "tuning" in path.parts
+def test_a_second_time_nothing_is_run(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kinds = ("runs", "diagnostics", "readings", "efficiency")
+    before = {path: path.stat().st_mtime_ns for kind in kinds for path in (home / kind).iterdir()}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(design, "PAPER", TINY)
+        only = "table2,splits,mechanisms,efficiency"
+        assert main(["run", str(home.parent / "prepared"), "--out", str(home), "--only", only, "--device", "cpu"]) == 0
+    assert "finished" not in capsys.readouterr().out
+    assert {path: path.stat().st_mtime_ns for path in before} == before
 
 
 def test_each_file_says_what_it_was_made_with(home: Path) -> None:
-    for path in (*(home / "diagnostics").iterdir(), *(home / "efficiency").iterdir()):
+    for path in (path for kind in ("diagnostics", "efficiency", "readings") for path in (home / kind).iterdir()):
         values = json.loads(path.read_text("utf-8"))
         assert values["key"] == path.stem
-        assert values["protocol"] == TINY.protocol
-        assert values["machine"]["kernels"] == "cpu"
-        assert values["commit"] == COMMIT
-        assert {"seconds", "data", "format"} <= values.keys()
-    for path in (home / "readings").iterdir():
-        values = json.loads(path.read_text("utf-8"))
-        assert values["key"] == path.stem
-        assert values["protocol"] == {**TINY.protocol, "epochs": values["age"]}
-        assert values["commit"] == COMMIT
-        assert {"seconds", "data", "format", "machine"} <= values.keys()
-    found = Result.load(next((home / "runs").iterdir()))
-    assert found.commit == COMMIT
-    assert {"torch", "numpy", "device"} <= found.machine.keys()
+        assert values["protocol"] == {**TINY.protocol, "epochs": values.get("age", TINY.protocol["epochs"])}
+        assert {"seconds", "data", "format", "machine", "commit"} <= values.keys()
 
 
-def test_every_table_and_figure_is_there(home: Path) -> None:
-    report = paper_report(home)
+def test_the_report_opens_with_the_answer_and_has_every_table(home: Path) -> None:
+    report = study_report(home)
+    assert report.summary[0].startswith("Of the paper's 27 claims ")
+    figure, table = report.sections[0].blocks
+    assert isinstance(figure, Figure)
+    assert isinstance(table, Table)
+    blocks = [block for section in report.sections for block in section.blocks if not isinstance(block, str)]
     wanted = {
-        *("claims", "beyond", "parts", "table-1", "table-2-best", "table-2-last", "table-2-lead-best", "table-2-one"),
-        *("table-3-one", "table-3-two", "table-3-pairs", "table-4-ngcf-one", "table-4-simgcl-two", "mechanisms"),
-        *("pool-gaps-one-dns", "diagnostics-two-sahc", "easy-and-hard-one-dns", "seconds Tiny toys", "efficiency"),
-        *("figure-4-alpha-recall@20-one", "figure-4-pool-ndcg@20-two", "equal-best", "equal-pairs", "power-lead-best"),
-        *("gaps-one", "similar-two", "choices-one"),
-        *("splits-recall@20", "pools-ndcg@20", "choices", "tuning-one", "search-one", "going-two"),
+        *("claims", "beyond", "parts", "table-1", "table2-best", "table2-last", "table2-pairs-best", "table2-one"),
+        *("table3-one", "table3-pairs", "table4-ngcf-one", "table4-pairs", "mechanisms", "pool-gaps-one-dns"),
+        *("diagnostics-two-sahc", "easy-and-hard-one-dns", "seconds-one", "efficiency", "figure4-alpha-one"),
+        *("equal-tuned", "equal-pairs-last", "many-seeds", "gaps-one", "similar-two", "choices-one", "splits"),
+        *("pools", "choices", "tuning-one", "tuning-chosen"),
     }
-    assert wanted <= blocks(report)
-    assert [section.title for section in report.sections if not section.blocks] == []
-    for table in tables_of(report):
-        to_markdown(table)
-    assert report.facts
+    assert wanted <= {block.name for block in blocks}
+    for kind in (Table, Figure):
+        names = [block.name for block in blocks if isinstance(block, kind)]
+        assert len(names) == len(set(names))
+    assert all(section.blocks for section in report.sections)
 
 
-def test_it_is_rebuilt_without_torch_and_without_training(home: Path, tmp_path: Path) -> None:
-    page, claims = tmp_path / "page.html", tmp_path / "claims.md"
-    line = [sys.executable, "-c", textwrap.dedent(ALONE), str(home), str(page), str(claims)]
-    subprocess.run(line, check=True, timeout=120)
-    assert page.read_text("utf-8") == to_html(paper_report(home))
-    assert claims.read_text("utf-8") == does_it_hold(home)
+def test_pages_are_rebuilt_without_torch_and_without_training(home: Path, tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-c", textwrap.dedent(ALONE), str(home), str(tmp_path)], check=True, timeout=120)
+    assert (home / "report.html").read_text("utf-8") == to_html(study_report(home))
+    assert (tmp_path / "does-it-hold.md").read_text("utf-8") == does_it_hold(home)
+    assert (tmp_path / "results.md").read_text("utf-8") == results_page(home)
 
 
-def test_it_changes_when_a_file_changes(home: Path) -> None:
-    before, page = to_html(paper_report(home)), does_it_hold(home)
-    assert to_html(paper_report(home)) == before
-    evidence = Evidence.of(home)
+def test_pages_change_when_a_file_changes(home: Path, tmp_path: Path) -> None:
+    evidence, before = Evidence.of(home), does_it_hold(home)
     row = next(row for row in evidence.rows("table2") if row.label == "RNS")
-    kinds = [
-        home / "runs" / f"{evidence.key(row, 2020)}.json",
-        *(next((home / kind).iterdir()) for kind in ("diagnostics", "efficiency")),
-        home / "tuning" / "two" / "trials.json",
-    ]
-    for path in kinds:
-        whole = path.read_text("utf-8")
-        path.write_text(_changed(json.loads(whole), path), "utf-8")
-        try:
-            assert to_html(paper_report(home)) != before, path
-            if path.parent.name == "runs":
-                assert does_it_hold(home) != page
-        finally:
-            path.write_text(whole, "utf-8")
-
-
-def _changed(values: dict[str, Any], path: Path) -> str:
-    """The same file with one number of it another."""
-    if path.parent.name == "runs":
-        values["test"]["best"]["recall@20"] = 0.987
-    elif path.parent.name == "diagnostics":
-        values["diagnostics"]["DNS"]["pools"]["near"] = 0.987
-    elif path.parent.name == "efficiency":
-        values["costs"][-1]["extra"] = 0.987
-    else:
-        values["trials"][0]["value"] = 0.0123
-    return json.dumps(values)
+    path = home / "runs" / f"{evidence.key(row, 2020)}.json"
+    whole = path.read_text("utf-8")
+    values = json.loads(whole)
+    values["test"]["best"]["recall@20"] = 0.987
+    path.write_text(json.dumps(values), "utf-8")
+    try:
+        assert does_it_hold(home) != before
+    finally:
+        path.write_text(whole, "utf-8")
 
 
 def test_what_is_missing_is_named(home: Path, tmp_path: Path) -> None:
     TINY.save(tmp_path)
-    report = paper_report(tmp_path)
-    assert report.summary[-1].startswith("Not run yet: ")
-    text = to_html(report)
-    for part in PARTS:
-        assert f"--only {part}" in text, part
-    assert "Nothing has been run yet." in does_it_hold(tmp_path)
-    (tmp_path / "runs").mkdir()
-    evidence = Evidence.of(home)
-    for one in evidence.runs("table2")[:5]:
+    text = to_html(study_report(tmp_path))
+    for part in TITLES:
+        assert f"ONLY={part}" in text, part
+    results_page(tmp_path)
+    for one in list(Evidence.of(home).runs("table2")[0][1].values()):
         one.save(tmp_path)
-    assert "Not finished: Table II (5 of " in " ".join(paper_report(tmp_path).summary)
+    assert any("Table II (2 of " in line for line in study_report(tmp_path).summary)
 
 
-def test_no_run_is_begun_after_the_time(tmp_path: Path) -> None:
-    study = Study.of(TINY, prepared(tmp_path / "prepared"), tmp_path / "out", device="cpu", until=time.time())
-    study.design.save(study.out)
-    with pytest.raises(OutOfTime):
-        study.tune("one")
-    outcome = run_grid(study.jobs, study.out, device="cpu", until=study.until)
-    assert (outcome.results, outcome.failures) == ([], [])
-    said: list[str] = []
-    study.look(said.append)
-    study.clock(said.append)
-    assert said == []
+def test_no_run_is_begun_after_the_time_and_absent_sets_are_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(design, "PAPER", TINY)
+    sets = prepared(tmp_path / "prepared")
+    (sets / "two").rename(sets / "elsewhere")
+    assert main(["run", str(sets), "--out", str(tmp_path / "out"), "--minutes", "0", "--device", "cpu"]) == 0
+    assert "two is not there" in capsys.readouterr().out
+    assert not (tmp_path / "out" / "runs").exists()
+    assert (sets / "one-split-2" / "manifest.json").exists()
 
 
-def test_parts_and_sets_are_chosen(tmp_path: Path) -> None:
-    home = prepared(tmp_path / "prepared")
-    study = Study.of(TINY, home, tmp_path / "out", ["table4", "tuning"], seeds=1)
-    assert study.parts == ["tuning", "table4"]
-    assert {one.backbone["name"] for one in study.jobs} == {"ngcf", "simgcl"}
-    with pytest.raises(SettingError, match="no part 'tabel2'; did you mean 'table2'"):
-        Study.of(TINY, home, tmp_path / "out", ["tabel2"])
-    (home / "two").rename(home / "other")
-    assert Study.of(TINY, home, tmp_path / "out").absent == ["two"]
-    with pytest.raises(DataError, match="none of the prepared sets one, two"):
-        Study.of(TINY, tmp_path, tmp_path / "out")
+def test_the_miniature_is_on_the_set_that_ships_inside(tmp_path: Path) -> None:
+    assert main(["run", "--quick", "--out", str(tmp_path), "--only", "efficiency", "--device", "cpu"]) == 0
+    assert Evidence.of(tmp_path).progress["efficiency"].complete
+    assert load_split(tmp_path / "data" / "ml-latest-small").n_users == 412
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        (["run"], "--quick"),
+        (["run", "SETS", "--quick"], "--quick"),
+        (["run", "SETS", "--out", "OUT"], "amazon-toys"),
+        (["run", "--quick", "--out", "OUT", "--only", "tabel2"], "tabel2"),
+        (["run", "--quick", "--out", "OUT", "--seeds", "0"], "seeds"),
+        (["pages", "--out", "OUT"], "holds no results"),
+    ],
+)
+def test_mistakes(words: list[str], names: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    places = {"SETS": str(tmp_path), "OUT": str(tmp_path / "out")}
+    assert main([places.get(word, word) for word in words]) == 2
+    assert names in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("stage", ["tune", "measure_mechanisms", "measure_costs"])
+def test_whatever_is_stopped_goes_on_later(stage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    part = {"tune": "tuning", "measure_mechanisms": "mechanisms", "measure_costs": "efficiency"}[stage]
+    monkeypatch.setattr(design, "PAPER", TINY)
+    monkeypatch.setattr(Study, stage, stop)
+    sets = prepared(tmp_path / "prepared")
+    assert main(["run", str(sets), "--out", str(tmp_path / "out"), "--only", part, "--device", "cpu"]) == 130
 
 
 def test_another_study_and_other_data_are_refused(home: Path, tmp_path: Path) -> None:
-    from reproduction.design import PAPER
-
     other = save_split(random_split(40, 60, 6, seed=9), tmp_path / "one").parent
     with pytest.raises(DataError, match="is other data"):
         Study.of(TINY, other, home)
     save_split(random_split(40, 60, 6), tmp_path / "amazon-toys")
     with pytest.raises(DataError, match="holds another study"):
         Study.of(PAPER, tmp_path, home)
+
+
+def test_runs_are_found_by_their_settings_and_counted(tmp_path: Path) -> None:
+    assert Evidence.of(tmp_path).progress["table2"].wanted == 135  # the paper's study with nothing run
+    keep = {"one"}
+    fill(tmp_path, TINY, parts=["table2"], keep=lambda row, seed: row.data in keep and row.label != "DNS")
+    evidence = Evidence.of(tmp_path)
+    assert (evidence.progress["table2"].count, evidence.progress["table2"].wanted) == (16, 36)
+    assert (evidence.progress["splits"].count, evidence.progress["splits"].wanted) == (3, 12)  # shared runs
+    row = next(row for row in evidence.rows("table2") if row.label == "BNS")
+    (tmp_path / "runs" / f"{evidence.key(row, 2020)}.json").unlink()
+    made(TINY, replace(row, sampler={**(row.sampler or {}), "lam": 4.0}), 2020, noisy).save(tmp_path)
+    assert Evidence.of(tmp_path).progress["table2"].count == 15  # another setting is another run
+
+
+def test_runs_by_other_kernels_are_left_out_and_two_sets_of_one_name_refused(tmp_path: Path) -> None:
+    fill(tmp_path, TINY, parts=["table2"])
+    paths = sorted((tmp_path / "runs").iterdir())
+    values = [json.loads(path.read_text("utf-8")) for path in paths]
+    paths[0].write_text(json.dumps({**values[0], "machine": {**values[0]["machine"], "kernels": "triton"}}), "utf-8")
+    evidence = Evidence.of(tmp_path)
+    assert (evidence.left_out, evidence.progress["table2"].count) == (1, 35)
+    paths[1].write_text(json.dumps({**values[1], "data": {**values[1]["data"], "fingerprint": "f" * 64}}), "utf-8")
+    with pytest.raises(DataError, match="two different sets called 'Tiny"):
+        Evidence.of(tmp_path)
+
+
+def test_broken_files_are_named(tmp_path: Path) -> None:
+    for one in (PAPER, TINY):
+        one.save(tmp_path)
+        assert Design.load(tmp_path) == one
+    (tmp_path / "diagnostics").mkdir()
+    for text in ("{", "{}"):
+        (tmp_path / "diagnostics" / "x.json").write_text(text, "utf-8")
+        with pytest.raises(DataError, match=r"x\.json"):
+            Evidence.of(tmp_path)
+    for text in ("[]", "{}"):
+        (tmp_path / "study.json").write_text(text, "utf-8")
+        with pytest.raises(DataError, match=r"study\.json"):
+            Evidence.of(tmp_path)
+
+
+def pairs(split: Split) -> list[tuple[int, int]]:
+    """All of them, by their ids, in order."""
+    found = []
+    for part in split.parts().values():
+        users, items = np.asarray(split.user_ids.decode(part.users)), np.asarray(split.item_ids.decode(part.items))
+        found += list(zip(users.tolist(), items.tolist(), strict=True))
+    return sorted(found)
+
+
+def test_a_random_split_has_the_same_pairs_in_other_parts_and_is_stored_once(tmp_path: Path) -> None:
+    given = random_split(30, 40, 6)
+    first, again, second = resplit(given, 1), resplit(given, 1), resplit(given, 2)
+    assert pairs(first) == pairs(given) == pairs(second)
+    assert first.fingerprint == again.fingerprint != second.fingerprint != given.fingerprint
+    assert [len(part) for part in first.parts().values()] == [192, 24, 24]
+    source = save_split(given, tmp_path / "one")
+    folder = resplit_folder(source, tmp_path / "one-split-1", 1)
+    assert load_split(folder).fingerprint == first.fingerprint
+    before = (folder / "manifest.json").stat().st_mtime_ns
+    assert resplit_folder(source, folder, 1) == folder
+    assert (folder / "manifest.json").stat().st_mtime_ns == before
+    with pytest.raises(DataError, match="another set than split 2"):
+        resplit_folder(source, folder, 2)

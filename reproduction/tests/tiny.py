@@ -9,8 +9,7 @@ from reproduction.design import DataSet, Design
 from reproduction.evidence import Evidence
 from reproduction.experiments import GRIDS, Row, job
 from reproduction.methods import PROTOCOL, TOYS, YELP
-from sahcns.data import save_split
-from sahcns.lab.grid.result import Result
+from sahcns import Result, save_split
 from tests.splits import random_split
 
 ALL = tuple(one.name for one in GRIDS)
@@ -29,7 +28,7 @@ TINY = Design(
     many=3,
     grid=(0.0, 0.3, 1.0),
     pools=(5, 10, 12),
-    wide_pools=(5, 10),
+    wide_pools=(5, 10, 12),
     splits=2,
     ages=(1, 2),
     trials=2,

@@ -25,9 +25,7 @@ OTHERS = {
 def command(
     folder: Annotated[
         Path,
-        typer.Argument(
-            metavar="FOLDER", help="From `sahcns compare`, `tune` or `reproduce`; or a file of `inspect --json`."
-        ),
+        typer.Argument(metavar="FOLDER", help="From `sahcns compare` or `tune`; or a file of `inspect --json`."),
     ],
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="Where the page goes (report.html in the folder).")

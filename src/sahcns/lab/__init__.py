@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from sahcns.lab.grid.result import RUNS as RUNS
     from sahcns.lab.grid.result import result_path as result_path
     from sahcns.lab.grid.result import results_in as results_in
+    from sahcns.lab.grid.run import Event as Event
     from sahcns.lab.grid.run import Failure as Failure
     from sahcns.lab.grid.run import late as late
     from sahcns.lab.grid.run import run_grid as run_grid
@@ -159,6 +160,7 @@ _HOMES = {
         "results_in",
     ),
     "sahcns.lab.grid.run": (
+        "Event",
         "Failure",
         "late",
         "run_grid",

@@ -15,12 +15,19 @@ from reproduction.published import (
     TABLE_1,
     hardness_kept,
 )
-from reproduction.sections.data import counts
-from reproduction.sections.mechanisms import MODELS, change
 from reproduction.verdicts import UNRESOLVED, Instance, Verdict, missing, within
 from sahcns.lab import Diagnostics, Group
 
+MODELS = {"dns": "trained with DNS", "sahc": "trained with SAHC-NS"}
 POINTS = 5.0  # how far a measured share may be from a printed one and still be called the same
+
+
+def counts(evidence: Evidence, data: str) -> tuple[int, int, int] | None:
+    """Users, items and pairs of a set, from the runs on it."""
+    about = evidence.about(data)
+    if about is None:
+        return None
+    return about["users"], about["items"], sum(about[part] for part in ("train", "valid", "test"))
 
 
 def same_data(evidence: Evidence) -> list[Instance]:
@@ -42,8 +49,8 @@ def same_data(evidence: Evidence) -> list[Instance]:
 def pool_shares(evidence: Evidence) -> list[Instance]:
     """Fig. 1(a)."""
     found = []
-    for folder in evidence.design.pair:
-        one, seen = evidence.design.data(folder), _look(evidence, folder, "dns", "DNS")
+    for one in evidence.design.pair_sets:
+        seen = _look(evidence, one.folder, "dns", "DNS")
         if not one.printed:
             continue
         near, far = FIGURE_1A[one.like]
@@ -59,8 +66,8 @@ def pool_shares(evidence: Evidence) -> list[Instance]:
 def pool_variety(evidence: Evidence) -> list[Instance]:
     """Fig. 1(a) in words: hard pools and easy pools are both common, each more than a quarter."""
     found = []
-    for folder in evidence.design.pair:
-        one, seen = evidence.design.data(folder), _look(evidence, folder, "dns", "DNS")
+    for one in evidence.design.pair_sets:
+        seen = _look(evidence, one.folder, "dns", "DNS")
         paper = "{:.0f} % hard, {:.0f} % easy".format(*FIGURE_1A[one.like]) if one.printed else "–"
         if seen is None:
             found.append(missing(one.name, paper))
@@ -75,8 +82,8 @@ def hidden_by_scores(evidence: Evidence) -> list[Instance]:
     """Fig. 1(b)."""
     most, quarter = FIGURE_1B
     found = []
-    for folder in evidence.design.pair:
-        one, seen = evidence.design.data(folder), _look(evidence, folder, "dns", "DNS")
+    for one in evidence.design.pair_sets:
+        seen = _look(evidence, one.folder, "dns", "DNS")
         where = f"{one.name}, similar pairs with |Δσ|"
         over = [None, None] if seen is None else [seen.pools.over_020, seen.pools.over_050]
         if over[0] is None or over[1] is None:
@@ -95,10 +102,9 @@ def hidden_by_scores(evidence: Evidence) -> list[Instance]:
 def discrepancy_raised(evidence: Evidence) -> list[Instance]:
     """Fig. 5(a): how much."""
     found = []
-    for folder in evidence.design.pair:
-        one = evidence.design.data(folder)
+    for one in evidence.design.pair_sets:
         for trained, words in MODELS.items():
-            seen = _look(evidence, folder, trained, "SA-only")
+            seen = _look(evidence, one.folder, trained, "SA-only")
             if one.printed:
                 ours = change(seen, "sigma") if seen else None
                 found += on_its_data(one, [within(f"{one.name}, {words}", FIGURE_5A[one.like], ours, POINTS)])
@@ -108,10 +114,9 @@ def discrepancy_raised(evidence: Evidence) -> list[Instance]:
 def harder_to_read(evidence: Evidence) -> list[Instance]:
     """Fig. 5(a) in words: more discrepancy at a mean hardness that hardly changes."""
     found = []
-    for folder in evidence.design.pair:
-        one = evidence.design.data(folder)
+    for one in evidence.design.pair_sets:
         for trained, words in MODELS.items():
-            where, seen = f"{one.name}, {words}", _look(evidence, folder, trained, "SA-only")
+            where, seen = f"{one.name}, {words}", _look(evidence, one.folder, trained, "SA-only")
             paper = f"σ +{FIGURE_5A[one.like]:.2f} %, μ within {MEAN_HARDNESS} %" if one.printed else "–"
             sigma, mu = (change(seen, "sigma"), change(seen, "mu")) if seen else (None, None)
             if sigma is None or mu is None:
@@ -125,10 +130,9 @@ def harder_to_read(evidence: Evidence) -> list[Instance]:
 def easy_moved_more(evidence: Evidence) -> list[Instance]:
     """Fig. 5(b)."""
     found = []
-    for folder in evidence.design.pair:
-        one = evidence.design.data(folder)
+    for one in evidence.design.pair_sets:
         for trained, words in MODELS.items():
-            where, seen = f"{one.name}, {words}", _look(evidence, folder, trained, METHOD)
+            where, seen = f"{one.name}, {words}", _look(evidence, one.folder, trained, METHOD)
             if seen is None:
                 found.append(missing(where, "easy more than hard"))
                 continue
@@ -173,6 +177,12 @@ def _moved(group: Group) -> str:
     return f"{group.before:.2f} to {group.after:.2f}, closing by {group.reduction:.2f}{share}"
 
 
+def change(one: Diagnostics, what: str) -> float | None:
+    """Of σ or μ, in percent, of the chosen items against DNS's from the same pools."""
+    found = one.selection.sigma_change if what == "sigma" else one.selection.mu_change
+    return None if found is None else 100 * found
+
+
 def _look(evidence: Evidence, folder: str, trained: str, label: str) -> Diagnostics | None:
-    seen = evidence.seen.get((folder, trained))
+    seen = evidence.inspections.get((folder, trained))
     return None if seen is None else seen.diagnostics[label]

@@ -1,0 +1,240 @@
+"""Methods beside each other, beside the paper, and against SAHC-NS: the tables that every part of the study shares."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from reproduction.design import DataSet
+from reproduction.evidence import Evidence
+from reproduction.methods import METHOD, NINE
+from reproduction.published import PrintedNumbers
+from reproduction.scores import (
+    ALPHA,
+    AT_20,
+    METRICS,
+    NAMES,
+    NDCG,
+    READINGS,
+    RECALL,
+    chance,
+    points,
+    spread_cell,
+    twin_cell,
+)
+from sahcns.lab import Cell, Figure, Paired, Series, Table, against_published, holm, joined, number
+
+FAR = 0.1  # of a value: what is further off than this is another outcome, and would flatten a figure
+Column = Callable[[str], Cell | str]
+"""Label of a method → its cell."""
+
+
+class Place(NamedTuple):
+    """Where methods are held against one another: a part of the study, a set and a backbone."""
+
+    part: str
+    data: str  # folder of the set
+    backbone: str = "lightgcn"
+
+
+class Difference(NamedTuple):
+    """A method minus SAHC-NS, with its p after Holm over all that was tested together."""
+
+    label: str
+    paired: Paired
+    p: float
+
+
+def ours(evidence: Evidence, place: Place, reading: str = "best") -> Column:
+    """Recall@20 / NDCG@20 of our runs."""
+    recall, ndcg = (
+        evidence.methods(place.part, place.data, metric, reading, place.backbone) for metric in (RECALL, NDCG)
+    )
+    return lambda label: twin_cell(recall.get(label), ndcg.get(label))
+
+
+def printed(numbers: PrintedNumbers) -> Column:
+    """Recall@20 / NDCG@20 as the paper prints them."""
+    return lambda label: (
+        " / ".join(number(numbers[label, metric][0]) for metric in AT_20) if (label, RECALL) in numbers else "–"
+    )
+
+
+def methods_table(
+    name: str, title: str, labels: Iterable[str], columns: Mapping[str, Column], caption: str = ""
+) -> Table:
+    """A row for each method."""
+    rows = [[label, *(column(label) for column in columns.values())] for label in labels]
+    return Table(name, title, ["Method", *(f">{head}" for head in columns)], rows, caption)
+
+
+def against(
+    evidence: Evidence, places: Sequence[Place], metrics: Sequence[str] = AT_20, reading: str = "best"
+) -> dict[tuple[Place, str], list[Difference]]:
+    """(place, metric) → each other method minus SAHC-NS; Holm over all of them."""
+    tests: dict[tuple[Place, str, str], Paired] = {}
+    for place in places:
+        for metric in metrics:
+            methods = evidence.methods(place.part, place.data, metric, reading, place.backbone)
+            for label, scores in methods.items():
+                if METHOD in methods and label != METHOD:
+                    tests[place, metric, label] = scores.minus(methods[METHOD])
+    found: dict[tuple[Place, str], list[Difference]] = {}
+    for ((place, metric, label), paired), p in zip(tests.items(), holm([one.p for one in tests.values()]), strict=True):
+        found.setdefault((place, metric), []).append(Difference(label, paired, p))
+    return found
+
+
+def resolved_in_words(evidence: Evidence, places: Sequence[Place], reading: str = "best") -> list[str]:
+    """A sentence for each place: whom SAHC-NS is ahead of, behind, and not told apart from; after Holm."""
+    found = against(evidence, places, METRICS, reading)
+    told = []
+    for place in places:
+        lines = [
+            f"in {NAMES[metric]} {METHOD} is {_sides(found[place, metric])}"
+            for metric in AT_20
+            if (place, metric) in found
+        ]
+        name = evidence.design.data(place.data).name
+        where = name if place.backbone == "lightgcn" else f"{name}, {place.backbone}"
+        told += [f"{where}: {'; '.join(lines)}."] * bool(lines)
+    return told
+
+
+def _sides(found: Sequence[Difference]) -> str:
+    """`ahead of A and B, behind C, not told apart from the others`."""
+    ahead, behind = (
+        [one.label for one in found if one.p < ALPHA and (one.paired.difference < 0) is low] for low in (True, False)
+    )
+    if not ahead and not behind:
+        return "not told apart from any other"
+    told = [f"ahead of {joined(ahead)}"] * bool(ahead) + [f"behind {joined(behind)}"] * bool(behind)
+    rest = len(found) - len(ahead) - len(behind)
+    return ", ".join([*told, *["not told apart from the others"] * bool(rest)])
+
+
+def pairs_table(
+    evidence: Evidence, places: Sequence[Place], name: str, metrics: Sequence[str] = AT_20, reading: str = "best"
+) -> Table | None:
+    """Each other method minus SAHC-NS, with interval and p; None where there is nothing to hold against."""
+    rows: list[list[Cell | str]] = [
+        [
+            evidence.design.data(place.data).name,
+            place.backbone,
+            NAMES[metric],
+            one.label,
+            points(one.paired),
+            number(100 * one.paired.low, sign=True),
+            number(100 * one.paired.high, sign=True),
+            Cell(chance(one.paired.p), hint=one.paired.why),
+            Cell(chance(one.p), note="*" if one.p < ALPHA else ""),
+            str(one.paired.n),
+        ]
+        for (place, metric), found in against(evidence, places, metrics, reading).items()
+        for one in found
+    ]
+    columns = [
+        "Data",
+        "Backbone",
+        "Metric",
+        "Method",
+        ">difference",
+        ">95 % low",
+        ">95 % high",
+        ">p",
+        ">Holm",
+        ">seeds",
+    ]
+    caption = (
+        f"The method minus {METHOD} in percentage points, {READINGS[reading]}. Two-sided paired t-test over the seeds that "
+        "both have; Holm over this table. * p < 0.05."
+    )
+    title = f"Each method against {METHOD}, {READINGS[reading]}"
+    return Table(name, title, columns, rows, caption) if rows else None
+
+
+def differences_figure(evidence: Evidence, places: Sequence[Place], name: str, title: str) -> Figure | None:
+    """Each method minus SAHC-NS in Recall@20 with its interval; those further off than a tenth are named, not drawn."""
+    far, series = [], []
+    for label in NINE if places and places[0].part in ("table2", "equal") else _labels(evidence, places):
+        here = {}
+        for (place, _), found in against(evidence, places, (RECALL,)).items():
+            own = evidence.methods(place.part, place.data, RECALL, backbone=place.backbone)[METHOD]
+            for one in found:
+                if one.label == label:
+                    here[evidence.design.data(place.data).name] = (
+                        one.paired,
+                        abs(one.paired.difference) > FAR * own.mean,
+                    )
+        far += [f"{label} on {data}" for data, (_, too_far) in here.items() if too_far]
+        near = {data: paired for data, (paired, too_far) in here.items() if not too_far}
+        if near:
+            y, low, high = (
+                [100 * getattr(paired, what) for paired in near.values()] for what in ("difference", "low", "high")
+            )
+            series.append(Series(label, list(near), y, low, high, NINE.get(label, "")))
+    if not series:
+        return None
+    left = f" Too far off to be drawn: {joined(far)}." if far else ""
+    caption = f"Above 0 the method is better than {METHOD}. Whiskers are 95 % intervals of the paired difference.{left}"
+    return Figure(name, title, "", "Recall@20, percentage points", series, kind="bar", caption=caption)
+
+
+def _labels(evidence: Evidence, places: Sequence[Place]) -> list[str]:
+    return list(
+        dict.fromkeys(
+            label
+            for place in places
+            for label in evidence.methods(place.part, place.data, RECALL, backbone=place.backbone)
+        )
+    )
+
+
+def beside_paper(
+    evidence: Evidence,
+    place: Place,
+    one: DataSet,
+    numbers: PrintedNumbers,
+    metrics: Sequence[str],
+    name: str,
+    title: str,
+) -> Table:
+    """Ours under both readings beside the printed numbers: Welch's test, where the data are the paper's own."""
+    rows: list[list[Cell | str]] = []
+    tests, lines = {}, []
+    for metric in metrics:
+        by_reading = {
+            reading: evidence.methods(place.part, place.data, metric, reading, place.backbone) for reading in READINGS
+        }
+        for label in by_reading["best"]:
+            lines.append((label, metric, {reading: by_reading[reading][label] for reading in READINGS}))
+            if (label, metric) in numbers:
+                mean, std = numbers[label, metric]
+                for reading in READINGS:
+                    values = [100 * value for value in by_reading[reading][label].values.values()]
+                    tests[label, metric, reading] = against_published(values, mean, std or 0.0, 5)
+    ps: dict[tuple[str, str, str], float] = {}
+    for reading in READINGS if one.same else ():
+        keys = [key for key in tests if key[2] == reading]
+        ps |= dict(zip(keys, holm([tests[key].p for key in keys]), strict=True))
+    for label, metric, own in lines:
+        theirs = numbers.get((label, metric))
+        spread = "" if theirs is None or theirs[1] is None else f" ± {number(theirs[1])}"
+        line: list[Cell | str] = [label, NAMES[metric], "–" if theirs is None else f"{number(theirs[0])}{spread}"]
+        for reading in READINGS:
+            line.append(spread_cell(own[reading]))
+            test, p = tests.get((label, metric, reading)), ps.get((label, metric, reading))
+            line.append(
+                "–"
+                if test is None
+                else Cell(number(test.difference, sign=True), note="*" if p is not None and p < ALPHA else "")
+            )
+            line.append("–" if p is None else chance(p))
+        rows.append(line)
+    columns = ["Method", "Metric", ">paper"]
+    columns += [f">{words} · {what}" for words in READINGS.values() for what in ("ours", "− paper", "p")]
+    caption = (
+        "In percent, on the test part; mean ± standard deviation over seeds. p: Welch's t-test of our seeds against the "
+        "printed mean and deviation, which is exact where no deviation is printed; Holm over the column. * p < 0.05."
+        if one.same
+        else "In percent, on the test part. This is other data than the paper's, so a difference is not tested."
+    )
+    return Table(name, title, columns, rows, caption)

@@ -1,0 +1,33 @@
+"""The committed pages are what the results in the tree give, and the program stands on public names alone."""
+
+import ast
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import sahcns
+import sahcns.lab
+from reproduction.does_it_hold import does_it_hold
+from reproduction.results_page import results_page
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize(("page", "make"), [("results.md", results_page), ("does-it-hold.md", does_it_hold)])
+def test_the_page_is_what_the_results_give(page: str, make: Callable[[Path], str]) -> None:
+    """If it is not: make results"""
+    assert (ROOT / "docs" / page).read_text("utf-8") == make(ROOT / "reproduction" / "results")
+
+
+@pytest.mark.parametrize(
+    "path", [*(ROOT / "reproduction").glob("*.py"), *(ROOT / "reproduction" / "sections").glob("*.py")]
+)
+def test_only_public_names_are_used(path: Path) -> None:
+    public = {"sahcns": sahcns.__all__, "sahcns.lab": sahcns.lab.__all__}
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            assert not [one.name for one in node.names if one.name.partition(".")[0] == "sahcns"]
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "sahcns":
+            assert node.module in public
+            assert {one.name for one in node.names} <= set(public[node.module])
