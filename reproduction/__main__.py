@@ -90,7 +90,7 @@ def _run(asked: argparse.Namespace) -> "Sequence[Failure]":
 def run_study(study: "Study", say: Callable[[str], None]) -> "Sequence[Failure]":
     """Part after part; what failed is returned."""
     from reproduction.study import OutOfTime
-    from sahcns.lab import answering, import_optuna, pick_device, run_grid
+    from sahcns.lab import run_grid
 
     for name in study.absent:
         say(f"{name} is not there: what needs it is left out")
@@ -98,7 +98,6 @@ def run_study(study: "Study", say: Callable[[str], None]) -> "Sequence[Failure]"
     study.make_splits()
     if "tuning" in study.parts:
         try:
-            import_optuna()
             for one, samplers in study.searches:
                 say(f"tuning {', '.join(samplers)} on {one.name}")
                 study.tune(one.folder, samplers)
@@ -116,11 +115,10 @@ def run_study(study: "Study", say: Callable[[str], None]) -> "Sequence[Failure]"
         on_event=_progress(len(study.jobs), say),
         until=study.until,
     )
-    with answering(pick_device(study.device)):
-        if "mechanisms" in study.parts:
-            study.measure_mechanisms(say)
-        if "efficiency" in study.parts:
-            study.measure_costs(say)
+    if "mechanisms" in study.parts:
+        study.measure_mechanisms(say)
+    if "efficiency" in study.parts:
+        study.measure_costs(say)
     return outcome.failures
 
 

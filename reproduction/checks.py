@@ -8,7 +8,7 @@ from statistics import fmean
 from reproduction.evidence import Evidence
 from reproduction.methods import METHOD, SOUND_AS_PRINTED, UNTUNED
 from reproduction.published import PrintedNumbers, printed_2, printed_3, printed_4
-from reproduction.scores import AT_20, METRICS, NAMES, READINGS, RECALL, Scores
+from reproduction.scores import AT_20, METRICS, NAMES, READINGS, RECALL, Scores, joined, number
 from reproduction.seconds import scores_so_far
 from reproduction.verdicts import (
     UNRESOLVED,
@@ -22,7 +22,7 @@ from reproduction.verdicts import (
     resolved,
     seeds_and_p,
 )
-from sahcns.lab import holm, joined, number, paired_t
+from sahcns.lab import holm, paired_t
 
 ARGUMENTS = {"alpha": "α", "lambda_max": "λmax", "pool": "N"}
 SIDES: Mapping[Verdict, str] = {"holds": "resolved for", "does not hold": "resolved the other way for"}

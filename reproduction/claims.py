@@ -47,8 +47,8 @@ from reproduction.reasons import (
     tuning_gain,
     where_it_stopped,
 )
+from reproduction.scores import joined
 from reproduction.verdicts import Instance, Verdict, counted, overall
-from sahcns.lab import joined
 
 WITHOUT_MEAN = (
     "Ours falls far below the printed 12.04 and 13.68: Eq. 7 divides by an item's scores and so picks easy ones "

@@ -149,19 +149,18 @@ def time_samplers(
 ) -> dict[str, Any]:
     """DNS, SA-only and SAHC-NS: their forward pass and a whole epoch."""
     from sahcns import Protocol
-    from sahcns.lab import Record, pick_device, sampler_cost
+    from sahcns.lab import sampler_cost
 
     began, split = time.perf_counter(), load_split(folder)
     model, protocol = build_backbone(design.backbone()), Protocol.from_dict(design.protocol)
     samplers = [build_sampler(one) for one in timed_samplers(chosen, data)]
     costs = sampler_cost(split, samplers, model, protocol=protocol, device=device, epochs=3, rounds=ROUNDS)
-    record = Record.of(split, model, samplers[-1], protocol, 0, pick_device(device), costs[0].kernels)
     return {
         **_head(EFFICIENCY, key, began),
-        "data": {"name": design.data(data).name, **record.data},
-        "backbone": record.backbone,
-        "protocol": record.protocol,
-        "machine": record.machine,
+        "data": {"name": design.data(data).name, "fingerprint": split.fingerprint},
+        "backbone": design.backbone(),
+        "protocol": design.protocol,
+        "machine": {"device": costs[0].device, "kernels": costs[0].kernels},
         "costs": [one.to_dict() for one in costs],
     }
 

@@ -11,10 +11,10 @@ from reproduction.experiments import WIDE
 from reproduction.mechanism_checks import MODELS
 from reproduction.methods import METHOD, RIVALS, SOUND_AS_PRINTED, Settings
 from reproduction.published import EFFICIENCY, FIGURE_1A, FIGURE_1B, FIGURE_5A, MEAN_HARDNESS, hardness_kept
-from reproduction.scores import AT_20, METRICS, NAMES, RECALL, points
+from reproduction.scores import AT_20, METRICS, NAMES, RECALL, joined, number, points
 from reproduction.seconds import NEAR, pace
 from reproduction.verdicts import resolved
-from sahcns.lab import PoolReadings, holm, joined, number
+from sahcns.lab import PoolReadings, holm
 
 Reason = Callable[[Evidence], str]
 UNTESTED = "Not tested yet."

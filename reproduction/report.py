@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from reproduction.claims import BEYOND, CLAIMS, Judged, counts_in_words, judge
 from reproduction.evidence import Evidence
 from reproduction.experiments import TITLES
-from reproduction.sections import Blocks
+from reproduction.scores import joined
 from reproduction.sections.ablation import power_section, table_3_section
 from reproduction.sections.equal import equal_figure, equal_section
 from reproduction.sections.figure_3 import figure_3_section
@@ -19,7 +19,7 @@ from reproduction.sections.table_2 import data_section, table_2_section
 from reproduction.sections.table_4 import table_4_section
 from reproduction.sections.tuning import settings_in_words, tuning_section
 from reproduction.verdicts import VERDICTS
-from sahcns.lab import Cell, Report, Section, Table, joined
+from sahcns.lab import Cell, Figure, Report, Section, Table
 
 MINIATURE = "A miniature: small models, few epochs, another set than the paper's. It shows that all parts run."
 RULES = (
@@ -36,9 +36,8 @@ def study_report(folder: str | os.PathLike[str]) -> Report:
     evidence = Evidence.of(folder)
     judged, beyond = judge(evidence), judge(evidence, BEYOND)
     figure = equal_figure(evidence)
-    lead: Blocks = [*([figure] if figure else []), verdicts_by_source(judged)]
+    lead: list[Table | Figure] = [*([figure] if figure else []), verdicts_by_source(judged)]
     sections = [
-        Section("What came out", lead),
         Section("Claim by claim", [claims_table(judged), claims_table(beyond, "beyond", "Beyond the paper"), RULES]),
         table_2_section(evidence),
         equal_section(evidence),
@@ -57,7 +56,7 @@ def study_report(folder: str | os.PathLike[str]) -> Report:
         data_section(evidence),
         Section("What has been run", [progress_table(evidence)]),
     ]
-    return Report(evidence.design.title, summary(evidence, judged), sections, facts(evidence))
+    return Report(evidence.design.title, summary(evidence, judged), sections, facts(evidence), lead=lead)
 
 
 def summary(evidence: Evidence, judged: Sequence[Judged]) -> list[str]:

@@ -10,7 +10,7 @@ from reproduction.experiments import HARD
 from reproduction.methods import METHOD, NINE
 from reproduction.reasons import loss_after_best
 from reproduction.report import missing_parts, runs_in_words
-from reproduction.scores import ALPHA, AT_20, METRICS, NAMES, READINGS, RECALL, points
+from reproduction.scores import ALPHA, AT_20, METRICS, NAMES, READINGS, RECALL, joined, number, points
 from reproduction.sections.ablation import ALIKE, many_seeds_table, parts_table, places_of_parts, strengths
 from reproduction.sections.comparison import Place, against, resolved_in_words
 from reproduction.sections.equal import equal_places, tuned_table, tuned_to_dns
@@ -20,7 +20,7 @@ from reproduction.sections.table_2 import highest_means, nine_table
 from reproduction.sections.table_4 import NAMES as BACKBONES
 from reproduction.sections.table_4 import backbones_table
 from reproduction.sections.tuning import chosen_table, settings_in_words
-from sahcns.lab import holm, joined, number
+from sahcns.lab import holm
 
 USE = (
     "**What to use.** Stop on validation, take DNS, MixGCF or SAHC-NS, and look for the pool first: `--set pool=20`, or "
@@ -137,7 +137,7 @@ def _tuned_alike(evidence: Evidence) -> str:
             leaders[max(methods, key=lambda label: methods[label].mean)] += 1
         methods = evidence.methods("equal", one.folder, RECALL)
         means = [methods[label].percent for label in HARD if methods[label].mean > methods["RNS"].mean]
-        spans.append(f"{number(max(means) - min(means))} on {one.name}")
+        spans.append(f"{number(max(means, default=0.0) - min(means, default=0.0))} on {one.name}")
     best, last = (_ahead_of_method(evidence, equal_places(evidence), METRICS, reading) for reading in READINGS)
     leads = joined([f"{label} in {count}" for label, count in leaders.most_common()])
     return (

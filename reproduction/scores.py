@@ -1,11 +1,12 @@
 """A metric over seeds, the difference of two methods, and both as cells of a table."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from sahcns.lab import Cell, Paired, number, paired_t
+from sahcns.lab import Cell, Paired, paired_t
 
 ALPHA = 0.05  # a difference is resolved where its p after Holm is below it
 METRICS = ("recall@10", "ndcg@10", "recall@20", "ndcg@20")
@@ -79,6 +80,19 @@ def points(paired: Paired) -> str:
 def interval(paired: Paired) -> str:
     """`+0.05 to +0.20`: of 95 %, in points."""
     return f"{number(100 * paired.low, sign=True)} to {number(100 * paired.high, sign=True)}"
+
+
+def number(value: float, digits: int = 2, sign: bool = False) -> str:
+    """`13.26`, with sign `+13.26`, zero always without; a dash for what is not a number."""
+    if not math.isfinite(value):
+        return "–"
+    text = f"{value:{'+' if sign else ''}.{digits}f}"
+    return text if float(text) else text.lstrip("+-")  # no -0.00
+
+
+def joined(words: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
 def chance(p: float) -> str:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,7 +27,7 @@ from reproduction.measurements import (
 )
 from reproduction.methods import OWN, RIVALS, TUNABLE, as_printed
 from sahcns import Recipe, Split, load_split, prepare, prepare_named, save_split
-from sahcns.lab import DataError, Interactions, Job, named_set, read_manifest
+from sahcns.lab import DataError, Interactions, Job, read_manifest
 
 if TYPE_CHECKING:
     from sahcns.lab import SearchProgress
@@ -212,7 +212,7 @@ def resplit_folder(source: Path, folder: Path, seed: int) -> Path:
 
 def embedded_set(out: Path) -> Path:
     """A folder in `out` with the set that ships inside, prepared once; its random splits go beside it."""
-    home, recipe = out / "data", replace(named_set(EMBEDDED).recipe, core=EMBEDDED_CORE)
+    home, recipe = out / "data", Recipe(min_rating=3, core=EMBEDDED_CORE)
     if not (home / EMBEDDED / "manifest.json").exists():
         save_split(prepare_named(EMBEDDED, recipe=recipe), home / EMBEDDED)
     return home

@@ -16,11 +16,13 @@ from reproduction.scores import (
     READINGS,
     RECALL,
     chance,
+    joined,
+    number,
     points,
     spread_cell,
     twin_cell,
 )
-from sahcns.lab import Cell, Figure, Paired, Series, Table, against_published, holm, joined, number
+from sahcns.lab import Cell, Figure, Paired, Series, Table, against_published, holm
 
 FAR = 0.1  # of a value: what is further off than this is another outcome, and would flatten a figure
 Column = Callable[[str], Cell | str]

@@ -2,7 +2,7 @@
 
 from reproduction.evidence import Evidence
 from reproduction.methods import AS_DNS, METHOD, NINE, TUNABLE
-from reproduction.scores import ALPHA, AT_20, METRICS, NDCG, READINGS, RECALL, Scores, twin_cell
+from reproduction.scores import ALPHA, AT_20, METRICS, NDCG, READINGS, RECALL, Scores, joined, twin_cell
 from reproduction.sections import Blocks, unfinished
 from reproduction.sections.comparison import (
     Column,
@@ -13,7 +13,7 @@ from reproduction.sections.comparison import (
     resolved_in_words,
 )
 from reproduction.sections.table_2 import TWINS, nine_table
-from sahcns.lab import Figure, Section, Table, holm, joined
+from sahcns.lab import Figure, Section, Table, holm
 
 
 def equal_places(evidence: Evidence) -> list[Place]:
@@ -77,6 +77,7 @@ def tuned_to_dns(evidence: Evidence) -> list[str]:
 
 
 def equal_figure(evidence: Evidence) -> Figure | None:
+    """The figure that the report opens with."""
     title = f"Each method minus {METHOD}, tuned alike with equal pools"
     return differences_figure(evidence, equal_places(evidence), "equal-differences", title)
 
@@ -86,8 +87,6 @@ def equal_section(evidence: Evidence) -> Section:
     if places := equal_places(evidence):
         blocks += [tuned_table(evidence), nine_table(evidence, "equal", "last")]
         blocks += [*tuned_to_dns(evidence), *resolved_in_words(evidence, places)]
-        figure = equal_figure(evidence)
-        blocks += [figure] if figure else []
         for reading in READINGS:
             table = pairs_table(evidence, places, f"equal-pairs-{reading}", METRICS, reading)
             blocks += [table] if table else []

@@ -6,10 +6,10 @@ from reproduction.checks import ARGUMENTS
 from reproduction.evidence import Evidence
 from reproduction.experiments import FAILING, HARD, TOP, at_work
 from reproduction.methods import METHOD, NINE
-from reproduction.scores import AT_20, NAMES, NDCG, READINGS, RECALL, Scores, difference_cell, twin_cell
+from reproduction.scores import AT_20, NAMES, NDCG, READINGS, RECALL, Scores, difference_cell, joined, twin_cell
 from reproduction.sections import Blocks, unfinished
 from reproduction.sections.table_2 import TWINS
-from sahcns.lab import Cell, Figure, Section, Series, Table, holm, joined
+from sahcns.lab import Cell, Figure, Section, Series, Table, holm
 
 AXES = {
     "alpha": "α, the weight of the discrepancy",

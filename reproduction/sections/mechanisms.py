@@ -8,21 +8,9 @@ from reproduction.mechanism_checks import MODELS, change
 from reproduction.methods import METHOD
 from reproduction.published import EFFICIENCY, FIGURE_1A, FIGURE_1B, FIGURE_5A, MEAN_HARDNESS
 from reproduction.reasons import other_ages, other_choices, other_gaps
+from reproduction.scores import number
 from reproduction.sections import Blocks, unfinished
-from sahcns.lab import (
-    Cell,
-    Inspection,
-    PoolReadings,
-    Section,
-    Table,
-    against_dns,
-    diagnostics_table,
-    discrepancy_gaps,
-    easy_and_hard,
-    number,
-    pool_gaps,
-    strength_by_gap,
-)
+from sahcns.lab import Cell, Inspection, PoolReadings, Section, Table, diagnostics_table, paper_figures
 
 
 def mechanisms_section(evidence: Evidence) -> Section:
@@ -35,7 +23,7 @@ def mechanisms_section(evidence: Evidence) -> Section:
             _table(evidence),
         ]
     for (data, trained), seen in evidence.inspections.items():
-        blocks += _figures(f"{evidence.design.data(data).name}, {MODELS[trained]}", f"{data}-{trained}", trained, seen)
+        blocks += _figures(f"{evidence.design.data(data).name}, {MODELS[trained]}", f"{data}-{trained}", seen)
     return Section("Figs 1 and 5: inside the samplers", blocks)
 
 
@@ -67,16 +55,12 @@ def _table(evidence: Evidence) -> Table:
     return Table("mechanisms", "Figs 1 and 5 in numbers", ["Data and model", "what", ">paper", ">ours"], rows, caption)
 
 
-def _figures(where: str, ending: str, trained: str, seen: Inspection) -> Blocks:
-    every, dns = seen.diagnostics, {"DNS": seen.diagnostics["DNS"]}
-    drawn = [pool_gaps(dns), discrepancy_gaps(dns)] if trained == "dns" else []
-    drawn += [against_dns(every), easy_and_hard(every), strength_by_gap(every)]
-    table = diagnostics_table(every)
+def _figures(where: str, ending: str, seen: Inspection) -> Blocks:
+    table = diagnostics_table(seen.diagnostics)
     return [
         *(
             replace(figure, name=f"{figure.name}-{ending}", title=f"{figure.title}: {where}")
-            for figure in drawn
-            if figure.series
+            for figure in paper_figures(seen.diagnostics)
         ),
         replace(table, name=f"diagnostics-{ending}", title=f"{where}: {table.title}"),
     ]

@@ -5,9 +5,9 @@ from statistics import fmean, stdev
 from reproduction.evidence import Evidence
 from reproduction.experiments import CHOICES, FOUR
 from reproduction.methods import METHOD
-from reproduction.scores import ALPHA, AT_20, NDCG, RECALL, difference_cell, spread_cell, twin_cell
+from reproduction.scores import ALPHA, AT_20, NDCG, RECALL, difference_cell, number, spread_cell, twin_cell
 from reproduction.sections import Blocks, unfinished
-from sahcns.lab import Cell, Paired, Section, Table, holm, number
+from sahcns.lab import Cell, Paired, Section, Table, holm
 
 
 def choices_table(evidence: Evidence) -> Table:

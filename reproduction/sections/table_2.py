@@ -5,7 +5,7 @@ from reproduction.evidence import Evidence
 from reproduction.mechanism_checks import counts
 from reproduction.methods import METHOD, NINE, SOUND_AS_PRINTED
 from reproduction.published import TABLE_1, printed_2
-from reproduction.scores import AT_20, METRICS, READINGS
+from reproduction.scores import AT_20, METRICS, READINGS, joined, number
 from reproduction.sections import Blocks, unfinished
 from reproduction.sections.comparison import (
     Column,
@@ -19,7 +19,7 @@ from reproduction.sections.comparison import (
     resolved_in_words,
 )
 from reproduction.sections.tuning import settings_in_words
-from sahcns.lab import Cell, Section, Table, joined, number
+from sahcns.lab import Cell, Section, Table
 
 TWINS = "Recall@20 / NDCG@20 in percent on the test part, mean over seeds."
 

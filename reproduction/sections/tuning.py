@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from reproduction.evidence import Evidence
 from reproduction.experiments import at_work, own_settings
 from reproduction.methods import NINE, TUNABLE
-from reproduction.scores import NAMES, RECALL, Scores
+from reproduction.scores import NAMES, RECALL, Scores, number
 from reproduction.sections import Blocks, unfinished
-from sahcns.lab import Cell, Figure, Search, Section, Series, Table, number
+from sahcns.lab import Cell, Figure, Search, Section, Series, Table
 
 HALVES = (("alpha", "α", "HC-only"), ("lambda_max", "λmax", "SA-only"))
 """A setting, its letter, and what is left of SAHC-NS where it is 0."""
