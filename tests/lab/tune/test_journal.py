@@ -10,7 +10,7 @@ import pytest
 from optuna import Study
 
 from sahcns.errors import DataError
-from sahcns.lab.tune.journal import JOURNAL, RECORD, Journal, RunningTrial
+from sahcns.lab.tune.journal import JOURNAL, RECORD, Journal, RunningTrial, open_journal
 from sahcns.lab.tune.search import read_search
 from sahcns.lab.tune.space import Space
 from sahcns.samplers import AHNS, DNS, DNSMN, SAHC
@@ -30,7 +30,7 @@ SMALL = Space.of(DNSMN, pool=(4,))  # top_k 1, 2, 3, 4
 @contextlib.contextmanager
 def process(folder: Path, *spaces: Space, trials: int = 4, terms: dict[str, Any] = TERMS) -> Iterator[Journal]:
     """A process at work, as far as the folder can tell; when it is left it is dead."""
-    with Journal(folder, terms) as journal:
+    with open_journal(folder, terms) as journal:
         for space in spaces or (SMALL,):
             journal.enrol(space, trials)
         yield journal
@@ -199,7 +199,7 @@ def test_a_search_without_pruning_makes_pruned_trials_again(tmp_path: Path) -> N
         search = journal.save()
     assert [trial.number for trial in search.of("dns-mn")] == [0, 3, 4, 5]
     assert search.chosen["dns-mn"]["top_k"] == again[0]["top_k"]
-    with Journal(tmp_path / "out", TERMS) as journal, pytest.raises(DataError, match="--pruning"):
+    with open_journal(tmp_path / "out", TERMS) as journal, pytest.raises(DataError, match="--pruning"):
         journal.enrol(SMALL, 4)
 
 
@@ -219,7 +219,7 @@ def test_trials_under_other_terms_are_refused(tmp_path: Path, change: dict[str, 
     with process(tmp_path / "out") as journal:
         finish(take(journal))
     for space in (SMALL, Space.of(SAHC)):  # also for a sampler that was not there before
-        with Journal(tmp_path / "out", {**TERMS, **change}) as journal, pytest.raises(DataError, match=difference):
+        with open_journal(tmp_path / "out", {**TERMS, **change}) as journal, pytest.raises(DataError, match=difference):
             journal.enrol(space, 4)
     newer = {**TERMS, "protocol": {**TERMS["protocol"], "warmup": 0}}  # a setting that an old folder does not know
     with process(tmp_path / "out", terms=newer) as journal:
@@ -227,7 +227,7 @@ def test_trials_under_other_terms_are_refused(tmp_path: Path, change: dict[str, 
 
 
 def test_another_search_space_or_another_file_of_the_sampler_is_refused(tmp_path: Path) -> None:
-    with Journal(tmp_path / "out", TERMS) as journal:
+    with open_journal(tmp_path / "out", TERMS) as journal:
         journal.enrol(SMALL, 4, code="1f3a")
         finish(take(journal))
         journal.enrol(Space.of(SAHC), 4, code="other")

@@ -1,14 +1,13 @@
 """A search as figures: how it went, and how much each setting matters."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sahcns.lab.report.parts import Figure, Series
 from sahcns.lab.tune.search import Search, Trial
 from sahcns.lab.tune.space import short
 
-PERCENT = 100.0
 NEAR = 0.9  # of the highest: what is below flattens a picture of the best
 _CUT_OFF = "A trial that was cut off stands at the best up to there, not at what it would have reached."
 
@@ -45,28 +44,23 @@ def _race(search: Search, names: Sequence[str]) -> Figure:
 
 
 def _against(search: Search, name: str, setting: str) -> Figure:
-    """Value over one setting."""
-    space = search.spaces[name][setting]
-    series = _clouds(search, name, lambda trial: _axis(trial.point[setting]) if setting in trial.point else None)
-    log = isinstance(space, Mapping) and bool(space["log"])
-    title, label = f"{name}: {search.monitor} against {setting}", f"{search.monitor} on validation, %"
-    caption = _CUT_OFF if len(series) > 1 else ""
-    return Figure(
-        f"search-{name}-of-{setting}", title, setting, label, series, kind="scatter", caption=caption, x_log=log
-    )
-
-
-def _clouds(search: Search, name: str, place: Callable[[Trial], float | str | None]) -> list[Series]:
-    """A point for each trial that has a place; those cut off are a series of their own: they could have become better."""
-    series = []
+    """Value over one setting, where it makes a difference; trials cut off, which could have become better, apart."""
+    space, series = search.spaces[name][setting], []
     for state, title, role in (("complete", "complete", name), ("pruned", "cut off", "")):
-        trials = [trial for trial in _valued(search, name) if trial.state == state]
-        placed = [(at, trial) for trial in trials if (at := place(trial)) is not None]
-        if placed:
-            values = [PERCENT * (trial.value or 0.0) for _, trial in placed]
-            hints = [", ".join(filter(None, [trial.label, _cut_text(trial)])) for _, trial in placed]
-            series.append(Series(title, [at for at, _ in placed], values, role=role, hints=hints))
-    return series
+        trials = [trial for trial in _valued(search, name) if trial.state == state and setting in trial.point]
+        if trials:
+            places = [_axis(trial.point[setting]) for trial in trials]
+            series.append(Series(title, places, list(map(_percent, trials)), role=role, hints=list(map(_hint, trials))))
+    return Figure(
+        f"search-{name}-of-{setting.replace('.', '-')}",
+        f"{name}: {search.monitor} against {setting}",
+        setting,
+        f"{search.monitor} on validation, %",
+        series,
+        kind="scatter",
+        caption=_CUT_OFF if len(series) > 1 else "",
+        x_log=isinstance(space, Mapping) and bool(space["log"]),
+    )
 
 
 def _heat(search: Search, name: str) -> Iterator[Figure]:
@@ -88,8 +82,8 @@ def _heat(search: Search, name: str) -> Iterator[Figure]:
             Series(
                 short(row),
                 [short(column) for column in columns],
-                [math.nan if trial is None else PERCENT * (trial.value or 0.0) for trial in cells],
-                hints=[_cell_hint(trial, (first, second)) for trial in cells],
+                [math.nan if trial is None else _percent(trial) for trial in cells],
+                hints=["" if trial is None else _hint(trial) for trial in cells],
                 partial=[trial is not None and trial.state == "pruned" for trial in cells],
             )
         )
@@ -106,29 +100,25 @@ def _heat(search: Search, name: str) -> Iterator[Figure]:
     )
 
 
-def _cut_text(trial: Trial) -> str:
-    """`cut off at epoch 25`; nothing of a complete one."""
-    return f"cut off at epoch {trial.last_look}" if trial.state == "pruned" else ""
+def _hint(trial: Trial) -> str:
+    """`alpha=0.3, cut off at epoch 25`."""
+    return trial.label + (f", cut off at epoch {trial.last_look}" if trial.state == "pruned" else "")
 
 
-def _cell_hint(trial: Trial | None, settings: Sequence[str]) -> str:
-    if trial is None:
-        return ""
-    idle = [f"{name} makes no difference" for name in settings if name not in trial.point]
-    return ", ".join(filter(None, [_cut_text(trial), *idle]))
+def _percent(trial: Trial) -> float:
+    return 100 * (trial.value or 0.0)
 
 
 def _valued(search: Search, name: str) -> list[Trial]:
     """Trials with a value to show, in their order."""
-    shown = [trial for trial in search.of(name) if trial.state in ("complete", "pruned") and trial.value is not None]
-    return sorted(shown, key=lambda trial: trial.number)
+    return [trial for trial in search.of(name) if trial.state in ("complete", "pruned") and trial.value is not None]
 
 
 def _best_so_far(trials: Sequence[Trial]) -> list[float]:
     """The best complete trial up to each, in percent; before there is one, the trial itself."""
     best, found = -math.inf, []
     for trial in trials:
-        value = PERCENT * (trial.value or 0.0)
+        value = _percent(trial)
         best = max(best, value) if trial.state == "complete" else best
         found.append(value if best == -math.inf else best)
     return found

@@ -17,8 +17,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from sahcns.errors import DataError
 from sahcns.lab.grid.locks import LOCKS, lock, sweep, wait_for_lock
@@ -71,31 +70,34 @@ class RunningTrial:
         self._study.tell(self._trial, state=import_optuna().trial.TrialState.FAIL)
 
 
-class Journal:
-    """The journal of a folder, as one process at work sees it: `with Journal(…) as journal`.
+@contextlib.contextmanager
+def open_journal(folder: Path, terms: Mapping[str, Any]) -> "Iterator[Journal]":
+    """The journal of a folder, as one process at work sees it; one of something else is refused.
 
     terms  what all trials of the folder have in common: data, backbone, protocol, seed, kernels, pruning
     """
+    if folder.exists() and not folder.is_dir():
+        raise DataError(f"{folder} is a file, not a folder; choose another place for the search")
+    names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    foreign = [name for name in names if name != LOCKS and not name.startswith(".")]
+    if foreign and not {JOURNAL, RUNS} & set(names):  # a search may stand beside a comparison
+        raise DataError(f"{folder} holds {foreign[0]!r} and no search; choose another folder")
+    sweep(folder)
+    worker = f"worker-{secrets.token_hex(8)}"
+    with lock(folder, worker):
+        yield Journal(folder, json.loads(json.dumps(terms)), worker, _storage(folder / JOURNAL))
 
-    def __init__(self, folder: Path, terms: Mapping[str, Any]) -> None:
-        self.folder = folder
-        self.terms: dict[str, Any] = json.loads(json.dumps(terms))
-        self.worker = f"worker-{secrets.token_hex(8)}"
-        self._spaces: dict[str, Space] = {}
-        self._studies: dict[str, Study] = {}
-        self._held = contextlib.ExitStack()
 
-    def __enter__(self) -> Self:
-        _refuse_foreign(self.folder)
-        sweep(self.folder)
-        with contextlib.ExitStack() as held:
-            held.enter_context(lock(self.folder, self.worker))
-            self._storage = _storage(self.folder / JOURNAL)
-            self._held = held.pop_all()
-        return self
+@dataclass(frozen=True)
+class Journal:
+    """Takes trials for this process, `worker`; made by `open_journal`."""
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._held.close()
+    folder: Path
+    terms: dict[str, Any]
+    worker: str
+    _storage: "JournalStorage" = field(repr=False)
+    _spaces: dict[str, Space] = field(default_factory=dict, repr=False)
+    _studies: "dict[str, Study]" = field(default_factory=dict, repr=False)
 
     def enrol(self, space: Space, budget: int, code: str | None = None) -> None:
         """Begin or take up a sampler's search; a folder with trials made under other terms is refused.
@@ -106,12 +108,10 @@ class Journal:
         size = None if points is None else len(points)
         about = {"searched": space.to_plain(), "rest": dict(space.rest), "fixed": dict(space.fixed), "size": size}
         notes = {TERMS: self.terms, SPACE: json.loads(json.dumps(about)), CODE: code, BUDGET: budget}
-        pruner = optuna.pruners.NopPruner()
-        if self.terms["pruning"]["on"]:
-            rule = self.terms["pruning"]
-            pruner = optuna.pruners.MedianPruner(
-                rule["after_trials"], rule["after_epochs"], n_min_trials=rule["after_trials"]
-            )
+        pruner, rule = optuna.pruners.NopPruner(), self.terms["pruning"]
+        if rule["on"]:
+            complete, epochs = rule["after_trials"], rule["after_epochs"]
+            pruner = optuna.pruners.MedianPruner(complete, epochs, n_min_trials=complete)
         with self._alone():
             for name, other in self._all_studies().items():
                 difference = _difference(other.user_attrs, notes, space.name if name == space.name else "")
@@ -145,16 +145,10 @@ class Journal:
                 if len(counted) >= study.user_attrs[BUDGET]:
                     return None
                 known = {space.key(trial.params) for trial in counted}
-                again = (
-                    trial.params
-                    for state, trial in trials
-                    if state in ("lost", "replaced")
-                    and len(trial.params) == len(space.dimensions)
-                    and space.key(trial.params) not in known
-                )
-                point = next(again, None)
-                if point is None:
-                    point = propose(space, counted, self.terms["seed"])
+                unmade = [trial.params for state, trial in trials if state in ("lost", "replaced")]
+                whole = (point for point in unmade if len(point) == len(space.dimensions))
+                again = [point for point in whole if space.key(point) not in known]
+                point = again[0] if again else propose(space, counted, self.terms["seed"])
                 if point is None:
                     return None
                 study.enqueue_trial(point)
@@ -211,13 +205,11 @@ class Journal:
     def _free(self, study: "Study") -> None:
         """Mark the trials of dead processes. Nobody is between taking a trial and signing it: we are alone."""
         for state, trial in _states(study):
-            worker = trial.user_attrs.get(WORKER)
-            if state == "running" and worker != self.worker and (worker is None or self._is_dead(worker)):
-                study.tell(trial.number, state=import_optuna().trial.TrialState.FAIL)
-
-    def _is_dead(self, worker: str) -> bool:
-        with lock(self.folder, worker) as free:
-            return free
+            worker = trial.user_attrs.get(WORKER, "nobody")
+            if state == "running" and worker != self.worker:
+                with lock(self.folder, worker) as dead:
+                    if dead:
+                        study.tell(trial.number, state=import_optuna().trial.TrialState.FAIL)
 
 
 def _trials(name: str, study: "Study") -> Iterator[Trial]:
@@ -277,16 +269,6 @@ def _storage(path: Path) -> "JournalStorage":
             return storage
     except (ValueError, KeyError, TypeError, AssertionError) as error:
         raise DataError(f"{path} is no journal that can be read ({error}); choose another folder") from error
-
-
-def _refuse_foreign(folder: Path) -> None:
-    """An error if something else stands at `folder` than a search, or a comparison, which it may be put beside."""
-    if folder.exists() and not folder.is_dir():
-        raise DataError(f"{folder} is a file, not a folder; choose another place for the search")
-    names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
-    foreign = [name for name in names if name != LOCKS and not name.startswith(".")]
-    if foreign and not {JOURNAL, RUNS} & set(names):
-        raise DataError(f"{folder} holds {foreign[0]!r} and no search; choose another folder")
 
 
 class _Lock:

@@ -10,7 +10,6 @@ from sahcns.errors import SahcnsError, SettingError
 from sahcns.lab.tune.space import Dimension, Point, Space
 
 if TYPE_CHECKING:
-    from optuna.distributions import BaseDistribution
     from optuna.trial import FrozenTrial
 
 RANDOM = 6  # trials before TPE takes over
@@ -50,9 +49,10 @@ def propose(space: Space, tried: "Sequence[FrozenTrial]", seed: int) -> Point | 
 
 
 def _offers(space: Space, tried: "Sequence[FrozenTrial]", stream: int) -> Iterator[Point]:
-    """What TPE offers, from a study in memory whose grids of numbers are positions, so that TPE knows neighbours.
+    """What TPE offers, from a study in memory; a refused offer stays a running trial there, which TPE keeps away from.
 
-    An offer that is refused stays a running trial there, which TPE keeps away from.
+    A grid of numbers is a range of positions there, so that TPE knows neighbours: after 20 trials on a long grid that
+    halves the distance to the best.
     """
     optuna = import_optuna()
     tpe = optuna.samplers.TPESampler(seed=stream, n_startup_trials=RANDOM, multivariate=True, constant_liar=True)
@@ -60,17 +60,11 @@ def _offers(space: Space, tried: "Sequence[FrozenTrial]", stream: int) -> Iterat
     scales = {one.name: _scale(one) for one in space.dimensions}
     for trial in tried:
         if trial.state.name != "FAIL":
+            params = {one.name: _position(one, trial.params[one.name]) for one in space.dimensions}
+            looks = trial.intermediate_values
             study.add_trial(
                 optuna.trial.create_trial(
-                    state=trial.state,
-                    value=trial.value,
-                    params={
-                        one.name: value if one.between is not None else one.values.index(value)
-                        for one in space.dimensions
-                        for value in [trial.params[one.name]]
-                    },
-                    distributions=scales,
-                    intermediate_values=trial.intermediate_values,
+                    state=trial.state, value=trial.value, params=params, distributions=scales, intermediate_values=looks
                 )
             )
     for _ in range(OFFERS):
@@ -78,30 +72,29 @@ def _offers(space: Space, tried: "Sequence[FrozenTrial]", stream: int) -> Iterat
         yield {one.name: _value(one, params[one.name]) for one in space.dimensions}
 
 
-def _scale(dimension: Dimension) -> "BaseDistribution":
-    distributions = import_optuna().distributions
-    scale: BaseDistribution
-    if dimension.between is not None:
-        scale = stored_distribution(dimension)
-    elif dimension.ordered:
-        scale = distributions.IntDistribution(0, len(dimension.values) - 1)
-    else:
-        scale = distributions.CategoricalDistribution(range(len(dimension.values)))
-    return scale
-
-
-def stored_distribution(dimension: Dimension) -> "BaseDistribution":
-    """As the journal keeps it: the values themselves."""
+def stored_distribution(dimension: Dimension) -> Any:
+    """As the journal keeps a dimension: the values themselves."""
     distributions, between = import_optuna().distributions, dimension.between
-    stored: BaseDistribution = (
-        distributions.CategoricalDistribution(dimension.values)
-        if between is None
-        else distributions.FloatDistribution(between.low, between.high, log=between.log)
+    if between is None:
+        return distributions.CategoricalDistribution(dimension.values)
+    return distributions.FloatDistribution(between.low, between.high, log=between.log)
+
+
+def _scale(dimension: Dimension) -> Any:
+    distributions, count = import_optuna().distributions, len(dimension.values)
+    if dimension.between is not None:
+        return stored_distribution(dimension)
+    ordered = dimension.ordered
+    return (
+        distributions.IntDistribution(0, count - 1) if ordered else distributions.CategoricalDistribution(range(count))
     )
-    return stored
 
 
-def _value(dimension: Dimension, offer: Any) -> Any:
+def _position(dimension: Dimension, value: Any) -> Any:
+    return value if dimension.between is not None else dimension.values.index(value)
+
+
+def _value(dimension: Dimension, position: Any) -> Any:
     if dimension.between is None:
-        return dimension.values[offer]
-    return min(max(float(f"{offer:.{DIGITS}g}"), dimension.between.low), dimension.between.high)
+        return dimension.values[position]
+    return min(max(float(f"{position:.{DIGITS}g}"), dimension.between.low), dimension.between.high)

@@ -21,8 +21,7 @@ def search_report(folder: str | os.PathLike[str]) -> Report:
     """The whole search in a folder, from its `trials.json`."""
     search = read_search(folder)
     figures = {figure.name: figure for figure in search_figures(search)}
-    answer: list[str | Table | Figure] = [chosen_table(search)]
-    answer += [figures["search"]] if "search" in figures else []
+    answer: list[Table | Figure] = [chosen_table(search), *([figures["search"]] if "search" in figures else [])]
     outcome = outcome_table(search)
     sections = [Section("Chosen", [*answer, *([outcome] if outcome.rows else [])])]
     for name in search.samplers:
@@ -164,12 +163,11 @@ def range_ends(search: Search) -> list[str]:
     """`gamma of dens is at the low end of its range (0.01 to 1)`, of the finished searches."""
     found = []
     for name, spaces in search.spaces.items():
-        best = search.choice(name)
+        point = best.point if (best := search.choice(name)) is not None else {}
         for setting, space in spaces.items():
-            if best is not None and isinstance(space, Mapping) and setting in best.point:
-                end = range_end(space, best.point[setting])
+            if isinstance(space, Mapping) and setting in point and (end := range_end(space, point[setting])):
                 limits = f"{short(space['low'])} to {short(space['high'])}"
-                found += [f"{setting} of {name} is at the {end} end of its range ({limits})"] if end else []
+                found.append(f"{setting} of {name} is at the {end} end of its range ({limits})")
     return found
 
 

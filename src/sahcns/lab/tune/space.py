@@ -103,7 +103,8 @@ class Space:
         fixed, search, first = dict(fixed or {}), dict(search or {}), dict(first or {})
         own = {entry.name: entry for entry in fields(kind)}
         known = own | {f"{word}.{entry.name}": entry for word, part in parts.items() for entry in fields(part)}
-        for name in (*fixed, *search, *first, *(other for entry in own.values() for other in _unless(entry))):
+        others = (other for entry in own.values() for other in entry.metadata.get("unless", ()))
+        for name in (*fixed, *search, *first, *others):
             if name not in known:
                 raise SettingError(f"{kind.name} has no argument {name!r}; {nearest(name, known)}")
         if pool and not kind.draws_negatives():
@@ -218,10 +219,6 @@ def short(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _unless(entry: "dataclasses.Field[Any]") -> Sequence[str]:
-    return list(entry.metadata.get("unless", ()))
-
-
 def _all_of(allowed: Allowed | None, kind: str) -> Values | None:
     """Everything that a setting may be, if that is bounded."""
     if kind == "bool":
@@ -238,8 +235,6 @@ def _all_of(allowed: Allowed | None, kind: str) -> Values | None:
 def _whole_numbers(between: Between) -> list[int]:
     """Whole numbers of a range, both ends among them: all, or STEPS of them in equal steps or equal ratios."""
     low, high = math.ceil(between.low), math.floor(between.high)
-    if high - low < STEPS and not between.log:
-        return list(range(low, high + 1))
     shares = [at / (STEPS - 1) for at in range(STEPS)]
     if between.log:
         return sorted({round(low * (high / low) ** share) for share in shares})

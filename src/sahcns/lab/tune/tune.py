@@ -18,7 +18,7 @@ from sahcns.errors import DataError, SahcnsError, SettingError, TrainingError, n
 from sahcns.lab.grid.run import one_sentence
 from sahcns.lab.grid.set_name import data_name
 from sahcns.lab.grid.sources import own_code, source_commit
-from sahcns.lab.tune.journal import AFTER_TRIALS, Journal, RunningTrial
+from sahcns.lab.tune.journal import AFTER_TRIALS, Journal, RunningTrial, open_journal
 from sahcns.lab.tune.propose import import_optuna
 from sahcns.lab.tune.search import Search, Trial
 from sahcns.lab.tune.space import Space, Values
@@ -145,7 +145,7 @@ def tune(
         "device": device,
     }
     fit_options = {"seed": seed, "device": device, "kernels": kernels}
-    with Journal(Path(out), terms) as journal:
+    with open_journal(Path(out), terms) as journal:
         for space in spaces:
             journal.enrol(space, trials, own_code(space.kind, type(backbone)))
         try:
@@ -234,23 +234,21 @@ def spaces_of(
     kinds = list(dict.fromkeys(class_named(Sampler, one) if isinstance(one, str) else one for one in given))
     if not kinds:
         raise SettingError("no samplers to tune: name at least one, such as sahc")
-    fixed, first = fixed or {}, first or {}
-    by_name = {kind.name or kind.__name__: {entry.name for entry in dataclasses.fields(kind)} for kind in kinds}
-    for name in (*fixed, *first, *(name.partition(".")[0] for name in search or {} if "." in name)):
-        if name not in (*by_name, *parts):
-            raise SettingError(f"{name!r} is set but not tuned; {nearest(name, [*by_name, *parts])}")
-    known, spaces = set[str]().union(*by_name.values()), []
-    for kind, name in zip(kinds, by_name, strict=True):
-        shared, own = dict[str, Values](), dict[str, Values]()
-        for key, values in (search or {}).items():
-            word, _, argument = key.rpartition(".")
-            if word == name:
-                own[argument] = values
-            elif word in parts or (not word and (key in by_name[name] or key not in known)):
-                shared[key] = values
-        spaces.append(
-            Space.of(kind, pool=pool, fixed=fixed.get(name), search=shared | own, first=first.get(name), **parts)
-        )
+    fixed, wanted, first = dict(fixed or {}), dict(search or {}), dict(first or {})
+    words = {f"{word}.{entry.name}" for word, part in parts.items() for entry in dataclasses.fields(part)}
+    known = {kind.name or kind.__name__: words | {entry.name for entry in dataclasses.fields(kind)} for kind in kinds}
+    for name in (*fixed, *first):
+        if name not in known:
+            raise SettingError(f"{name!r} is set but not tuned; {nearest(name, known)}")
+    everything = {word for name, own in known.items() for key in own for word in (key, f"{name}.{key}")}
+    for key in wanted:
+        if key not in everything:
+            raise SettingError(f"there is no setting {key!r} to search; {nearest(key, everything)}")
+    spaces = []
+    for kind, (name, own) in zip(kinds, known.items(), strict=True):
+        keys = sorted(wanted, key=lambda key: key.startswith(f"{name}."))  # its own go before those of all
+        values = {argument: wanted[key] for key in keys if (argument := key.removeprefix(f"{name}.")) in own}
+        spaces.append(Space.of(kind, pool=pool, fixed=fixed.get(name), search=values, first=first.get(name), **parts))
     return spaces
 
 
