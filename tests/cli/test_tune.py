@@ -113,30 +113,20 @@ def test_json_is_what_the_file_holds(sahcns: Sahcns, prepared: Path, tmp_path: P
     assert again.json == done.json
 
 
-def test_a_sampler_of_one_s_own_is_tuned_by_importing_its_file(
-    sahcns: Sahcns, prepared: Path, tmp_path: Path, mine: Path
-) -> None:
-    options = (*SMALL, "--import", mine, "--samplers", "mine-to-tune,dns", "--trials", 3)
-    done = sahcns("tune", prepared, *options, "--out", tmp_path / "out")
-    assert done.code == 0
-    search = read_search(tmp_path / "out")
-    shares = [trial.point["share"] for trial in search.of("mine-to-tune")]
-    assert shares[0] == 0.5
-    assert len(set(shares)) == 3
-    assert all(0 <= share <= 1 for share in shares)
-    assert {trial.settings["patience"] for trial in search.of("mine-to-tune")} == {2.0}
-    assert "mine-to-tune: patience stays 2.0" in done.err
-
-
-def test_settings_of_another_version_of_one_s_own_code_are_remarked_on(
+def test_a_sampler_of_one_s_own_is_tuned_and_its_code_is_known(
     sahcns: Sahcns, prepared: Path, tmp_path: Path, mine: Path
 ) -> None:
     options = (*SMALL, "--import", mine, "--samplers", "mine-to-tune,dns")
-    assert sahcns("tune", prepared, *options, "--trials", 2, "--out", tmp_path / "search").code == 0
+    done = sahcns("tune", prepared, *options, "--trials", 3, "--out", tmp_path / "search")
+    assert done.code == 0
+    search = read_search(tmp_path / "search")
+    shares = [trial.point["share"] for trial in search.of("mine-to-tune")]
+    assert (shares[0], len(set(shares))) == (0.5, 3)
+    assert {trial.settings["patience"] for trial in search.of("mine-to-tune")} == {2.0}
+    assert "mine-to-tune: patience stays 2.0" in done.err
     file = tmp_path / "search" / "tuned.json"
     content = json.loads(file.read_text())
-    assert content["code"].keys() == {"mine-to-tune"}  # dns is ours, and the version stands there
-    assert read_search(file.parent).code == content["code"]
+    assert content["code"].keys() == search.code.keys() == {"mine-to-tune"}  # dns is ours, and the version stands there
     asked = ("compare", prepared, *options, "--tuned", file, "--seeds", "1", "--json")
     assert sahcns(*asked, "--out", tmp_path / "same").err == ""
     file.write_text(json.dumps({**content, "code": {"mine-to-tune": "0123456789abcdef"}}))

@@ -1,9 +1,8 @@
 """Tuning: repeatable, fair, on validation alone, and in words where something is wrong."""
 
 import dataclasses
-import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -18,7 +17,7 @@ from sahcns.lab.tune.search import read_search, read_tuned
 from sahcns.lab.tune.tune import SearchProgress, without_test
 from sahcns.rng import Rng
 from sahcns.samplers import DNS, DNSMN, RNS, SAHC, Matching, Mixture, Sampler
-from sahcns.settings import Between, setting
+from sahcns.settings import setting
 from sahcns.training import fit
 from tests.lab.tune.process import MODEL, QUICK, essence, quick
 from tests.model.films import films
@@ -57,21 +56,14 @@ def test_the_same_seed_gives_the_same_trials_and_another_seed_others(tmp_path: P
     assert [trial.point for trial in one.trials] != [trial.point for trial in other.trials]
 
 
-def test_every_sampler_has_the_same_number_of_trials(tmp_path: Path) -> None:
-    search = quick(tmp_path / "out", SAHC, DNSMN, "ahns", trials=3)
-    assert {name: len(search.of(name)) for name in search.samplers} == {"sahc": 3, "dns-mn": 3, "ahns": 3}
-    assert all(trial.state == "complete" for trial in search.trials)
+def test_every_sampler_has_the_same_number_of_trials_as_far_as_there_are_points(tmp_path: Path) -> None:
+    search = quick(tmp_path / "out", SAHC, "ahns", RNS, "hc-only", trials=8)
+    assert {name: len(search.of(name)) for name in search.samplers} == {"sahc": 8, "ahns": 8, "rns": 1, "hc-only": 7}
+    assert {trial.state for trial in search.trials} == {"complete"}
     assert search.of("sahc")[0].settings == {"pool": 4, "alpha": 0.3, "lambda_max": 0.5}  # the defaults first
-
-
-def test_a_small_grid_is_tried_through_exactly(tmp_path: Path) -> None:
-    search = quick(tmp_path / "out", "hc-only", RNS, DNS, trials=20)
     tried = [trial.point["lambda_max"] for trial in search.of("hc-only")]
     assert sorted(tried) == [0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0]
-    assert [len(search.of(name)) for name in ("rns", "dns")] == [1, 1]  # nothing to tune: trained once
-    assert all(map(search.finished, search.samplers))
     assert search.chosen["rns"] == {"pool": 1}
-    assert search.chosen["dns"] == {"pool": 4}
 
 
 def test_a_trial_is_a_run_like_any_other(tmp_path: Path) -> None:
@@ -85,8 +77,6 @@ def test_a_trial_is_a_run_like_any_other(tmp_path: Path) -> None:
         assert trial.epochs_run == run.epochs_run
         assert trial.looks == {entry["epoch"]: entry["valid"]["ndcg@10"] for entry in run.history}
         assert trial.machine["torch"] == run.machine["torch"]
-        assert trial.seconds is not None
-        assert trial.seconds > 0
 
 
 def test_the_test_part_is_out_of_reach(tmp_path: Path) -> None:
@@ -107,83 +97,52 @@ def test_the_test_part_is_out_of_reach(tmp_path: Path) -> None:
 
 def test_without_a_validation_part_there_is_nothing_to_tune_on(tmp_path: Path) -> None:
     nobody = np.zeros(0, np.int32)
-    with pytest.raises(DataError, match="the split has no valid pairs to tune on; prepare the data with a valid share"):
+    with pytest.raises(DataError, match="valid"):
         quick(tmp_path / "out", data=dataclasses.replace(films(), valid=Pairs(nobody, nobody)))
     assert not (tmp_path / "out").exists()
 
 
-def test_bad_trials_are_cut_off_and_never_chosen(tmp_path: Path) -> None:
+def test_bad_trials_are_cut_off_and_made_again_without_pruning(tmp_path: Path) -> None:
     longer = dataclasses.replace(QUICK, epochs=10, batch=32, patience=10)
-    told: dict[str, Any] = {"trials": 12, "protocol": longer}
-    cut = quick(tmp_path / "cut", Moody, **told, prune=True)
-    assert cut.pruning == {"rule": "median", "on": True, "after_trials": 5, "after_epochs": 5}
+    cut = quick(tmp_path / "cut", Moody, trials=12, protocol=longer, prune=True)
     pruned = [trial for trial in cut.trials if trial.state == "pruned"]
     assert pruned
-    assert all(5 < trial.epochs_run < 10 and not trial.valid for trial in pruned)
+    assert all(5 < trial.epochs_run < 10 and trial.value == max(trial.looks.values()) for trial in pruned)
     best = cut.best("moody")
     assert best is not None
     assert best.state == "complete"
-    whole = quick(tmp_path / "whole", Moody, **told)
-    assert {trial.state for trial in whole.trials} == {"complete"}
-    assert whole.pruning == {"on": False}
-    looks = {trial.point["bad"]: trial.looks for trial in whole.trials}
-    same = [trial for trial in pruned if trial.point["bad"] in looks]
-    assert same
-    for trial in same:  # as far as it came, it was the same run
-        assert trial.looks.items() <= looks[trial.point["bad"]].items()
-        assert trial.value == max(trial.looks.values())
-    mended = quick(
-        tmp_path / "cut", Moody, **told
-    )  # the same search, without pruning: what was cut off runs to its end
-    assert {trial.state for trial in mended.of("moody")} == {"complete"}
-    assert len(mended.of("moody")) == 12
-    made = {trial.point["bad"]: trial for trial in mended.of("moody")}
-    assert all(trial.looks.items() < made[trial.point["bad"]].looks.items() for trial in pruned)
-    assert all(trial.looks == looks[bad] for bad, trial in made.items() if bad in looks)
+    whole = quick(tmp_path / "cut", Moody, trials=12, protocol=longer)
+    assert {trial.state for trial in whole.of("moody")} == {"complete"}
+    assert len(whole.of("moody")) == 12
+    again = {trial.point["bad"]: trial for trial in whole.of("moody")}
+    assert all(trial.looks.items() < again[trial.point["bad"]].looks.items() for trial in pruned)  # the same run
 
 
 def test_a_trial_that_fails_does_not_stop_the_rest(tmp_path: Path) -> None:
-    search = quick(tmp_path / "out", Moody, DNS, search={"moody": {"broken": (False, True), "bad": (0.0,)}}, fixed={})
+    search = quick(tmp_path / "out", Moody, DNS, search={"moody": {"broken": (False, True), "bad": (0.0,)}})
     first, second = search.of("moody")
     assert (first.state, first.point) == ("complete", {"broken": False})
     assert (second.state, second.point, second.value) == ("failed", {"broken": True}, None)
-    assert second.error is not None
     assert re.fullmatch(r"ZeroDivisionError: by zero, of course \(\w+\.py, line \d+\)", second.error)
     assert search.chosen["moody"] == {"broken": False, "pool": 4}
-    assert "dns" in search.chosen
+    none = quick(tmp_path / "none", Moody, DNS, fixed={"moody": {"broken": True}}, trials=2)
+    assert [trial.state for trial in none.of("moody")] == ["failed", "failed"]
+    assert list(read_tuned(tmp_path / "none")["samplers"]) == ["dns"]
 
 
-def test_a_sampler_of_which_nothing_works_is_left_out_of_the_choice(tmp_path: Path) -> None:
-    search = quick(tmp_path / "out", Moody, DNS, fixed={"moody": {"broken": True}}, trials=2)
-    assert [trial.state for trial in search.of("moody")] == ["failed", "failed"]
-    assert search.best("moody") is None
-    assert list(read_tuned(tmp_path / "out")["samplers"]) == ["dns"]
-
-
-def test_what_to_search_can_be_told(tmp_path: Path) -> None:
-    search = quick(tmp_path / "out", SAHC, search={"sahc": {"alpha": Between(2, 4), "lambda_max": (0.25,)}}, trials=3)
-    assert all(2 <= trial.settings["alpha"] <= 4 for trial in search.trials)
-    assert {trial.settings["lambda_max"] for trial in search.trials} == {0.25}
-
-
-def test_the_files_say_what_was_found(tmp_path: Path) -> None:
+def test_the_files_hold_the_search(tmp_path: Path) -> None:
     search = quick(tmp_path / "out", SAHC, trials=3)
     assert read_search(tmp_path / "out") == search
-    told = json.loads((tmp_path / "out" / "tuned.json").read_text("utf-8"))
-    assert (told["format"], told["format_version"]) == ("sahcns-tuned", 1)
-    assert told["data"]["fingerprint"] == films().fingerprint
-    assert told["protocol"] == QUICK.to_dict()
-    assert told["backbone"] == {"name": "mf", "dim": 4, "depth": 0}
-    assert (told["trials"], told["seed"]) == (3, 0)
+    tuned = read_tuned(tmp_path / "out")
+    assert (tuned["format"], tuned["format_version"]) == ("sahcns-tuned", 1)
+    assert tuned["data"]["fingerprint"] == films().fingerprint
+    assert tuned["protocol"] == QUICK.to_dict()
+    assert tuned["backbone"] == {"name": "mf", "dim": 4, "depth": 0}
+    assert (tuned["trials"], tuned["seed"]) == (3, 0)
     best = max(search.trials, key=lambda trial: trial.value or 0)
-    assert told["samplers"] == {"sahc": {**best.point, "pool": 4}} == search.chosen
-    assert told["valid"] == {"sahc": best.valid}
-    assert best.value == told["valid"]["sahc"]["ndcg@10"]
-    assert SAHC(**told["samplers"]["sahc"]) == SAHC(**best.settings)
-    trials = json.loads((tmp_path / "out" / "trials.json").read_text("utf-8"))
-    assert trials["data"] == told["data"]
-    for trial in trials["trials"]:
-        assert {"settings", "value", "epoch", "seconds", "state", "machine"} <= trial.keys()
+    assert tuned["samplers"] == {"sahc": {**best.point, "pool": 4}} == search.chosen
+    assert tuned["valid"] == {"sahc": best.valid}
+    assert best.value == best.valid["ndcg@10"]
 
 
 def test_more_trials_and_more_samplers_go_into_the_same_folder(tmp_path: Path) -> None:
@@ -196,19 +155,15 @@ def test_more_trials_and_more_samplers_go_into_the_same_folder(tmp_path: Path) -
     assert read_tuned(tmp_path / "out")["tried"] == {"sahc": 4, "dns-mn": 2}
 
 
-def stopping_at(trial: int, epoch: int) -> Callable[[SearchProgress], None]:
-    def watch(progress: SearchProgress) -> None:
-        done = sum(one.ended for one in progress.search.trials)
-        if done == trial and progress.entry is not None and progress.entry["epoch"] == epoch:
-            raise KeyboardInterrupt
-
-    return watch
-
-
 @pytest.mark.parametrize("epoch", [0, 1])
 def test_after_ctrl_c_it_goes_on_where_it_was(tmp_path: Path, epoch: int) -> None:
+    def stop(progress: SearchProgress) -> None:
+        ended = sum(one.ended for one in progress.search.trials)
+        if ended == 2 and progress.entry is not None and progress.entry["epoch"] == epoch:
+            raise KeyboardInterrupt
+
     with pytest.raises(KeyboardInterrupt):
-        quick(tmp_path / "out", watch=stopping_at(2, epoch))
+        quick(tmp_path / "out", watch=stop)
     left = read_search(tmp_path / "out")
     assert [trial.state for trial in left.trials] == ["complete", "complete", "lost"]
     assert read_tuned(tmp_path / "out")["samplers"] == {}  # the search is not finished
@@ -217,7 +172,7 @@ def test_after_ctrl_c_it_goes_on_where_it_was(tmp_path: Path, epoch: int) -> Non
 
 def test_a_mistake_for_every_trial_is_raised_and_leaves_nothing_in_the_way(tmp_path: Path) -> None:
     wrong = dataclasses.replace(QUICK, monitor="recall@21")
-    with pytest.raises(SettingError, match="monitor='recall@21' is not watched"):
+    with pytest.raises(SettingError, match="recall@21"):
         quick(tmp_path / "out", protocol=wrong)
     assert quick(tmp_path / "out", DNS).finished("dns")
 
