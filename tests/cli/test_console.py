@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sahcns.cli.console import byte_progress, show, show_json, table, tell, warn
+from sahcns.cli.console import byte_progress, rich_table, show, show_json, show_tables, table, tell, warn
+from sahcns.lab.report.parts import Cell, Table
 
 
 @dataclass(frozen=True)
@@ -51,16 +52,6 @@ def test_words_are_printed_as_they_are_and_never_folded(capsys: pytest.CaptureFi
     assert shown.err == f"{path}\nwarning: {path}\n"
 
 
-def test_cells_and_titles_are_printed_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
-    """An id in square brackets is no markup, which may even be an error, and one between colons no picture."""
-    rows = table("id", title="for [/x] a:100:b")
-    rows.add_row("[red]x, as wide as the title :tea:")
-    show(rows)
-    lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
-    assert lines[0] == "for [/x] a:100:b"
-    assert lines[-1] == "[red]x, as wide as the title :tea:"
-
-
 def test_a_long_id_is_folded_and_never_cut(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "40")
     rows = table(">rank", "item", ">score")
@@ -69,16 +60,6 @@ def test_a_long_id_is_folded_and_never_cut(capsys: pytest.CaptureFixture[str], m
     shown = capsys.readouterr().out
     assert "…" not in shown
     assert "".join(re.findall(r"\d{10,}", shown)) == "0123456789" * 6
-
-
-def test_a_table_sets_numbers_to_the_right(capsys: pytest.CaptureFixture[str]) -> None:
-    rows = table("name", ">users")
-    rows.add_row("a", "1")
-    rows.add_row("b", "1,000")
-    show(rows)
-    lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
-    assert lines[0] == "name   users"
-    assert lines[2:] == ["a          1", "b      1,000"]
 
 
 def test_progress_without_a_terminal_is_one_line_for_each_file(capsys: pytest.CaptureFixture[str]) -> None:
@@ -91,7 +72,41 @@ def test_progress_without_a_terminal_is_one_line_for_each_file(capsys: pytest.Ca
     assert shown.err == "downloading a.zip (3,000 bytes)\ndownloading b.zip\n"
 
 
-def test_no_progress_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    with byte_progress():
-        pass
-    assert capsys.readouterr() == ("", "")
+TABLE = Table(
+    "t",
+    "Recall",
+    ("sampler", ">R@20"),
+    [("rns", "1.00"), ("dns", Cell("2.00", "second")), ("[sahc]", Cell("3.00", "best", note="*"))],
+    "In percent.",
+)
+
+
+def test_cells_carry_their_marks() -> None:
+    made = rich_table(TABLE)
+    cells = list(made.columns[1].cells)
+    assert [str(cell) for cell in cells] == ["1.00", "2.00", "3.00*"]
+    marks = [[(span.start, span.end, span.style) for span in cell.spans] for cell in cells]  # type: ignore[union-attr]
+    assert marks == [[], [(0, 4, "underline")], [(0, 4, "bold")]]
+    assert [column.justify for column in made.columns] == ["left", "right"]
+
+
+def test_tables_stand_one_below_the_other(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    show_tables([TABLE, TABLE])
+    lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    once = ["Recall", "sampler    R@20", "───────────────", "rns        1.00", "dns        2.00", "[sahc]    3.00*"]
+    assert [line for line in lines if line] == [*once, "In percent.", *once, "In percent."]
+
+
+def test_a_file_has_no_edge_at_which_a_table_is_folded(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    sets = [f">some-prepared-set-{at} · R@20" for at in range(8)]
+    show_tables(
+        [Table("t", "", ("sampler", *sets), [("dns", *["12.34 ± 0.56"] * 8)], "means over several seeds, " * 6)]
+    )
+    head, _, row, *below = (line for line in capsys.readouterr().out.splitlines() if line.strip())
+    assert [name for name in sets if name.removeprefix(">") in head] == sets
+    assert row.count("12.34 ± 0.56") == 8
+    assert [len(line) <= 120 for line in below] == [True] * 2  # words are, though

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from sahcns.cli import COMMANDS, HELP
-from sahcns.cli.group import Entry, prose, run
+from sahcns.cli.group import Entry, run
+from sahcns.training import Protocol
 from sahcns.version import __version__
 
 SAHCNS = [sys.executable, "-m", "sahcns"]
@@ -80,35 +81,28 @@ def test_help_of_a_command_is_its_docstring(toy: Sequence[Entry], capsys: pytest
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"),
+    ("arguments", "names"),
     [
         (["do", "wrong"], "row 7 of [bold]a.csv[/bold] is bad; correct it"),
-        (["do", "disk"], "/nowhere/at/all: No such file or directory"),
-        (["doo"], "sahcns has no command 'doo'; did you mean 'do'?"),
-        (["xyzzy"], "sahcns has no command 'xyzzy'; there are: broken, do"),
-        (["do"], "missing argument 'WHAT'; see `sahcns do --help`"),
-        (["do", "x", "--how-oftn", "2"], "no such option: --how-oftn; did you mean '--how-often'?"),
-        (["do", "x", "--zzz"], "no such option: --zzz; see `sahcns do --help`"),
-        (["do", "x", "y"], "got unexpected extra argument"),
-        (["do", "x", "--how-often"], "option '--how-often' requires an argument; see `sahcns"),
-        (["--versoin"], "no such option: --versoin; did you mean '--version'?"),
+        (["do", "disk"], "/nowhere/at/all"),
+        (["doo"], "'doo'; did you mean 'do'"),
+        (["xyzzy"], "'xyzzy'; there are: broken, do"),
+        (["do"], "'WHAT'; see `sahcns do --help`"),
+        (["do", "x", "--how-oftn", "2"], "--how-oftn; did you mean '--how-often'"),
+        (["do", "x", "--zzz"], "--zzz; see `sahcns do --help`"),
+        (["do", "x", "y"], "extra argument"),
+        (["do", "x", "--how-often"], "'--how-often'"),
+        (["do", "x", "--how-often", "many"], "'--how-often'"),
+        (["--versoin"], "--versoin; did you mean '--version'"),
     ],
 )
 def test_a_mistake_is_one_sentence_on_stderr_and_code_2(
-    toy: Sequence[Entry], capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str
+    toy: Sequence[Entry], capsys: pytest.CaptureFixture[str], arguments: list[str], names: str
 ) -> None:
     assert run(toy, "Toy.", arguments) == 2
     shown = capsys.readouterr()
-    assert shown.out == ""
-    assert shown.err.startswith(f"error: {sentence}")
-    assert shown.err.count("\n") == 1
-
-
-def test_a_value_of_the_wrong_kind_is_one_sentence(toy: Sequence[Entry], capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(toy, "Toy.", ["do", "x", "--how-often", "many"]) == 2
-    shown = capsys.readouterr().err
-    assert shown.startswith("error: invalid value for '--how-often'")
-    assert shown.count("\n") == 1
+    assert (shown.out, shown.err.startswith("error: "), shown.err.count("\n")) == ("", True, 1)
+    assert names in shown.err
 
 
 def test_interruption_leaves_with_130(toy: Sequence[Entry], capsys: pytest.CaptureFixture[str]) -> None:
@@ -126,47 +120,46 @@ def test_traceback_shows_where_an_error_arose(toy: Sequence[Entry]) -> None:
         run(toy, "Toy.", ["--traceback", "do", "wrong"])
 
 
-def test_version(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(COMMANDS, HELP, ["--version"]) == 0
-    assert capsys.readouterr().out == f"sahcns {__version__}\n"
-
-
 def test_main_takes_its_arguments_from_the_command_line() -> None:
-    done = subprocess.run([*SAHCNS, "dta"], capture_output=True, text=True, timeout=60, check=False)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "error: sahcns has no command 'dta'; did you mean 'data'?\n"
+    for line, code, shown in (("--version", 0, f"sahcns {__version__}"), ("dta", 2, "'dta'; did you mean 'data'")):
+        done = subprocess.run([*SAHCNS, line], capture_output=True, text=True, timeout=60, check=False)
+        assert (done.returncode, shown in done.stdout + done.stderr) == (code, True)
 
 
-def test_help_and_data_commands_answer_without_torch_and_the_table_libraries(tmp_path: Path) -> None:
+def test_help_and_data_commands_answer_without_heavy_imports() -> None:
     code = """
         import sys
         from sahcns.cli import main
-        heavy = {"torch", "scipy", "pandas", "pyarrow", "matplotlib"}
-        for line in (["--help"], ["data"], ["data", "list"], ["data", "list", "--json"], ["data", "get", "--help"],
-                     ["data", "prepare", "--help"], ["data", "stats", "--help"], ["data", "get", "ml-latest-small"]):
+
+        def imports(line, heavy):
             try:
                 main(line)
             except SystemExit as done:
                 assert done.code == 0, (line, done.code)
             assert not heavy & set(sys.modules), (line, heavy & set(sys.modules))
-            assert "polars" not in sys.modules, line
+
+        heavy = {"torch", "scipy", "pandas", "pyarrow", "altair", "polars"}
+        imports(["--help"], heavy | {"numpy"})
+        for name in ("train", "evaluate", "recommend", "samplers", "backbones"):
+            imports([name, "--help"], heavy | {"numpy"})
+        for line in (["list"], ["list", "--json"], ["get", "--help"], ["prepare", "--help"], ["stats", "--help"]):
+            imports(["data", *line], heavy)
     """
     done = python(code)
     assert done.returncode == 0, done.stderr
 
 
-def test_help_is_fast_because_it_imports_little() -> None:
-    code = """
-        import sys
-        from sahcns.cli import main
-        try:
-            main(["--help"])
-        except SystemExit:
-            pass
-        assert "numpy" not in sys.modules
-    """
-    done = python(code)
-    assert done.returncode == 0, done.stderr
+def test_the_defaults_in_the_help_are_those_of_the_protocol(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    run(COMMANDS, HELP, ["train", "--help"])
+    shown = capsys.readouterr().out
+    defaults = Protocol().to_dict()
+    for name in ("epochs", "batch", "learning_rate", "l2", "l2_on", "evaluate_every", "patience", "monitor", "mask"):
+        line = next(line for line in shown.splitlines() if line[:1] == "│" and f"--{name.replace('_', '-')} " in line)
+        assert f"({defaults[name]})" in line or f"({defaults[name]:f}".rstrip("0") + ")" in line, line
+    assert ("(dropped)" in shown) is defaults["drop_last"] is True
 
 
 def test_a_reader_that_leaves_early_is_no_error() -> None:
@@ -204,29 +197,17 @@ def test_ctrl_c_and_sigterm_in_a_real_process(tmp_path: Path, stop: signal.Signa
     assert (told, error) == ("cleared\n", "error: interrupted\n")
 
 
-@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+@pytest.mark.parametrize("closed", [">&-", ">&- 2>&-"])
 def test_streams_that_are_closed_are_no_reason_to_fail(tmp_path: Path, closed: str) -> None:
     """As some schedulers start a process: what it prints goes nowhere, and what it writes is written."""
     (tmp_path / "a.csv").write_text("user,item\n" + "".join(f"{n % 7},{n % 5}\n" for n in range(35)))
     line = shlex.join([*SAHCNS, "data", "prepare", str(tmp_path / "a.csv"), str(tmp_path / "set")])
-    assert (
-        subprocess.run(f"{line} {closed}", shell=True, stdout=subprocess.DEVNULL, timeout=60, check=False).returncode
-        == 0
-    )
+    done = subprocess.run(f"{line} {closed}", shell=True, stdout=subprocess.DEVNULL, timeout=60, check=False)
+    assert done.returncode == 0
     assert (tmp_path / "set" / "manifest.json").exists()
-    line = shlex.join([*SAHCNS, "data", "stats", str(tmp_path / "nothing"), "--json"])
-    assert (
-        subprocess.run(f"{line} {closed}", shell=True, stderr=subprocess.DEVNULL, timeout=60, check=False).returncode
-        == 2
-    )
 
 
 def test_shell_completion_offers_commands() -> None:
     environment = {**os.environ, "_SAHCNS_COMPLETE": "complete_bash", "COMP_WORDS": "sahcns data p", "COMP_CWORD": "2"}
     done = subprocess.run(SAHCNS, env=environment, capture_output=True, text=True, timeout=60, check=False)
     assert done.stdout.split() == ["prepare"]
-
-
-def test_prose_flows_but_examples_stay() -> None:
-    text = "One line.\n\n    Two\n    lines.\n\n    Examples: a\n              b\n"
-    assert prose(text) == "One line.\n\nTwo lines.\n\nExamples: a\n          b"
