@@ -89,16 +89,12 @@ def command(
             protocol = Protocol.from_dict(model.record["protocol"])
             with working("timing epochs"):
                 costs = sampler_cost(split, chosen, model.backbone, protocol=protocol, device=device, kernels=kernels)
-    options: dict[str, Sequence[object]] = {
-        "--samplers": [samplers] if samplers else [],
-        "--set": settings or [],
-        "--pairs": [pairs] if pairs else [],
-        "--user": [user] if user else [],
-        "--item": [item] if item else [],
-        "--seed": [seed] if seed else [],
-        "--import": imports or [],
-    }
-    words = [str(word) for name, values in options.items() for value in values for word in (name, value)]
+    options = [
+        *(("--samplers", samplers), ("--pairs", pairs), ("--user", user), ("--item", item), ("--seed", seed or None)),
+        *(("--set", text) for text in settings or ()),
+        *(("--import", path) for path in imports or ()),
+    ]
+    words = [str(word) for name, value in options if value is not None for word in (name, value)]
     line = shlex.join(["sahcns", "inspect", str(run), *words, *["--epoch"] * epoch, *["--cost"] * cost])
     inspection = Inspection(model.about, seed, tuple(views), diagnostics, tuple(costs))
     report = inspection_report(inspection, command=line)

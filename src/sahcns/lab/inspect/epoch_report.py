@@ -1,12 +1,13 @@
 """Tables and figures of samplers over an epoch, side by side. A sampler's name is the role of its series: one colour."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from operator import attrgetter
 from statistics import fmean
 from typing import Any
 
-from sahcns.lab.inspect.results import Diagnostics, Group, Histogram, Pools, Spread
+from sahcns.lab.inspect.results import Diagnostics, Group, Pools, Spread
 from sahcns.lab.report.parts import Cell, Figure, Series, Table
 
 Labelled = Mapping[str, Diagnostics]
@@ -130,58 +131,48 @@ def paper_figures(samplers: Labelled) -> list[Figure]:
 
 
 def hardness(samplers: Labelled) -> Figure:
-    """The margins of the negatives, one histogram a sampler."""
-    margins = {label: one.hardness.margin for label, one in samplers.items()}
-    series = [
-        _bars(label, one.histogram, samplers[label].name, f"mean {one.mean:.3f}, std {one.std:.3f}")
-        for label, one in margins.items()
-    ]
-    return Figure(
+    """The margins of the negatives."""
+    return _histograms(
         "hardness",
         "Hardness of the negatives",
         "score of the positive - score of the negative",
         "share of negatives, %",
-        _trim(series),
-        "bar",
-        "Left of 0 the negative is scored above the positive." + _outside(margins.values()),
+        {label: one.hardness.margin for label, one in samplers.items()},
+        "Left of 0 the negative is scored above the positive.",
+        {label: one.name for label, one in samplers.items()},
     )
 
 
 def pool_gaps(samplers: Labelled) -> Figure:
     """Fig. 1(a): one series a pool size, since samplers with one size see the same pools."""
     sizes = _by_size(samplers)
-    words = {
-        size: f"{percent(one.near)} of pools under 0.10, {percent(one.far)} over 0.20" for size, one in sizes.items()
-    }
-    return Figure(
+    shares = [
+        f"{name}: {percent(one.near)} of pools under 0.10, {percent(one.far)} over 0.20" for name, one in sizes.items()
+    ]
+    return _histograms(
         "pool-gaps",
         "How far pools stay behind the positive",
         "(positive - hardest candidate) / |positive|, by score",
         "share of pools, %",
-        _trim([_bars(f"pool of {size}", one.gap.histogram, "", words[size]) for size, one in sizes.items()]),
-        "bar",
-        "; ".join(f"Pool of {size}: {text}" for size, text in words.items())
-        + ". As Fig. 1(a) of the paper."
-        + _outside(one.gap for one in sizes.values()),
+        {name: one.gap for name, one in sizes.items()},
+        "; ".join(shares) + ". As Fig. 1(a) of the paper.",
     )
 
 
 def discrepancy_gaps(samplers: Labelled) -> Figure:
     """Fig. 1(b), of pools with candidates of similar score."""
-    series, words = [], []
-    for size, one in _by_size(samplers).items():
-        if one.discrepancy_gap is not None:
-            series.append(_bars(f"pool of {size}", one.discrepancy_gap.histogram, ""))
-            shares = f"{percent(one.over_020)} of {one.similar:,} pairs over 0.20, {percent(one.over_050)} over 0.50"
-            words.append(f"Pool of {size}: {shares}")
-    return Figure(
+    sizes = {name: one for name, one in _by_size(samplers).items() if one.discrepancy_gap is not None}
+    shares = [
+        f"{name}: {percent(one.over_020)} of {one.similar:,} pairs over 0.20, {percent(one.over_050)} over 0.50"
+        for name, one in sizes.items()
+    ]
+    return _histograms(
         "discrepancy-gaps",
         "What equal scores hide",
         "|Δσ| of two candidates of one pool with |Δs| < 0.01",
         "share of pairs, %",
-        _trim(series),
-        "bar",
-        "; ".join(words) + ". As Fig. 1(b) of the paper.",
+        {name: one.discrepancy_gap for name, one in sizes.items() if one.discrepancy_gap is not None},
+        "; ".join(shares) + ". As Fig. 1(b) of the paper.",
     )
 
 
@@ -241,8 +232,9 @@ def easy_and_hard(samplers: Labelled) -> Figure:
     )
 
 
-def _by_size(samplers: Labelled) -> dict[int, Pools]:
-    return dict(sorted({one.pools.size: one.pools for one in samplers.values()}.items()))
+def _by_size(samplers: Labelled) -> dict[str, Pools]:
+    sizes = {one.pools.size: one.pools for one in samplers.values()}
+    return {f"pool of {size}": sizes[size] for size in sorted(sizes)}
 
 
 def _mixing(samplers: Labelled) -> list[tuple[str, Diagnostics]]:
@@ -250,26 +242,27 @@ def _mixing(samplers: Labelled) -> list[tuple[str, Diagnostics]]:
     return [(label, one) for label, one in samplers.items() if one.mixing.mixes]
 
 
-def _outside(spreads: Iterable[Spread]) -> str:
-    beyond = max((one.histogram.below + one.histogram.above) / one.count for one in spreads)
-    return f" Up to {100 * beyond:.1f} % lie outside the range shown." if beyond > 0.0005 else ""
-
-
-def _bars(name: str, histogram: Histogram, role: str, hint: str = "") -> Series:
-    edges = [round(edge, 10) for edge in histogram.edges[:-1]]
-    shares = [100 * share for share in histogram.shares]
-    return Series(name, edges, shares, role=role, hints=[hint] * len(edges) if hint else ())
-
-
-def _trim(series: Sequence[Series]) -> list[Series]:
-    """Without the bins at both ends that are empty in every series."""
-    full = [float(x) for one in series for x, y in zip(one.x, one.y, strict=True) if y > 0]
-    low, high = (min(full), max(full)) if full else (float("-inf"), float("inf"))
-
-    def kept(one: Series, values: Sequence[Any]) -> list[Any]:
-        return [value for x, value in zip(one.x, values, strict=True) if low <= float(x) <= high]
-
-    return [
-        replace(one, x=kept(one, one.x), y=kept(one, one.y), hints=kept(one, one.hints) if one.hints else ())
-        for one in series
+def _histograms(
+    name: str,
+    title: str,
+    x_label: str,
+    y_label: str,
+    spreads: Mapping[str, Spread],
+    caption: str,
+    roles: Mapping[str, str] | None = None,
+) -> Figure:
+    """One series a spread, without the bins at both ends that are empty in all of them."""
+    series, outside = [], [0.0]
+    filled = [
+        x for one in spreads.values() for x, y in zip(one.histogram.edges, one.histogram.counts, strict=False) if y
     ]
+    low, high = min(filled, default=-math.inf), max(filled, default=math.inf)
+    for label, one in spreads.items():
+        bins = one.histogram
+        bars = {round(x, 10): 100 * y for x, y in zip(bins.edges, bins.shares, strict=False) if low <= x <= high}
+        hints = [f"mean {one.mean:.3f}, std {one.std:.3f}"] * len(bars)
+        series.append(Series(label, list(bars), list(bars.values()), role=(roles or {}).get(label, ""), hints=hints))
+        outside.append((bins.below + bins.above) / one.count)
+    if max(outside) > 0.0005:
+        caption += f" Up to {100 * max(outside):.1f} % lie outside the range shown."
+    return Figure(name, title, x_label, y_label, series, "bar", caption)
