@@ -171,6 +171,7 @@ def test_a_part_of_it_is_enough() -> None:
     whole = inspection()
     pair = Inspection(whole.model, 0, whole.pairs[:1])
     assert [one.name for one in inspection_report(pair).opening()] == ["profiles-1", "pool-1"]
+    assert inspection_report(pair).title.startswith("Inside sahc:")
     assert f"{whole.pairs[0].negatives[0].score:.2f}" in verdict_of(pair)
     assert verdict_of(Inspection(whole.model, 0, diagnostics={"dns": whole.diagnostics["dns"]})).startswith(
         "The negatives of dns"

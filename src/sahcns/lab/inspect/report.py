@@ -24,15 +24,17 @@ def inspection_report(inspection: Inspection, *, command: str = "") -> Report:
     """A page of everything that was measured, which opens with a verdict, one table and one figure."""
     model, samplers = inspection.model, inspection.diagnostics
     backbone, sampler = model["backbone"]["name"], model["sampler"]["name"]
+    inspected = {one.sampler["name"]: one.sampler for one in (*inspection.pairs, *inspection.costs)}
+    inspected |= {label: one.sampler for label, one in samplers.items()}
     return Report(
-        f"Inside {', '.join(samplers) or sampler}: a look at a {backbone} trained with {sampler}",
+        f"Inside {', '.join(inspected) or sampler}: a look at a {backbone} trained with {sampler}",
         [verdict(inspection)],
         list(_sections(inspection)),
         [
             ("model", _settings(model["backbone"])),
             ("trained with", f"{_settings(model['sampler'])}, seed {model['seed']}, best epoch {model['best_epoch']}"),
             ("data", _settings(model["data"], first="fingerprint")),
-            ("samplers looked at", "; ".join(_settings(one.sampler) for one in samplers.values())),
+            ("samplers looked at", "; ".join(map(_settings, inspected.values()))),
             ("seed of the pools", str(inspection.seed)),
             ("trained on", _settings(model["machine"], first="device")),
             ("sahcns", __version__),
