@@ -24,8 +24,8 @@ def inspection_report(inspection: Inspection, *, command: str = "") -> Report:
     """A page of everything that was measured, which opens with a verdict, one table and one figure."""
     model, samplers = inspection.model, inspection.diagnostics
     backbone, sampler = model["backbone"]["name"], model["sampler"]["name"]
-    inspected = {one.sampler["name"]: one.sampler for one in (*inspection.pairs, *inspection.costs)}
-    inspected |= {label: one.sampler for label, one in samplers.items()}
+    unlabelled = [one.sampler for one in inspection.pairs] + [one.sampler for one in inspection.costs]
+    inspected = {one["name"]: one for one in unlabelled} | {label: one.sampler for label, one in samplers.items()}
     return Report(
         f"Inside {', '.join(inspected) or sampler}: a look at a {backbone} trained with {sampler}",
         [verdict(inspection)],
