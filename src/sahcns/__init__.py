@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sahcns.data import load_split as load_split
     from sahcns.data import prepare as prepare
     from sahcns.data import save_split as save_split
-    from sahcns.data.named import prepare_named as prepare_named
+    from sahcns.data.catalogue import prepare_named as prepare_named
     from sahcns.data.readers import read as read
     from sahcns.errors import SahcnsError as SahcnsError
     from sahcns.lab.comparison.compare import compare as compare
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "sahcns.data": ("Recipe", "Split", "load_split", "prepare", "save_split"),
-    "sahcns.data.named": ("prepare_named",),
+    "sahcns.data.catalogue": ("prepare_named",),
     "sahcns.data.readers": ("read",),
     "sahcns.backbones": ("Backbone", "LightGCN", "MF", "NGCF", "SimGCL"),
     "sahcns.samplers": (

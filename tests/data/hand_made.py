@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from sahcns.data import IdMap, Interactions, Pairs, Split, Texts
-from sahcns.data.events import Events
 from sahcns.data.ids import Id
+from sahcns.data.interactions import Events
 
 
 def interactions(

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sahcns.data.core import degrees, k_core
-from sahcns.data.filters import CHUNK, Int32
+from sahcns.data.filters import CHUNK, Int32, degrees, k_core
 
 
 def brute_force_core(rows: list[tuple[int, int]], k: int) -> list[tuple[int, int]]:

@@ -2,17 +2,14 @@
 
 import hashlib
 import io
-import pwd
 import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import NoReturn
 
 import pytest
 
-from sahcns.data.catalogue import CATALOGUE, Archive, Counts, File, NamedSet
-from sahcns.data.obtain import EMBEDDED, cache_folder, find, obtain
+from sahcns.data.catalogue import CATALOGUE, EMBEDDED, Archive, Counts, File, NamedSet, cache_folder, find, obtain
 from sahcns.data.recipe import Recipe
 from sahcns.errors import DataError
 from tests.data.http_host import Host, serve
@@ -117,14 +114,8 @@ def test_without_a_network_the_error_says_which_file_to_put_where(tmp_path: Path
 def test_an_archive_put_there_by_hand_is_verified_too(tmp_path: Path) -> None:
     (tmp_path / "films").mkdir()
     (tmp_path / "films" / "films.zip").write_bytes(packed({"films/ratings.dat": b"others\n"}))
-    with pytest.raises(DataError, match=r"not the expected films\.zip"):
+    with pytest.raises(DataError, match=r"films\.zip.*SHA-256"):
         obtain(archived("http://127.0.0.1:9"), to=tmp_path)
-
-
-def test_a_missing_page_says_so_and_where_to_put_the_file(host: Host, tmp_path: Path) -> None:
-    del host.files["/films.zip"]
-    with pytest.raises(DataError, match=r"answered 404 .*put it at .*films\.zip"):
-        obtain(archived(host.url), to=tmp_path)
 
 
 def test_a_set_that_no_program_may_download_says_where_to_go(tmp_path: Path) -> None:
@@ -158,14 +149,14 @@ def test_a_local_copy_in_every_form(tmp_path: Path, form: str) -> None:
 
 def test_a_local_copy_is_verified_before_it_gets_its_name(tmp_path: Path) -> None:
     (tmp_path / "ratings.dat").write_bytes(RATINGS[:-1])
-    with pytest.raises(DataError, match=r"not the expected ratings\.dat: its SHA-256 is"):
+    with pytest.raises(DataError, match=r"ratings\.dat.*SHA-256"):
         obtain(archived("http://127.0.0.1:9"), to=tmp_path / "sets", source=tmp_path)
     assert names(tmp_path / "sets" / "films") == set()
 
 
 def test_a_wrong_file_inside_an_archive_without_a_checksum_is_refused(tmp_path: Path) -> None:
     (tmp_path / "toys.zip").write_bytes(packed({"train.txt": b"9 9\n", "test.txt": b"0 2\n"}))
-    with pytest.raises(DataError, match=r"train\.txt in it has the SHA-256"):
+    with pytest.raises(DataError, match=r"train\.txt.*SHA-256"):
         obtain(loose("http://127.0.0.1:9"), to=tmp_path / "sets", source=tmp_path / "toys.zip")
     assert names(tmp_path / "sets" / "loose") == set()
 
@@ -173,20 +164,17 @@ def test_a_wrong_file_inside_an_archive_without_a_checksum_is_refused(tmp_path: 
 def test_a_file_that_changed_in_the_folder_is_noticed(tmp_path: Path) -> None:
     (tmp_path / "films").mkdir()
     (tmp_path / "films" / "ratings.dat").write_bytes(b"changed")
-    with pytest.raises(
-        DataError, match=r"ratings\.dat is not the expected file.*delete it and run: sahcns data get films"
-    ):
+    with pytest.raises(DataError, match=r"ratings\.dat.*SHA-256"):
         obtain(archived("http://127.0.0.1:9"), to=tmp_path)
 
 
 @pytest.mark.parametrize(
     ("copy", "sentence"),
     [
-        ("none", "is not there; give the archive of loose, or a folder with its files"),
-        ("", r"has no train\.txt, which loose needs \(train\.txt, test\.txt\)"),
-        ("one.txt", r"loose has several files \(train\.txt, test\.txt\); give the folder"),
-        ("poor.zip", r"poor\.zip holds no test\.txt, which loose needs"),
-        ("evil.zip", r"holds the path '\.\./\.\./train\.txt', which leads out"),
+        ("none", "none is not there"),
+        ("", r"has no train\.txt"),
+        ("one.txt", r"train\.txt, test\.txt"),
+        ("poor.zip", r"poor\.zip holds no test\.txt"),
         ("cut.zip", "cannot be unpacked"),
         ("wrong-crc.zip", "cannot be unpacked"),
         ("wrong-code.zip", "cannot be unpacked"),
@@ -199,7 +187,6 @@ def test_a_copy_that_will_not_do(tmp_path: Path, copy: str, sentence: str) -> No
     copies = {
         "one.txt": b"0 1\n",
         "poor.zip": packed({"train.txt": b"0 1\n"}),
-        "evil.zip": packed({"../../train.txt": b"0 1\n", "test.txt": b"0 2\n"}),
         "cut.zip": good[:-40],
         "wrong-crc.zip": stored[:at] + b"9" + stored[at + 1 :],
         "wrong-code.zip": good[:at] + b"\xff" + good[at + 1 :],
@@ -211,6 +198,13 @@ def test_a_copy_that_will_not_do(tmp_path: Path, copy: str, sentence: str) -> No
         obtain(loose("http://127.0.0.1:9"), to=target, source=tmp_path / copy)
     assert names(target / "loose") == set()
     assert names(tmp_path) == {*copies, "deep"}
+
+
+def test_an_archive_writes_nothing_outside_its_folder(tmp_path: Path) -> None:
+    (tmp_path / "evil.zip").write_bytes(packed({"../../train.txt": b"0 1\n", "test.txt": b"0 2\n"}))
+    folder = obtain(loose("http://127.0.0.1:9"), to=tmp_path / "deep", source=tmp_path / "evil.zip")
+    assert names(folder) == {"train.txt", "test.txt"}
+    assert names(tmp_path) == {"evil.zip", "deep"}
 
 
 def test_the_embedded_set_is_used_where_it_lies_and_can_be_copied_out(tmp_path: Path) -> None:
@@ -227,28 +221,6 @@ def test_a_truncated_gzip_is_one_sentence(tmp_path: Path) -> None:
     packed_ratings.write_bytes(packed_ratings.read_bytes()[:-100])
     with pytest.raises(DataError, match="not a whole gzip file"):
         obtain(replace(CATALOGUE["ml-latest-small"], embedded=False), to=tmp_path)
-
-
-def test_a_copy_from_its_own_folder_is_left_alone(tmp_path: Path) -> None:
-    folder = obtain(CATALOGUE["ml-latest-small"], to=tmp_path)
-    before = (folder / "ratings.csv.gz").stat().st_mtime_ns
-    obtain(CATALOGUE["ml-latest-small"], to=tmp_path, source=folder)
-    assert (folder / "ratings.csv.gz").stat().st_mtime_ns == before
-
-
-def test_without_a_home_folder_the_error_says_what_to_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A container may run under a number that no account has."""
-
-    def nobody(*_: object) -> NoReturn:
-        raise KeyError("uid not found")
-
-    for name in ("HOME", "XDG_CACHE_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(pwd, "getpwuid", nobody)
-    with pytest.raises(DataError, match="there is no home folder to keep sets in; set XDG_CACHE_HOME to a folder"):
-        cache_folder()
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert cache_folder() == tmp_path / "sahcns"
 
 
 def test_the_cache_is_under_the_home_folder_or_where_the_desktop_says(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -177,7 +177,7 @@ def test_no_rows_at_all() -> None:
     [
         (Recipe(min_rating=3), "min_rating=3 needs ratings, and rows.csv has none"),
         (Recipe(years=(2014, 2015)), "needs times, and rows.csv has none"),
-        (Recipe(split="time"), "split='time' needs times, and rows.csv has none; name its time column with time=, or"),
+        (Recipe(split="time"), "split='time' needs times, and rows.csv has none; name its time column with time="),
         (Recipe(split="leave-last-out"), "split='leave-last-out' needs times"),
     ],
 )

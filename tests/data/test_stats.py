@@ -1,9 +1,16 @@
-import json
+"""The figures of a set counted by hand, as a table, and as a picture."""
 
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
 import pytest
 from rich.console import Console
 
-from sahcns.data import Split, statistics, statistics_table
+from sahcns.data import Split, plot_degrees, statistics, statistics_table
+from sahcns.data.stats import degree_counts
+from sahcns.errors import SahcnsError, SettingError
 
 
 def small() -> Split:
@@ -52,3 +59,25 @@ def test_a_set_without_valid_or_test_rows() -> None:
     figures = statistics(Split.from_pairs([[0, 0]]))
     assert (figures["users_without_valid"], figures["users_without_test"]) == (1, 1)
     assert figures["parts"]["test"] == {"interactions": 0, "users": 0, "items": 0}
+
+
+@pytest.mark.parametrize(("ending", "first"), [("png", b"\x89PNG"), ("svg", b"<svg"), ("pdf", b"%PDF")])
+def test_the_degrees_are_drawn(tmp_path: Path, ending: str, first: bytes) -> None:
+    drawn = plot_degrees(small(), tmp_path / "deep" / f"degrees.{ending}", title="tiny").read_bytes()
+    assert drawn.startswith(first)
+    if ending == "svg":
+        assert b"3 users, median 2" in drawn
+        assert b"4 items, median 2" in drawn
+
+
+def test_degree_counts() -> None:
+    values, exactly, at_least = degree_counts(np.array([3, 1, 1, 7]))
+    assert (values.tolist(), exactly.tolist(), at_least.tolist()) == ([1, 3, 7], [2, 1, 1], [4, 2, 1])
+
+
+def test_a_plot_that_cannot_be_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SettingError, match=r"degrees\.doc"):
+        plot_degrees(small(), tmp_path / "degrees.doc")
+    monkeypatch.setitem(sys.modules, "altair", None)
+    with pytest.raises(SahcnsError, match=r"sahcns\[plot\]"):
+        plot_degrees(small(), tmp_path / "degrees.png")

@@ -14,9 +14,7 @@ if TYPE_CHECKING:
 def prepared_folder(where: str) -> Path:
     """`where` itself, or for an embedded set a folder in the cache, prepared by the set's recipe when it is not there."""
     from sahcns.data import read_manifest, save_split
-    from sahcns.data.catalogue import CATALOGUE
-    from sahcns.data.named import prepare_named
-    from sahcns.data.obtain import cache_folder
+    from sahcns.data.catalogue import CATALOGUE, cache_folder, prepare_named
 
     if Path(where).exists() or where not in CATALOGUE:
         hint = nearest(where, CATALOGUE)

@@ -1,4 +1,8 @@
-"""From labelled rows to a Split: each pair once, no pair in two parts, dense ids, and the manifest."""
+"""From labelled rows to a Split: each pair once, no pair in two parts, dense ids, and the manifest.
+
+Pairs that a filter took out, of users and items that stay, are set aside: nothing is learnt from them or judged by
+them, but somebody who gave a film one star knows it, and is not to be recommended it.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,9 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sahcns.data.aside import not_in, placed
-from sahcns.data.core import degrees
-from sahcns.data.filters import Int32, Mask, Rows, pair_starts
+from sahcns.data.filters import Int32, Mask, Rows, degrees, pair_starts, sort_pairs
 from sahcns.data.ids import IdMap, Texts
 from sahcns.data.recipe import Recipe, Unseen
 from sahcns.data.split import PARTS, Pairs, Split
@@ -57,6 +59,32 @@ class Steps:
         return self.done[-1]["users"], self.done[-1]["items"]
 
 
+@dataclass
+class _Dense:
+    """Rows and rows set aside over ids without gaps: every user and item has a row."""
+
+    rows: Rows
+    user_ids: IdMap
+    item_ids: IdMap
+    titles: Texts | None
+    aside: Rows | None
+
+    def close_gaps(self) -> None:
+        """Drop the users and items without a row, and the rows set aside of these."""
+        users, used_users = _close_gaps(self.rows.users, len(self.user_ids))
+        items, used_items = _close_gaps(self.rows.items, len(self.item_ids))
+        self.rows = Rows(users, items)
+        if self.aside is not None:
+            users, known_users = _positions(self.aside.users, used_users)
+            items, known_items = _positions(self.aside.items, used_items)
+            self.aside = Rows(users, items).keep(known_users & known_items)
+        if used_users is not None:
+            self.user_ids = self.user_ids.take(used_users)
+        if used_items is not None:
+            self.item_ids = self.item_ids.take(used_items)
+            self.titles = None if self.titles is None else self.titles.take(used_items)
+
+
 def assemble(
     rows: Rows,
     labels: Labels,
@@ -76,22 +104,25 @@ def assemble(
     part_names   what an error calls the three parts
     aside        rows that a filter took out
     """
-    total = len(rows)
-    rows, labels = _each_pair_once(rows, labels)
+    total, starts = len(rows), pair_starts(rows)
+    if not starts.all():  # a repeated pair stays in training if it is there at all, else validation, else test
+        rows, labels = rows.keep(starts), np.minimum.reduceat(labels, np.flatnonzero(starts))
     repeats = total - len(rows)
-    rows, user_ids, item_ids, titles, aside = dense(rows, user_ids, item_ids, titles, aside)
-    unseen, out = find_unseen(rows, labels, user_ids, item_ids, recipe.unseen, part_names)
+    dense = _Dense(rows, user_ids, item_ids, titles, aside)
+    del rows, aside
+    dense.close_gaps()
+    unseen, out = find_unseen(dense.rows, labels, dense.user_ids, dense.item_ids, recipe.unseen, part_names)
     if recipe.unseen == "drop" and out is not None:
-        rows, labels = rows.keep(~out), labels[~out]
-        rows, user_ids, item_ids, titles, aside = dense(rows, user_ids, item_ids, titles, aside)
-    steps.record("split", rule, rows, counts=(len(user_ids), len(item_ids)))
-    beside = Pairs.none() if aside is None else not_in(rows, aside)
+        dense.rows, labels = dense.rows.keep(~out), labels[~out]
+        dense.close_gaps()
+    steps.record("split", rule, dense.rows, counts=(len(dense.user_ids), len(dense.item_ids)))
+    beside = Pairs.none() if dense.aside is None else _pairs_not_in(dense.rows, dense.aside)
     steps.done[-1] |= {"repeated_pairs_dropped": repeats, "unseen_in_training": unseen, "set_aside": len(beside)}
 
     masks = (labels == part for part in range(len(PARTS)))
-    train, valid, test = (Pairs(rows.users[mask], rows.items[mask]) for mask in masks)
+    train, valid, test = (Pairs(dense.rows.users[mask], dense.rows.items[mask]) for mask in masks)
     manifest: dict[str, Any] = {"format": FORMAT, "format_version": FORMAT_VERSION, "sahcns_version": __version__}
-    split = Split(train, valid, test, user_ids, item_ids, titles, manifest, beside)
+    split = Split(train, valid, test, dense.user_ids, dense.item_ids, dense.titles, manifest, beside)
     manifest |= {
         "fingerprint": split.fingerprint,
         "source": dict(source),
@@ -100,14 +131,6 @@ def assemble(
         "statistics": statistics(split),
     }
     return split
-
-
-def _each_pair_once(rows: Rows, labels: Labels) -> tuple[Rows, Labels]:
-    """A repeated pair stays where it does no harm: in training if it is there at all, else validation, else test."""
-    starts = pair_starts(rows)
-    if starts.all():
-        return rows, labels
-    return rows.keep(starts), np.minimum.reduceat(labels, np.flatnonzero(starts))
 
 
 def find_unseen(
@@ -137,23 +160,29 @@ def find_unseen(
     return {"rule": rule, **counts, "valid_rows": int(held_out[VALID]), "test_rows": int(held_out[TEST])}, out
 
 
-def dense(
-    rows: Rows, user_ids: IdMap, item_ids: IdMap, titles: Texts | None, aside: Rows | None
-) -> tuple[Rows, IdMap, IdMap, Texts | None, Rows | None]:
-    """Positions without gaps over the users and items that have a row; rows aside of others are gone."""
-    users, used_users = _without_gaps(rows.users, len(user_ids))
-    items, used_items = _without_gaps(rows.items, len(item_ids))
-    if used_users is not None:
-        user_ids = user_ids.take(used_users)
-    if used_items is not None:
-        item_ids, titles = item_ids.take(used_items), None if titles is None else titles.take(used_items)
-    return Rows(users, items), user_ids, item_ids, titles, aside and placed(aside, used_users, used_items)
+def _pairs_not_in(rows: Rows, aside: Rows) -> Pairs:
+    """Each pair of `aside` once, sorted, and none of `rows`, sorted too: who liked it later has it among the pairs."""
+    aside = sort_pairs(aside)
+    aside = aside.keep(pair_starts(aside))
+    width = 1 + int(max(rows.items.max(initial=0), aside.items.max(initial=0)))
+    keys, wanted = (part.users.astype(np.int64) * width + part.items for part in (rows, aside))
+    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    rest = aside.keep(keys[place] != wanted)
+    return Pairs(rest.users, rest.items)
 
 
-def _without_gaps(column: Int32, size: int) -> tuple[Int32, Int32 | None]:
+def _close_gaps(column: Int32, size: int) -> tuple[Int32, Int32 | None]:
     """The column over the positions in use, and which those were; None if all of them."""
     used = degrees(column, size) > 0
     if used.all():
         return column, None
     place = np.cumsum(used, dtype=np.int32) - np.int32(1)
     return place.take(column), np.flatnonzero(used).astype(np.int32)
+
+
+def _positions(column: Int32, used: Int32 | None) -> tuple[Int32, Mask]:
+    """The column over the positions in use (ascending; None if all), and which rows have one."""
+    if used is None:
+        return column, np.ones(len(column), np.bool_)
+    place = np.searchsorted(used, column).astype(np.int32)
+    return place, used[np.minimum(place, len(used) - 1)] == column

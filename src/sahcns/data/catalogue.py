@@ -1,29 +1,29 @@
-"""The public data sets that sahcns knows by name: where each comes from, on what terms, and how it is prepared.
+"""The public data sets that sahcns knows by name (`catalogue.toml`): their files on this disk, and their splits."""
 
-Checksums are SHA-256. Those of the GroupLens archives agree with the MD5 sums that GroupLens publishes; those of
-single files were taken from verified copies. A set without one is checked by its counts alone.
-"""
-
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import gzip
+import hashlib
+import os
+import shutil
+import tomllib
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path, PurePosixPath
 from types import MappingProxyType
+from typing import IO, Any
 
+from sahcns.data.download import DownloadError, fetch, file_sha256
+from sahcns.data.preparing import prepare, prepare_given
 from sahcns.data.recipe import Recipe
+from sahcns.data.split import Split
 from sahcns.errors import DataError, nearest
 
-LIKED = Recipe(min_rating=3, ratios=(8, 1, 1))  # the paper's for ML-1m, taken for all of MovieLens
-GROUPLENS = "https://files.grouplens.org/datasets/movielens/"
-GROUPLENS_TERMS = "research use, cite GroupLens, no commercial use without permission (see its README)"
-LIGHTGCN = "https://raw.githubusercontent.com/gusye1234/LightGCN-PyTorch/master/data/"
-LIGHTGCN_TERMS = "published by the LightGCN authors without a licence; for research"
-LIGHTGCN_NOTE = (
-    "Published as training and test only: a tenth of each user's training rows, drawn by seed, becomes the validation "
-    "part, so that nothing is ever chosen on the test part."
-)
-DTL_NS = (
-    "https://raw.githubusercontent.com/w158937299/DTL-NS/bd99a43492004a5d8bb0dddee284087926f3a0ce/"
-    "LLMRec-generate/data/Toys/"
-)
+Report = Callable[[str, int, int | None], None]
+"""Called while downloading with the file's name, the bytes there so far, and the bytes in all if known."""
+
+EMBEDDED = Path(__file__).parent / "embedded"
 
 
 @dataclass(frozen=True)
@@ -64,9 +64,14 @@ class Counts:
     valid: int | None = None
     test: int | None = None
 
+    @classmethod
+    def of(cls, split: Split) -> "Counts":
+        parts = {name: len(pairs) for name, pairs in split.parts().items()}
+        return cls(sum(parts.values()), split.n_users, split.n_items, **parts)
+
     def differences(self, found: "Counts") -> list[str]:
         """`users 6,040 instead of 6,039` for each count that is known and not met."""
-        pairs = ((name, getattr(self, name), getattr(found, name)) for name in self.__dataclass_fields__)
+        pairs = ((count.name, getattr(self, count.name), getattr(found, count.name)) for count in fields(self))
         return [f"{name} {got:,} instead of {want:,}" for name, want, got in pairs if want is not None and got != want]
 
 
@@ -97,147 +102,17 @@ class NamedSet:
     note: str = ""
 
 
-_SETS = (
-    NamedSet(
-        name="ml-latest-small",
-        about="MovieLens, 100 thousand ratings (2016); ships inside",
-        homepage="https://grouplens.org/datasets/movielens/latest/",
-        terms="redistribution allowed on the same terms; " + GROUPLENS_TERMS,
-        files=(
-            File("ratings.csv", sha256="b4239649fbf90ebf405c56c3ae1d929d9e7c86fc1a3a80cbef1c884df593ef73"),
-            File("movies.csv", sha256="43d1736d3c688eb5b7856473c36d86a1c345676cab256c91720c1f6984d263b5"),
-            File("README.txt", sha256="59be481ddf3fab0f9f7cf2f73e0db4d0920a413a313c911b62bd01ee8816ea2f"),
-        ),
-        parts={"all": "ratings.csv"},
-        recipe=LIKED,
-        expected=Counts(82_170, users=671, items=7_939, train=65_736, valid=8_217, test=8_217),
-        embedded=True,
-        note="GroupLens renews its download under the same name; this is the version of October 2016.",
-    ),
-    NamedSet(
-        name="ml-100k",
-        about="MovieLens, 100 thousand ratings (1998)",
-        homepage="https://grouplens.org/datasets/movielens/100k/",
-        terms=GROUPLENS_TERMS + "; no redistribution",
-        archive=Archive(GROUPLENS + "ml-100k.zip", "50d2a982c66986937beb9ffb3aa76efe955bf3d5c6b761f4e3a7cd717c6a3229"),
-        files=(
-            File("u.data", sha256="06416e597f82b7342361e41163890c81036900f418ad91315590814211dca490"),
-            File("u.item", optional=True),
-            File("README", optional=True),
-        ),
-        parts={"all": "u.data"},
-        recipe=LIKED,
-        expected=Counts(82_520, users=943, items=1_574, train=66_016, valid=8_252, test=8_252),
-    ),
-    NamedSet(
-        name="ml-1m",
-        about="MovieLens, 1 million ratings (2003); the paper's ML-1m",
-        homepage="https://grouplens.org/datasets/movielens/1m/",
-        terms=GROUPLENS_TERMS + "; no redistribution",
-        archive=Archive(GROUPLENS + "ml-1m.zip", "a6898adb50b9ca05aa231689da44c217cb524e7ebd39d264c56e2832f2c54e20"),
-        files=(
-            File("ratings.dat", sha256="506d64ca44484487c11dc2d9a28de5c54948213e6b96285e298afe28d6ea4e0f"),
-            File(
-                "movies.dat", sha256="0140fc2356357c1a851d0f52e893a1e4d3696df632c4141cea8d5bc3d621f0b9", optional=True
-            ),
-            File("README", optional=True),
-        ),
-        parts={"all": "ratings.dat"},
-        recipe=LIKED,
-        expected=Counts(836_478, users=6_039, items=3_628, train=669_182, valid=83_648, test=83_648),
-        note="The paper prints 6,040 users and 3,629 items, because a padding id was counted among each.",
-    ),
-    NamedSet(
-        name="ml-20m",
-        about="MovieLens, 20 million ratings (2015)",
-        homepage="https://grouplens.org/datasets/movielens/20m/",
-        terms=GROUPLENS_TERMS + "; no redistribution",
-        archive=Archive(GROUPLENS + "ml-20m.zip", "96f243c338a8665f6bcc89c53edf6ee39162a846940de6b7c8c48aeada765ff3"),
-        files=(File("ratings.csv"), File("movies.csv", optional=True), File("README.txt", optional=True)),
-        parts={"all": "ratings.csv"},
-        recipe=LIKED,
-        expected=Counts(16_486_759, train=13_189_407, valid=1_648_676, test=1_648_676),
-    ),
-    NamedSet(
-        name="amazon-toys",
-        about="Amazon toys and games 2014-2018, the paper's own split",
-        homepage="https://github.com/w158937299/DTL-NS",
-        terms="published by the authors without a licence; for research",
-        files=(
-            File("train.txt", DTL_NS + "train.txt", "abfc50a1bdc723d7c0307ec4c7d1efba66a59264e33429ea44729072b842561f"),
-            File("valid.txt", DTL_NS + "valid.txt", "8c179baaaf61b2db0a8b7976fc2b65428630bce4081ce825df005915cc04413e"),
-            File("test.txt", DTL_NS + "test.txt", "7f8dd1b77104f03eae19c46b08c357c9989454f0df112b1328aa1380093dacd6"),
-        ),
-        parts={"train": "train.txt", "valid": "valid.txt", "test": "test.txt"},
-        reading={"format": "pairs", "items_offset": 15_306},
-        recipe=Recipe(split="given"),
-        expected=Counts(247_181, users=15_306, items=10_074, train=200_911, valid=23_048, test=23_222),
-        note="Item ids follow the user ids in the files and are counted from 0 again here.",
-    ),
-    NamedSet(
-        name="yelp",
-        about="Yelp reviews 2015-2018, the source of the paper's Yelp",
-        homepage="https://business.yelp.com/data/resources/open-dataset/",
-        terms="Yelp's data set terms, accepted by each user before the download; no redistribution",
-        files=(File("yelp_academic_dataset_review.json"),),
-        parts={"all": "yelp_academic_dataset_review.json"},
-        reading={"format": "yelp"},
-        recipe=Recipe(years=(2015, 2018), duplicates="none", core=10, ratios=(8, 1, 1)),
-        expected=Counts(468_033, users=20_206, items=15_674),
-        by_hand="accept its terms there, download the JSON data and unpack it",
-        note=(
-            "The counts are the paper's, whose exact filter is not published, and Yelp renews its data: expect other "
-            "numbers, and say so beside results. The 10-core counts rows, as the authors' Amazon-toys shows."
-        ),
-    ),
-    NamedSet(
-        name="gowalla",
-        about="Gowalla check-ins, as split for LightGCN",
-        homepage="https://github.com/gusye1234/LightGCN-PyTorch",
-        terms=LIGHTGCN_TERMS,
-        files=(
-            File("train.txt", LIGHTGCN + "gowalla/train.txt"),
-            File("test.txt", LIGHTGCN + "gowalla/test.txt"),
-        ),
-        parts={"train": "train.txt", "test": "test.txt"},
-        reading={"format": "adjacency"},
-        recipe=Recipe(split="given"),
-        expected=Counts(1_027_370, users=29_858, items=40_981, test=217_242),
-        note=LIGHTGCN_NOTE,
-    ),
-    NamedSet(
-        name="yelp2018",
-        about="Yelp challenge 2018, as split for LightGCN",
-        homepage="https://github.com/gusye1234/LightGCN-PyTorch",
-        terms=LIGHTGCN_TERMS,
-        files=(
-            File("train.txt", LIGHTGCN + "yelp2018/train.txt"),
-            File("test.txt", LIGHTGCN + "yelp2018/test.txt"),
-        ),
-        parts={"train": "train.txt", "test": "test.txt"},
-        reading={"format": "adjacency"},
-        recipe=Recipe(split="given"),
-        expected=Counts(1_561_406, users=31_668, items=38_048, test=324_147),
-        note=LIGHTGCN_NOTE,
-    ),
-    NamedSet(
-        name="amazon-book",
-        about="Amazon reviews of books, as split for LightGCN",
-        homepage="https://github.com/gusye1234/LightGCN-PyTorch",
-        terms=LIGHTGCN_TERMS,
-        files=(
-            File("train.txt", LIGHTGCN + "amazon-book/train.txt"),
-            File("test.txt", LIGHTGCN + "amazon-book/test.txt"),
-        ),
-        parts={"train": "train.txt", "test": "test.txt"},
-        reading={"format": "adjacency"},
-        recipe=Recipe(split="given"),
-        expected=Counts(2_984_108, users=52_643, items=91_599, test=603_378),
-        note=LIGHTGCN_NOTE,
-    ),
-)
+def _load() -> dict[str, NamedSet]:
+    entries = tomllib.loads(Path(__file__).with_name("catalogue.toml").read_text("utf-8"))
+    for entry in entries.values():
+        entry["files"] = tuple(File(**file) for file in entry["files"])
+        entry["recipe"] = Recipe.from_dict(entry["recipe"])
+        entry["expected"] = Counts(**entry["expected"])
+        entry["archive"] = Archive(**entry["archive"]) if "archive" in entry else None
+    return {name: NamedSet(name, **entry) for name, entry in entries.items()}
 
-CATALOGUE: Mapping[str, NamedSet] = MappingProxyType({known.name: known for known in _SETS})
+
+CATALOGUE: Mapping[str, NamedSet] = MappingProxyType(_load())
 
 
 def named_set(name: str) -> NamedSet:
@@ -245,3 +120,211 @@ def named_set(name: str) -> NamedSet:
     if name not in CATALOGUE:
         raise DataError(f"there is no set named {name!r} in the catalogue; {nearest(name, CATALOGUE)}")
     return CATALOGUE[name]
+
+
+def prepare_named(
+    wanted: NamedSet | str,
+    folder: str | os.PathLike[str] | None = None,
+    recipe: Recipe | None = None,
+    *,
+    lenient: bool = False,
+) -> Split:
+    """The split of a named set by its own recipe or another: `prepare_named("ml-latest-small")`.
+
+    folder    where its files are; None has `obtain` look in the cache, and download what is missing
+
+    The manifest says which set it is, on what terms, and whether its counts are those of the catalogue.
+    """
+    from sahcns.data.readers import read
+
+    wanted = named_set(wanted) if isinstance(wanted, str) else wanted
+    home = obtain(wanted) if folder is None else Path(folder)
+    recipe = recipe or wanted.recipe
+    reading: dict[str, Any] = {"event": 0, **wanted.reading, "lenient": lenient}
+    parts = {}
+    for part, name in wanted.parts.items():
+        path = find(home, name)
+        if path is None:
+            raise DataError(f"{home} has no {name}; run: sahcns data get {wanted.name}")
+        parts[part] = read(path, **reading)
+    if "all" in parts:
+        split = prepare(parts["all"], recipe)
+    else:
+        valid, options = parts.get("valid"), {"unseen": recipe.unseen, "seed": recipe.seed}
+        split = prepare_given(parts["train"], valid, parts["test"], overlap="drop", **options)  # type: ignore[arg-type]
+    about: dict[str, Any] = {"name": wanted.name, "homepage": wanted.homepage, "terms": wanted.terms}
+    if recipe == wanted.recipe:
+        about["differs_from_catalogue"] = wanted.expected.differences(Counts.of(split))
+    return replace(split, manifest={**split.manifest, "catalogue": about})
+
+
+def cache_folder() -> Path:
+    """Where sets are kept unless told otherwise: `~/.cache/sahcns`, or the same under XDG_CACHE_HOME."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    try:
+        return (Path(base) if base else Path.home() / ".cache") / "sahcns"
+    except RuntimeError:  # neither HOME nor an account, as in some containers
+        raise DataError("there is no home folder to keep sets in; set XDG_CACHE_HOME to a folder") from None
+
+
+def obtain(
+    wanted: NamedSet,
+    *,
+    to: Path | None = None,
+    source: Path | None = None,
+    report: Report = lambda name, done, total: None,
+    pause: float = 0.5,
+) -> Path:
+    """The folder that holds the set's files, verified; what is missing is copied from `source` or downloaded.
+
+    to        the folder of sets; the files come into a folder in it that has the set's name
+    source    a local copy: the archive, a folder with the files, or the one file of a set that has only one
+    pause     seconds before a download is tried again
+    """
+    if wanted.embedded and to is None and source is None:
+        return _verify(wanted, EMBEDDED / wanted.name)
+    folder = (to or cache_folder()) / wanted.name
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(
+            f"cannot make the folder {folder} for the files of {wanted.name}: {error.strerror or error}; "
+            "name another place for them, or set XDG_CACHE_HOME to a folder that can be written"
+        ) from error
+    if source is not None or wanted.embedded:
+        _copy_set(wanted, source or EMBEDDED / wanted.name, folder)
+    elif _missing(wanted, folder):
+        _download(wanted, folder, report, pause)
+    return _verify(wanted, folder)
+
+
+def find(folder: Path, name: str) -> Path | None:
+    """A file of a set in its folder, as it is or gzipped."""
+    return next((path for path in (folder / name, folder / f"{name}.gz") if path.is_file()), None)
+
+
+def _missing(wanted: NamedSet, folder: Path) -> list[str]:
+    return [file.name for file in wanted.files if not file.optional and not find(folder, file.name)]
+
+
+def _download(wanted: NamedSet, folder: Path, report: Report, pause: float) -> None:
+    """From the network; without one, the error says which file to put where."""
+    if wanted.by_hand:
+        raise DataError(
+            f"{wanted.name} cannot be downloaded by a program: go to {wanted.homepage}, {wanted.by_hand}, and put "
+            f"{_missing(wanted, folder)[0]} into {folder}, or run: sahcns data get {wanted.name} --from PATH"
+        )
+    archive = wanted.archive
+    for url, sha256 in [(one.url, one.sha256) for one in ([archive] if archive else wanted.files)]:
+        assert url is not None
+        target = folder / url.rsplit("/", 1)[-1]
+        if target.exists():
+            continue
+        try:
+            fetch(url, target, sha256=sha256, pause=pause, report=lambda *sizes, name=target.name: report(name, *sizes))
+        except DownloadError as problem:
+            raise DownloadError(
+                f"{problem}; get that file by other means and put it at {target}, "
+                f"or run: sahcns data get {wanted.name} --from PATH"
+            ) from None
+    if archive:
+        _unpack(wanted, folder / archive.name, folder)
+        (folder / archive.name).unlink()
+
+
+def _copy_set(wanted: NamedSet, source: Path, folder: Path) -> None:
+    """From a copy on this disk: a folder, the archive, or the one file of the set."""
+    needed = [file for file in wanted.files if not file.optional]
+    if source.is_file():
+        with source.open("rb") as opened:
+            is_zip = opened.read(4) == b"PK\x03\x04"  # also when its end was cut off, which zipfile calls no zip at all
+        if is_zip:
+            _unpack(wanted, source, folder)
+        elif len(needed) == 1:
+            _copy(needed[0], source, folder)
+        else:
+            names = ", ".join(file.name for file in needed)
+            raise DataError(f"{wanted.name} has several files ({names}); give the folder they are in")
+        return
+    if not source.is_dir():
+        raise DataError(f"{source} is not there; give the archive of {wanted.name}, or a folder with its files")
+    inside = source if not _missing(wanted, source) else source / wanted.name
+    missing = _missing(wanted, inside)
+    if missing and wanted.archive and (source / wanted.archive.name).is_file():
+        _unpack(wanted, source / wanted.archive.name, folder)
+    elif missing:
+        raise DataError(f"{source} has no {missing[0]}, which {wanted.name} needs")
+    else:
+        for file in wanted.files:
+            if path := find(inside, file.name):
+                _copy(file, path, folder)
+
+
+def _copy(file: File, source: Path, folder: Path) -> None:
+    target = folder / (f"{file.name}.gz" if source.suffix == ".gz" else file.name)
+    if target.exists() and target.samefile(source):
+        return
+    if file.sha256:
+        _check_sha256(source, _content_sha256(source), file.sha256)
+    with source.open("rb") as content, _write_whole(target) as part:
+        shutil.copyfileobj(content, part, 1 << 20)
+
+
+def _unpack(wanted: NamedSet, archive: Path, folder: Path) -> None:
+    """Only the files of the set, each under its own name: no path from the archive is ever written to."""
+    if wanted.archive:
+        again = "; get it again, or unpack a copy you trust and give that folder with --from"
+        _check_sha256(archive, file_sha256(archive), wanted.archive.sha256, again)
+    try:
+        with zipfile.ZipFile(archive) as packed:
+            members = {PurePosixPath(name).name: name for name in sorted(packed.namelist(), key=len, reverse=True)}
+            for file in wanted.files:
+                if file.name not in members and not file.optional:
+                    raise DataError(f"{archive} holds no {file.name}, which {wanted.name} needs")
+            for file in wanted.files:
+                if file.name in members:
+                    with packed.open(members[file.name]) as content, _write_whole(folder / file.name, file) as part:
+                        shutil.copyfileobj(content, part, 1 << 20)
+    # zipfile says NotImplementedError to a compression it does not know, RuntimeError to an encrypted file.
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as problem:
+        raise DataError(f"{archive} cannot be unpacked ({problem}); get it again") from None
+
+
+@contextmanager
+def _write_whole(target: Path, file: File | None = None) -> Iterator[IO[bytes]]:
+    """A file to write that gets its name when it is complete, on the disk, and of the checksum that `file` has."""
+    part = target.with_name(target.name + ".part")
+    try:
+        with part.open("wb") as opened:
+            yield opened
+            opened.flush()
+            os.fsync(opened.fileno())
+        if file and file.sha256:
+            _check_sha256(Path(file.name), file_sha256(part), file.sha256)
+        os.replace(part, target)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _verify(wanted: NamedSet, folder: Path) -> Path:
+    for file in wanted.files:
+        path = find(folder, file.name)
+        if path and file.sha256:
+            again = f"; delete it and run: sahcns data get {wanted.name}"
+            _check_sha256(path, _content_sha256(path), file.sha256, again)
+    return folder
+
+
+def _check_sha256(path: Path, found: str, wanted: str, remedy: str = "; get it again") -> None:
+    if found != wanted:
+        raise DataError(f"{path} is not the expected file: its SHA-256 is {found}, not {wanted}{remedy}")
+
+
+def _content_sha256(path: Path) -> str:
+    if path.suffix != ".gz":
+        return file_sha256(path)
+    try:
+        with gzip.open(path) as content:
+            return hashlib.file_digest(content, "sha256").hexdigest()
+    except (OSError, EOFError) as problem:
+        raise DataError(f"{path} is not a whole gzip file ({problem}); get it again") from None

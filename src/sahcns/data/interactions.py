@@ -1,12 +1,60 @@
-"""What every reader returns: who met what, perhaps how much they liked it and when."""
+"""What every reader returns: who met what, perhaps how much they liked it, when, and in which kind of event."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from sahcns.data.events import Events
+from sahcns.data.filters import Mask, chunks
 from sahcns.data.ids import IdMap, Texts
+from sahcns.errors import DataError, nearest
+
+FEW_KINDS = 20  # of events, at most, that are worth a remark where nobody chose among them
+
+
+@dataclass(frozen=True, eq=False)
+class Events:
+    """Row e is of kind `names[codes[e]]`, or of none where that is ''; kinds differ by more than case and outer blanks.
+
+    codes   unsigned [E]
+    """
+
+    codes: npt.NDArray[Any]
+    names: tuple[str, ...]
+
+    def counts(self, kinds: Mask | None = None) -> dict[str, int]:
+        """Rows of each kind that has some, the most frequent first; of all `kinds` [K], unless told."""
+        parts = (np.bincount(self.codes[part], minlength=len(self.names)) for part in chunks(len(self.codes)))
+        rows = sum(parts, np.zeros(len(self.names), np.int64))
+        order = np.argsort(-rows, kind="stable")
+        return {self.names[k]: int(rows[k]) for k in order if rows[k] and (kinds is None or kinds[k])}
+
+    def choose(self, wanted: Sequence[str], source: str) -> Mask:
+        """Which kinds [K] are wanted; one that does not occur is an error that says which do."""
+        counts = self.counts()
+        place = {fold_case(name): kind for kind, name in enumerate(self.names)}
+        chosen = np.zeros(len(self.names), np.bool_)
+        for name in wanted:
+            kind = place.get(fold_case(name))
+            if kind is None or self.names[kind] not in counts:
+                hint = nearest(name, counts)
+                close = f"; {hint}" if hint.startswith("did you mean") else ""
+                raise DataError(f"{source} has no event {name!r}; there are: {list_kinds(counts)}{close}")
+            chosen[kind] = True
+        return chosen
+
+
+def fold_case(name: str) -> str:
+    """What two spellings of one kind have in common: ` Purchase` and `purchase` are one."""
+    return name.strip().casefold()
+
+
+def list_kinds(counts: Mapping[str, int]) -> str:
+    """`view (8,012), cart (1,500) and 7 more`."""
+    listed = ", ".join(f"{name or chr(39) * 2} ({rows:,})" for name, rows in [*counts.items()][:FEW_KINDS])
+    return listed if len(counts) <= FEW_KINDS else f"{listed} and {len(counts) - FEW_KINDS:,} more"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -17,9 +65,9 @@ class Interactions:
     ratings        float32 [E] or None when the source has none
     times          int64 [E], whole seconds since 1970-01-01 UTC, or None
     titles         one text per item (empty where unknown), or None
+    source         where it came from: files, format, rows read, rows skipped and why (goes into the manifest)
     events         which kind of event each row is (view, cart, purchase), or None
     nanoseconds    int32 [E], how far past the second of `times` each row is, or None when no row is
-    source         where it came from: files, format, rows read, rows skipped and why (goes into the manifest)
     """
 
     users: npt.NDArray[np.int32]
@@ -29,7 +77,7 @@ class Interactions:
     ratings: npt.NDArray[np.float32] | None = None
     times: npt.NDArray[np.int64] | None = None
     titles: Texts | None = None
-    source: dict[str, object] = field(default_factory=dict)
+    source: dict[str, Any] = field(default_factory=dict)
     events: Events | None = None
     nanoseconds: npt.NDArray[np.int32] | None = None
 
@@ -37,15 +85,34 @@ class Interactions:
         return len(self.users)
 
     def __repr__(self) -> str:
-        columns = ("ratings", "times", "titles", "events")
-        having = " and ".join(name for name in columns if getattr(self, name) is not None)
+        columns = [name for name in ("ratings", "times", "titles", "events") if getattr(self, name) is not None]
         people = f"{len(self.user_ids):,} users and {len(self.item_ids):,} items"
-        return f"Interactions({len(self):,} rows of {people}{', with ' if having else ''}{having})"
+        return f"Interactions({len(self):,} rows of {people}{', with ' if columns else ''}{' and '.join(columns)})"
 
     @property
     def name(self) -> str:
         """What an error calls them: the file they came from, the first of several, or `the interactions`."""
-        files = self.source.get("files")
-        paths = [str(file["path"]) for file in files] if isinstance(files, list) else []
+        paths = [str(file["path"]) for file in self.source.get("files", [])]
         more = f" (and {len(paths) - 1} more)" if len(paths) > 1 else ""
         return f"{paths[0]}{more}" if paths else "the interactions"
+
+    def why_no_events(self) -> str:
+        """Why there are no kinds of events: no column of a usual name, or one that cannot be what it seems."""
+        from sahcns.data.readers.columns import unrecognised
+
+        if "glance" in self.source:
+            rows = self.source["glance"]["rows"]
+            return f"only {rows:,} rows of {self.name} were looked at for kinds of events; read without glance"
+        files = self.source.get("files") or [self.source]
+        without = [file for file in files if "event" not in file.get("columns", {})]
+        if not without:
+            column = files[0]["columns"]["event"]
+            return (
+                f"the column {column!r} of {self.name} holds lists or hundreds of different values, so it was not taken "
+                f"for kinds of events; if it is the right one, say event={column!r}"
+            )
+        name = str(without[0].get("path", self.name))
+        if without[0].get("header") is False:
+            return f"{name} has no header; choose the event column by number with event= (1 is the first)"
+        names = [*without[0].get("unused", []), *without[0].get("columns", {}).values()]
+        return unrecognised(names, ["event"], name)

@@ -1,23 +1,36 @@
-"""Raw interactions → filters → split, every step counted."""
+"""Interactions → filters → split, every step counted; or the split that ready-made files describe."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
 from functools import partial
-from typing import Any, TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from sahcns.data.assemble import Steps, assemble
-from sahcns.data.core import k_core
-from sahcns.data.events import FEW, no_events
-from sahcns.data.filters import Mask, Rows, distinct, joined, sort_pairs, time_order, within_years
-from sahcns.data.interactions import Interactions
-from sahcns.data.recipe import TIMED, Recipe
-from sahcns.data.split import Split
-from sahcns.data.splitting import assign
+from sahcns.data.assemble import Steps, assemble, find_unseen
+from sahcns.data.filters import (
+    Int32,
+    Mask,
+    Rows,
+    concatenate,
+    distinct,
+    k_core,
+    pair_starts,
+    sort_pairs,
+    time_order,
+    within_years,
+)
+from sahcns.data.ids import IdMap, Texts
+from sahcns.data.interactions import FEW_KINDS, Interactions
+from sahcns.data.recipe import TIMED, Recipe, Unseen
+from sahcns.data.split import PARTS, Split
+from sahcns.data.splitting import TRAIN, Labels, assign
 from sahcns.errors import DataError, SettingError
 
 Scalar = TypeVar("Scalar", bound=np.generic)
+Overlap = Literal["error", "drop"]
 
 
 def prepare(interactions: Interactions, recipe: Recipe | None = None) -> Split:
@@ -28,7 +41,7 @@ def prepare(interactions: Interactions, recipe: Recipe | None = None) -> Split:
     recipe = recipe or Recipe()
     if not isinstance(interactions, Interactions):
         raise SettingError(f"interactions is of type {type(interactions).__name__}; read it first: prepare(read(…))")
-    _refuse(interactions, recipe)
+    _check_columns(interactions, recipe)
     steps = Steps(len(interactions.user_ids), len(interactions.item_ids), interactions.name)
     finish = partial(
         assemble,
@@ -42,22 +55,21 @@ def prepare(interactions: Interactions, recipe: Recipe | None = None) -> Split:
     )
     rows, ratings, times = Rows(interactions.users, interactions.items), interactions.ratings, interactions.times
     nanoseconds = interactions.nanoseconds if recipe.split in TIMED else None
-    events, source = interactions.events, interactions.source
-    glance: Any = source.get("glance", {})  # at the kinds of some rows
+    events, glance = interactions.events, interactions.source.get("glance", {})
     del interactions  # where the caller keeps no hold on them either, each column goes once its step is done
     steps.record("read", "all rows", rows, counts=(steps.n_users, steps.n_items))
 
     if recipe.events is not None and events is not None:
-        kinds = events.among(recipe.events, steps.source, _event_column(source))
+        kinds = events.choose(recipe.events, steps.source)
         mask = kinds[events.codes]
         # Who has only viewed a thing may well be recommended it, so these rows are left out and not set aside.
-        rows, ratings = rows.keep(mask), _kept(ratings, mask)
-        times, nanoseconds = _kept(times, mask), _kept(nanoseconds, mask)
+        rows, ratings = rows.keep(mask), _keep(ratings, mask)
+        times, nanoseconds = _keep(times, mask), _keep(nanoseconds, mask)
         steps.record("events", ", ".join(recipe.events), rows)
         steps.done[-1] |= {"kept": events.counts(kinds), "left_out": events.counts(~kinds)}
-    elif 1 < len(alike := events.counts() if events is not None else glance.get("kinds", {})) <= FEW:
-        steps.record("events", f"off, {len(alike)} kinds alike", rows)
-        steps.done[-1] |= {"kept": alike, "left_out": {}} | ({"rows_looked_at": glance["rows"]} if glance else {})
+    elif 1 < len(kept := events.counts() if events is not None else glance.get("kinds", {})) <= FEW_KINDS:
+        steps.record("events", f"off, {len(kept)} kinds alike", rows)
+        steps.done[-1] |= {"kept": kept, "left_out": {}} | ({"rows_looked_at": glance["rows"]} if glance else {})
     events = None
 
     aside: list[Rows] = []  # what the next two steps take out
@@ -65,10 +77,9 @@ def prepare(interactions: Interactions, recipe: Recipe | None = None) -> Split:
     if recipe.min_rating is not None and ratings is not None:
         mask = ratings >= np.float32(recipe.min_rating)
         rule = f"rating ≥ {recipe.min_rating:g}"
-        if not mask.any():
-            remedy = f"its ratings run from {np.nanmin(ratings):g} to {np.nanmax(ratings):g}, so lower min_rating"
+        remedy = f"its ratings run from {ratings.min():g} to {ratings.max():g}, so lower min_rating"
         aside.append(rows.keep(~mask))
-        rows, times, nanoseconds = rows.keep(mask), _kept(times, mask), _kept(nanoseconds, mask)
+        rows, times, nanoseconds = rows.keep(mask), _keep(times, mask), _keep(nanoseconds, mask)
     elif ratings is not None and len(ratings) and ratings.min() < ratings.max():
         rule = f"off, {ratings.min():g} to {ratings.max():g} alike"
     ratings = None
@@ -78,13 +89,12 @@ def prepare(interactions: Interactions, recipe: Recipe | None = None) -> Split:
     if recipe.years is not None and times is not None:
         mask = within_years(times, recipe.years)
         rule = f"years {recipe.years[0]}–{recipe.years[1]}"
-        if not mask.any():
-            ends = np.array([times.min(), times.max()]).astype("datetime64[s]").astype("datetime64[D]")
-            remedy = f"its times run from {ends[0]} to {ends[1]}, so choose other years"
+        ends = np.array([times.min(), times.max()]).astype("datetime64[s]").astype("datetime64[D]")
+        remedy = f"its times run from {ends[0]} to {ends[1]}, so choose other years"
         aside.append(rows.keep(~mask))
         # Which of several equal pairs stays is only seen by a split that looks at the time; else times end here.
         rows, times = rows.keep(mask), times[mask] if recipe.split in TIMED else None
-        nanoseconds = _kept(nanoseconds, mask)
+        nanoseconds = _keep(nanoseconds, mask)
     steps.record("window", rule, rows, remedy)
 
     if recipe.split in TIMED and times is not None:
@@ -96,39 +106,93 @@ def prepare(interactions: Interactions, recipe: Recipe | None = None) -> Split:
 
     rule, counts = "off", steps.counts
     if recipe.core > 1:
-        mask, *left = k_core(rows.users, rows.items, recipe.core, steps.n_users, steps.n_items)
-        rows, rule, counts = rows.keep(mask), f"{recipe.core}-core", (left[0], left[1])
+        mask, n_users, n_items = k_core(rows.users, rows.items, recipe.core, steps.n_users, steps.n_items)
+        rows, rule, counts = rows.keep(mask), f"{recipe.core}-core", (n_users, n_items)
     steps.record("k-core", rule, rows, "lower core, or loosen the steps before it", counts)
 
-    return finish(rows, assign(rows, recipe), aside=joined(aside))
+    return finish(rows, assign(rows, recipe), aside=concatenate(aside))
 
 
-def _refuse(interactions: Interactions, recipe: Recipe) -> None:
+def prepare_given(
+    train: Interactions,
+    valid: Interactions | None,
+    test: Interactions,
+    *,
+    unseen: Unseen = "error",
+    overlap: Overlap = "error",
+    holdout: float = 0.1,
+    seed: int = 0,
+) -> Split:
+    """The split that three files describe. Their ratings and times are not looked at, and a repeated row counts once.
+
+    valid     None, for sets published without validation, takes `holdout` of each user's training rows at random
+    unseen    a user or item of valid or test that training never has: "error", "keep" (and count) or "drop"
+    overlap   a pair in two files: "error", or "drop" it from the later of train, valid, test
+    """
+    if overlap not in ("error", "drop"):
+        raise SettingError(f"overlap={overlap!r} must be one of 'error', 'drop'")
+    if not 0 < holdout < 1:
+        raise SettingError(f"holdout={holdout!r} must be between 0 and 1, both excluded")
+    recipe = Recipe(split="given", seed=seed, unseen=unseen)
+    files = [(label, part) for label, part in enumerate((train, valid, test)) if part is not None]
+    names = list(PARTS)
+    for label, part in files:
+        names[label] = part.name if part.source.get("files") else PARTS[label]
+        if not len(part):
+            raise DataError(f"{names[label]} has no rows; every part of a given split needs some")
+
+    user_ids, to_users = _merge_ids([part.user_ids for _, part in files])
+    item_ids, to_items = _merge_ids([part.item_ids for _, part in files])
+    steps = Steps(len(user_ids), len(item_ids), names[TRAIN])
+    rows = Rows(
+        np.concatenate([to[part.users] for to, (_, part) in zip(to_users, files, strict=True)]),
+        np.concatenate([to[part.items] for to, (_, part) in zip(to_items, files, strict=True)]),
+        np.concatenate([np.full(len(part), label, np.int32) for label, part in files]),
+    )
+    steps.record("read", " + ".join(f"{len(part):,} {PARTS[label]}" for label, part in files), rows)
+    rows, labels = _remove_overlap(rows, user_ids, item_ids, overlap, names)
+    steps.record("duplicates", "each pair once, in the first of train, valid, test", rows, counts=steps.counts)
+
+    rule = "given files"
+    if valid is None:
+        find_unseen(rows, labels, user_ids, item_ids, unseen, names)  # what the files lack, before rows are moved
+        rest = float(1 - Fraction(str(holdout)))  # 1 - 0.7 is a little more than 0.3, and halves would be rounded down
+        recipe = replace(recipe, ratios=(rest, holdout, 0), unseen="drop" if unseen == "drop" else "keep")
+        labels[labels == TRAIN] = assign(rows.keep(labels == TRAIN), replace(recipe, split="random-user"))
+        rule += f", with {holdout:g} of each user's training rows held out for validation, seed {seed}"
+    return assemble(
+        rows,
+        labels,
+        user_ids=user_ids,
+        item_ids=item_ids,
+        titles=_merge_titles([part.titles for _, part in files], to_items, len(item_ids)),
+        recipe=recipe,
+        rule=rule,
+        steps=steps,
+        source={PARTS[label]: dict(part.source) for label, part in files},
+        part_names=names,
+    )
+
+
+def _check_columns(interactions: Interactions, recipe: Recipe) -> None:
     """What the recipe asks of the interactions and they do not have."""
-    source = interactions.name
     if recipe.split == "given":
         raise SettingError("split='given' is for ready-made files: use prepare_given(train, valid, test)")
     if recipe.events is not None and interactions.events is None:
-        raise DataError(no_events(interactions.source, source))
-    if recipe.min_rating is not None and interactions.ratings is None:
-        asked = f"min_rating={recipe.min_rating:g}"
-        raise DataError(f"{asked} needs ratings, and {source} has none; name its rating column with rating=")
-    if interactions.times is None:
-        if recipe.years is not None:
-            raise DataError(f"years={recipe.years} needs times, and {source} has none; name its time column with time=")
-        if recipe.split in TIMED:
-            raise DataError(
-                f"split={recipe.split!r} needs times, and {source} has none; "
-                "name its time column with time=, or split at random"
-            )
+        raise DataError(interactions.why_no_events())
+    needs: list[tuple[str, str]] = []
+    if interactions.ratings is None and recipe.min_rating is not None:
+        needs.append((f"min_rating={recipe.min_rating:g}", "rating"))
+    if interactions.times is None and recipe.years is not None:
+        needs.append((f"years={recipe.years}", "time"))
+    if interactions.times is None and recipe.split in TIMED:
+        needs.append((f"split={recipe.split!r}", "time"))
+    for setting, column in needs:
+        need = f"{setting} needs {column}s, and {interactions.name} has none"
+        raise DataError(f"{need}; name its {column} column with {column}=")
 
 
-def _event_column(source: Mapping[str, object]) -> object:
-    columns = source.get("columns")
-    return columns.get("event") if isinstance(columns, dict) else None
-
-
-def _kept(column: npt.NDArray[Scalar] | None, mask: Mask) -> npt.NDArray[Scalar] | None:
+def _keep(column: npt.NDArray[Scalar] | None, mask: Mask) -> npt.NDArray[Scalar] | None:
     return None if column is None else column[mask]
 
 
@@ -137,3 +201,47 @@ def _split_rule(recipe: Recipe) -> str:
         return recipe.split
     shares = ":".join(f"{ratio:g}" for ratio in recipe.ratios)
     return f"{recipe.split} {shares}" + (f", seed {recipe.seed}" if recipe.split.startswith("random") else "")
+
+
+def _remove_overlap(
+    rows: Rows, user_ids: IdMap, item_ids: IdMap, overlap: Overlap, names: Sequence[str]
+) -> tuple[Rows, Labels]:
+    """Rows sorted by (user, item), each pair in the first of its parts; `rows.when` comes in as the part."""
+    rows = sort_pairs(rows)
+    assert rows.when is not None
+    labels = rows.when.astype(np.uint8)
+    starts = pair_starts(rows)
+    crossing = ~starts
+    crossing[1:] &= labels[1:] != labels[:-1]
+    if overlap == "error" and crossing.any():
+        at = int(np.argmax(crossing))
+        raise DataError(
+            f"user {user_ids[int(rows.users[at])]!r} with item {item_ids[int(rows.items[at])]!r} is in "
+            f"{names[labels[at - 1]]} and in {names[labels[at]]}, one of {int(crossing.sum()):,} such pairs; "
+            "a pair may stand in one part only: remove it from the later file, or choose overlap='drop'"
+        )
+    return Rows(rows.users[starts], rows.items[starts]), labels[starts]
+
+
+def _merge_ids(maps: Sequence[IdMap]) -> tuple[IdMap, list[Int32]]:
+    """One map over all ids, and for each given map where its positions went. Numbers and texts together are texts."""
+    numbers = [ids.values for ids in maps if not isinstance(ids.values, Texts)]
+    if len(numbers) == len(maps):
+        union = np.unique(np.concatenate(numbers))
+        return IdMap(union), [np.searchsorted(union, values).astype(np.int32) for values in numbers]
+    texts = [[str(ids[k]) for k in range(len(ids))] for ids in maps]
+    together = IdMap.of(text for part in texts for text in part)
+    position = {text: k for k, text in enumerate(together.decode(range(len(together))))}
+    return together, [np.array([position[text] for text in part], np.int32) for part in texts]
+
+
+def _merge_titles(given: Sequence[Texts | None], to_items: Sequence[Int32], n_items: int) -> Texts | None:
+    """One title an item: the first that is not empty."""
+    if all(titles is None for titles in given):
+        return None
+    merged = [""] * n_items
+    for titles, to in zip(given, to_items, strict=True):
+        if titles is not None:
+            for k, position in enumerate(to):
+                merged[position] = merged[position] or titles[k]
+    return Texts.of(merged)

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from sahcns.errors import SettingError, nearest
 
@@ -44,20 +44,33 @@ class Recipe:
     unseen: Unseen = "keep"
 
     def __post_init__(self) -> None:
-        if self.min_rating is not None and not (_number(self.min_rating) and math.isfinite(self.min_rating)):
-            raise SettingError(f"min_rating={self.min_rating!r} must be a number, or None to keep every rating")
+        for name, allowed in (("duplicates", Duplicates), ("split", SplitRule), ("unseen", Unseen)):
+            choices = get_args(allowed)
+            self._check(name, getattr(self, name) in choices, f"one of {', '.join(map(repr, choices))}")
+        for name in ("core", "seed"):
+            self._check(
+                name, _are_whole([getattr(self, name)]) and getattr(self, name) >= 0, "a whole number, 0 or more"
+            )
+        if self.min_rating is not None:
+            self._check("min_rating", _are_numbers([self.min_rating]), "a number, or None to keep every rating")
         if self.events is not None:
-            object.__setattr__(self, "events", _events(self.events))
+            kinds = self.events if isinstance(self.events, list | tuple) else ()
+            kinds = tuple(dict.fromkeys(str(kind).strip() for kind in kinds))
+            self._check("events", kinds and all(kinds), "one or more kinds of events, such as ('purchase', 'cart')")
+            object.__setattr__(self, "events", kinds)
         if self.years is not None:
-            object.__setattr__(self, "years", _years(self.years))
-        _one_of("duplicates", self.duplicates, get_args(Duplicates))
-        _one_of("split", self.split, get_args(SplitRule))
-        _one_of("unseen", self.unseen, get_args(Unseen))
-        if not _whole(self.core) or self.core < 0:
-            raise SettingError(f"core={self.core!r} must be a whole number, 0 or more (0 and 1 are off)")
-        object.__setattr__(self, "ratios", _ratios(self.ratios))
-        if not _whole(self.seed) or self.seed < 0:
-            raise SettingError(f"seed={self.seed!r} must be a whole number, 0 or more")
+            years: Any = self.years if isinstance(self.years, list | tuple) else ()
+            valid = len(years) == 2 and _are_whole(years) and 1 <= years[0] <= years[1] <= 9998
+            self._check("years", valid, "two calendar years, the first not after the second, such as (2014, 2018)")
+            object.__setattr__(self, "years", tuple(years))
+        ratios: Any = self.ratios if isinstance(self.ratios, list | tuple) else ()
+        valid = len(ratios) == 3 and _are_numbers(ratios) and min(ratios) >= 0 and ratios[0] > 0
+        self._check("ratios", valid, "three numbers, 0 or more and the first above 0, such as (0.8, 0.1, 0.1)")
+        object.__setattr__(self, "ratios", tuple(map(float, ratios)))
+
+    def _check(self, name: str, valid: object, wanted: str) -> None:
+        if not valid:
+            raise SettingError(f"{name}={getattr(self, name)!r} must be {wanted}")
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, as they stand in the manifest."""
@@ -73,47 +86,11 @@ class Recipe:
         return cls(**dict(values))  # type: ignore[arg-type]
 
 
-def _number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _are_whole(values: Any) -> bool:
+    return all(isinstance(value, int) and not isinstance(value, bool) for value in values)
 
 
-def _whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        raise SettingError(f"{name}={value!r} must be one of {', '.join(repr(choice) for choice in allowed)}")
-
-
-def _events(given: object) -> tuple[str, ...]:
-    if (
-        not isinstance(given, list | tuple)
-        or not given
-        or not all(isinstance(kind, str) or _whole(kind) for kind in given)
-    ):
-        raise SettingError(f"events={given!r} must be one or more kinds of events, such as ('purchase', 'cart')")
-    kinds = tuple(dict.fromkeys(str(kind).strip() for kind in given))
-    if not all(kinds):
-        raise SettingError(f"events={given!r} must not hold an empty one; name kinds such as ('purchase', 'cart')")
-    return kinds
-
-
-def _years(given: object) -> tuple[int, int]:
-    wanted = f"years={given!r} must be two calendar years, the first not after the second, such as (2014, 2018)"
-    if not isinstance(given, list | tuple) or len(given) != 2 or not all(_whole(year) for year in given):
-        raise SettingError(wanted)
-    first, last = given
-    if not 1 <= first <= last <= 9998:
-        raise SettingError(wanted)
-    return first, last
-
-
-def _ratios(given: object) -> tuple[float, float, float]:
-    wanted = f"ratios={given!r} must be three numbers, 0 or more and the first above 0, such as (0.8, 0.1, 0.1)"
-    if not isinstance(given, list | tuple) or len(given) != 3 or not all(_number(share) for share in given):
-        raise SettingError(wanted)
-    train, valid, test = given
-    if not all(math.isfinite(share) and share >= 0 for share in given) or train <= 0:
-        raise SettingError(wanted)
-    return float(train), float(valid), float(test)
+def _are_numbers(values: Any) -> bool:
+    return all(
+        isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) for value in values
+    )

@@ -25,15 +25,17 @@ def assign(rows: Rows, recipe: Recipe) -> Labels:
             place = np.empty(len(rows), np.int32)
             place[np.argsort(_draws(len(rows), recipe.seed))] = np.arange(len(rows), dtype=np.int32)
             return _within_users(rows.users, place, part_sizes(_counts(rows.users), recipe.ratios))
-        case "time":
-            return _by_rank(_when(rows), recipe.ratios)
-        case "time-user":
-            return _within_users(rows.users, _when(rows), part_sizes(_counts(rows.users), recipe.ratios))
-        case "leave-last-out":
-            held_out = (_counts(rows.users) >= 3).astype(np.int64)
-            return _within_users(rows.users, _when(rows), (held_out, held_out))
         case "given":
             raise ValueError("given parts are not assigned")
+    assert rows.when is not None
+    match recipe.split:
+        case "time":
+            return _by_rank(rows.when, recipe.ratios)
+        case "time-user":
+            return _within_users(rows.users, rows.when, part_sizes(_counts(rows.users), recipe.ratios))
+        case "leave-last-out":
+            held_out = (_counts(rows.users) >= 3).astype(np.int64)
+            return _within_users(rows.users, rows.when, (held_out, held_out))
 
 
 def part_sizes(counts: Int64, ratios: tuple[float, float, float]) -> tuple[Int64, Int64]:
@@ -97,9 +99,3 @@ def _counts(users: Int32) -> Int64:
     """How many rows each user has, in the order of the (sorted) users."""
     starts = np.flatnonzero(np.append(np.True_, users[1:] != users[:-1])) if len(users) else np.empty(0, np.int64)
     return np.diff(starts, append=len(users))
-
-
-def _when(rows: Rows) -> Int32:
-    if rows.when is None:
-        raise ValueError("a split by time needs rows that carry `when`")
-    return rows.when

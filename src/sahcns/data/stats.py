@@ -1,18 +1,24 @@
-"""The figures of a prepared set: the paper's Table I and the shape of the degree distributions."""
+"""The figures of a prepared set: the paper's Table I, and the degree distributions as numbers and as a picture."""
 
+import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from sahcns.data.core import degrees
+from sahcns.data.filters import degrees
 from sahcns.data.split import Split
+from sahcns.errors import SahcnsError, SettingError
+from sahcns.files import write_whole
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
 QUANTILES = (0.05, 0.25, 0.75, 0.95, 0.99)
+COLOURS = {"user": "#2f6db5", "item": "#c8553d"}
+PLOT_ENDINGS = (".png", ".svg", ".pdf")
 
 
 def statistics(split: Split) -> dict[str, Any]:
@@ -90,3 +96,53 @@ def statistics_table(figures: Mapping[str, Any], title: str = "") -> "Renderable
 
 def _short(value: float) -> str:
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
+
+
+def plot_degrees(split: Split, path: str | os.PathLike[str], *, title: str = "") -> Path:
+    """Draw how many interactions users and items have, over all three parts, log-log, as PNG, SVG or PDF.
+
+    Dots: how many users (items) have exactly that many interactions. Line: how many have at least that many, which
+    shows the tail, where a single degree is met once or never.
+    """
+    target = Path(path)
+    ending = target.suffix.lower()
+    if ending not in PLOT_ENDINGS:
+        raise SettingError(f"path={str(path)!r} must end in one of {', '.join(PLOT_ENDINGS)}")
+    try:
+        import altair as alt
+        import vl_convert
+    except ImportError:
+        raise SahcnsError("plots need one more package; install it with: pip install 'sahcns[plot]'") from None
+
+    panels = []
+    for who, size in (("user", split.n_users), ("item", split.n_items)):
+        degree = sum(
+            (degrees(getattr(part, f"{who}s"), size) for part in split.parts().values()), np.zeros(size, np.int64)
+        )
+        values, exactly, at_least = degree_counts(degree[degree > 0])
+        rows = [
+            {"degree": int(value), "exactly": int(here), "at least": int(above)}
+            for value, here, above in zip(values, exactly, at_least, strict=True)
+        ]
+        median = float(np.median(degree[degree > 0])) if len(values) else 1.0
+        base = alt.Chart(alt.InlineData(values=rows)).encode(
+            x=alt.X("degree:Q", title=f"interactions of one {who}").scale(type="log")
+        )
+        line = base.mark_line(interpolate="step-before", color=COLOURS[who]).encode(
+            y=alt.Y("at least:Q", title=f"number of {who}s").scale(type="log")
+        )
+        dots = base.mark_circle(color=COLOURS[who], opacity=0.4).encode(y="exactly:Q")
+        rule = alt.Chart(alt.InlineData(values=[{"degree": median}])).mark_rule(strokeDash=[4, 3]).encode(x="degree:Q")
+        panels.append(alt.layer(line, dots, rule).properties(title=f"{len(degree):,} {who}s, median {median:,.0f}"))
+    key = "line: at least that many · dots: exactly that many · dashes: median"
+    chart = alt.hconcat(*panels).properties(title=alt.Title(title or "Degrees", subtitle=key)).to_json()
+    if ending == ".svg":
+        return write_whole(target, vl_convert.vegalite_to_svg(chart), "plot")
+    draw = vl_convert.vegalite_to_png if ending == ".png" else vl_convert.vegalite_to_pdf
+    return write_whole(target, draw(chart, scale=2), "plot")
+
+
+def degree_counts(degree: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], ...]:
+    """The distinct degrees, ascending; how many have exactly that degree; and how many that or a higher one."""
+    values, exactly = np.unique(degree, return_counts=True)
+    return values, exactly, np.cumsum(exactly[::-1])[::-1]

@@ -33,7 +33,7 @@ def test_from_takes_a_local_copy(sahcns: Sahcns, cache: Path, tmp_path: Path) ->
 def test_from_verifies(sahcns: Sahcns, cache: Path, tmp_path: Path) -> None:
     (tmp_path / "ratings.dat").write_text("1::2::3::4\n")
     sentence = refused(sahcns("data", "get", "ml-1m", "--from", tmp_path))
-    assert "ratings.dat is not the expected ratings.dat: its SHA-256 is" in sentence
+    assert "ratings.dat is not the expected file: its SHA-256 is" in sentence
     assert not (cache / "ml-1m" / "ratings.dat").exists()
 
 

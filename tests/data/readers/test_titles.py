@@ -55,7 +55,7 @@ def test_a_named_file_a_column_and_json(tmp_path: Path) -> None:
     bare.write_text("a;Anna\nb;Bob\n\nonly\n")
     made = read(path, title=bare)
     assert titles(made) == {"a": "Anna", "b": "Bob"}
-    assert made.source["titles"]["rows_unusable"] == 1  # type: ignore[index]
+    assert made.source["titles"]["rows_unusable"] == 1
     rows = tmp_path / "rows.json"
     rows.write_text("\n".join(json.dumps({"user_id": "u", "asin": k, "about": f"is {k}", "rating": 1}) for k in "ab"))
     assert titles(read(rows, title="about")) == {"a": "is a", "b": "is b"}
@@ -83,7 +83,7 @@ def test_a_column_of_a_spreadsheet(tmp_path: Path) -> None:
     path.write_bytes(b'sep=;\r\nuser;item;Product Name\r\nann;x;"Green;\r\n tea"\r\nbob;y;Coffee\r\n')
     made = read(path, title="product name")
     assert titles(made) == {"x": "Green; tea", "y": "Coffee"}
-    assert made.source["files"][0]["unused"] == []  # type: ignore[index]
+    assert made.source["files"][0]["unused"] == []
 
 
 def test_the_first_title_that_is_not_empty_wins_in_every_format(tmp_path: Path) -> None:

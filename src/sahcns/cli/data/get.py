@@ -27,8 +27,7 @@ def command(
     Examples: sahcns data get ml-1m
               sahcns data get ml-1m --from ~/Downloads/ml-1m.zip
     """
-    from sahcns.data.catalogue import named_set
-    from sahcns.data.obtain import find, obtain
+    from sahcns.data.catalogue import find, named_set, obtain
 
     wanted = named_set(name)
     with byte_progress() as report:

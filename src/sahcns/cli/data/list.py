@@ -10,8 +10,7 @@ def command(json: Json = False) -> None:
 
     Example: sahcns data list
     """
-    from sahcns.data.catalogue import CATALOGUE, NamedSet
-    from sahcns.data.obtain import cache_folder, find
+    from sahcns.data.catalogue import CATALOGUE, NamedSet, cache_folder, find
 
     def here(known: NamedSet) -> bool:
         folder = cache_folder() / known.name

@@ -145,9 +145,7 @@ def _former(folder: str) -> dict[str, Any] | None:
 
 
 def _named(name: str, changes: Mapping[str, Any], data: Path | None, lenient: bool) -> "Split":
-    from sahcns.data.catalogue import named_set
-    from sahcns.data.named import prepare_named
-    from sahcns.data.obtain import obtain
+    from sahcns.data.catalogue import named_set, obtain, prepare_named
 
     wanted = named_set(name)
     if "all" not in wanted.parts:
@@ -209,10 +207,10 @@ def _report(made: "Split", folder: Path) -> None:
 
 def _events(steps: list[dict[str, Any]]) -> list[str]:
     """`events kept: purchase (488) · left out, and not set aside: view (8,012)`, if some were chosen."""
-    from sahcns.data.events import listed
+    from sahcns.data.interactions import list_kinds
 
     chosen = [step for step in steps if step["step"] == "events" and step.get("left_out")]
-    return [f"events kept: {listed(step['kept'])} · left out: {listed(step['left_out'])}" for step in chosen]
+    return [f"events kept: {list_kinds(step['kept'])} · left out: {list_kinds(step['left_out'])}" for step in chosen]
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from unicodedata import normalize
 
 from sahcns.cli.console import tell, warn
-from sahcns.data.readers.naming import usual
+from sahcns.data.readers.columns import find_usual
 
 if TYPE_CHECKING:
     from sahcns.data import Split
@@ -24,11 +24,11 @@ def remarks(manifest: Mapping[str, Any]) -> None:
         read_remarks(source, columns="catalogue" not in manifest, narrowed=narrowed, titles="titles" not in source)
     alike = {step["step"]: step for step in manifest["steps"] if step["rule"].startswith("off, ")}
     if "events" in alike:
-        from sahcns.data.events import listed
+        from sahcns.data.interactions import list_kinds
 
         column, step = several[0]["columns"]["event"], alike["events"]
         some = f", in {step['rows_looked_at']:,} rows looked at" if "rows_looked_at" in step else ""
-        tell(f"all kinds of {column} count alike: {listed(step['kept'])}{some}; --events KIND,… keeps some of them")
+        tell(f"all kinds of {column} count alike: {list_kinds(step['kept'])}{some}; --events KIND,… keeps some of them")
     if "rating" in alike and "catalogue" not in manifest:
         how = alike["rating"]["rule"]
         tell(f"ratings were {how}: every row counts as a like; --min-rating NUMBER keeps those of at least that")
@@ -109,7 +109,7 @@ def _columns(files: list[dict[str, Any]], header: str, narrowed: bool, titles: b
             said.append((columns, unused))
             names = [name or "''" for name in unused]
             more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-            place = usual(unused, "title") if titles else None
+            place = find_usual(unused, "title") if titles else None
             hint = "" if place is None else f"; --title {unused[place]!r} shows items by their titles"
             tell(f"{file['path']} was read with {columns}; not used: {', '.join(names[:NAMED])}{more}{hint}")
 
