@@ -217,7 +217,7 @@ def _baskets(model: "Recommender", files: list[str], options: dict[str, Any]) ->
     if people := baskets.left_out:
         who = f"{len(people):,} people, {people[0]} first, have" if len(people) > 1 else f"{people[0]} has"
         warn(f"{who} no item that the model knows, so there is no list for them; --popular lists what most people have")
-    empty = sum(file.get("lines_without_items", 0) for file in given.source["files"])  # type: ignore[attr-defined]
+    empty = sum(file.get("lines_without_items", 0) for file in given.source["files"])
     if empty:
         tell(f"{_count(empty, 'line', 'lines')} of {given.name} named somebody without any item")
     return baskets
