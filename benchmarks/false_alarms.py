@@ -25,9 +25,8 @@ from scipy import special
 from thirty_seeds import SIZES, Values, paired, share, tables, welch
 
 from sahcns.lab.comparison import boards_of, contrast, leads
-from sahcns.lab.comparison.contrasts import ALPHA, TESTS, adjusted, ranking, with_users
 from sahcns.lab.comparison.naming import long_name
-from sahcns.lab.comparison.pairwise import pairs
+from sahcns.lab.comparison.statistics import ALPHA, TESTS, adjusted, leads_with_users, pairs, ranking
 from sahcns.lab.grid.result import Result, results_in
 from sahcns.lab.report.as_markdown import to_markdown
 from sahcns.lab.report.parts import Table
@@ -82,12 +81,14 @@ def equals(methods: Sequence[str], rng: np.random.Generator, shared: float) -> l
 
 
 def flags(results: Sequence[Result], tests: Sequence[str]) -> Flags:
-    """Whether the best method's lead over the strongest other one is called significant."""
+    """Whether the best method is called better than every other."""
     [board] = boards_of(results)
-    gains = with_users(board, leads(board, METRICS), tests)
+    gains = leads(board, METRICS)
+    for test in tests:
+        gains = leads_with_users(board, gains, test) if test != "t" else gains
     found: Flags = {}
     for test in tests:
-        found |= {(test, one.metric): one.p(test) < ALPHA for one in gains}
+        found |= {(test, one.second.metric): one.p(test) < ALPHA for one in gains}
         found[test, ANY] = any(one.p(test) < ALPHA for one in gains)
         found[test, HOLM] = any(p < ALPHA for p in adjusted(gains, test))
     return found

@@ -14,9 +14,9 @@ import numpy.typing as npt
 from scipy import optimize, special, stats
 
 from sahcns.counter import bits, permutation, stream_key
-from sahcns.lab.comparison import boards_of, summarised
-from sahcns.lab.comparison.contrasts import ALPHA
+from sahcns.lab.comparison import boards_of, summaries
 from sahcns.lab.comparison.naming import long_name
+from sahcns.lab.comparison.statistics import ALPHA
 from sahcns.lab.grid.result import Result, results_in
 from sahcns.lab.report.parts import Table
 from sahcns.ranking.significance import against_published, holm, paired_t, power, wilcoxon_users
@@ -59,7 +59,7 @@ def near(results: Sequence[Result], data: str, metric: str) -> Methods:
     """Every method with thirty seeds on the set, but those far from the others."""
     found = {}
     for board in boards_of([one for one in results if one.data.get("name") == data]):
-        for (_, row, _), one in summarised(board, [metric]).items():
+        for (_, row, _), one in summaries(board, [metric]).items():
             if one.n >= MANY:
                 found[row.method] = 100 * np.array(one.values[:MANY])
     middle = median(float(own.mean()) for own in found.values())

@@ -26,7 +26,7 @@ from sahcns.cli import COMMANDS, HELP
 from sahcns.cli.data import COMMANDS as DATA_COMMANDS
 from sahcns.cli.group import Entry, LazyGroup, run
 from sahcns.cli.options import import_files
-from sahcns.cli.plan import Plan, assigned
+from sahcns.cli.plan import Plan, parse_settings
 from sahcns.data import Split, save_split
 from sahcns.samplers import Sampler
 from sahcns.settings import Configured, class_named, named
@@ -208,7 +208,7 @@ def test_command_lines_parse(page: str, line: str, parsed: Callable[[list[str]],
     told = parsed(words)
     import_files(ROOT / path for path in told.get("imports") or ())
     if words[0] in ("train", "bench") and told:
-        values = assigned(told["settings"] or [])
+        values = parse_settings(told["settings"] or [])
         Plan(
             backbone=told["backbone"],
             sampler=told["sampler"],

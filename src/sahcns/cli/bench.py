@@ -38,14 +38,14 @@ def command(
     from dataclasses import asdict
 
     from sahcns.cli.dataset import prepared_folder
-    from sahcns.cli.plan import Plan, assigned
+    from sahcns.cli.plan import Plan, parse_settings
     from sahcns.data import load_split
     from sahcns.training.bench import bench
     from sahcns.training.device import answering, pick_device
 
     tune_malloc()
     import_files(imports or ())
-    told = assigned(settings or [])
+    told = parse_settings(settings or [])
     plan = Plan(
         backbone=backbone, sampler=sampler, backbone_settings=told["backbone"], sampler_settings=told["sampler"]
     )

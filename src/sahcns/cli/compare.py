@@ -76,93 +76,98 @@ def command(
               sahcns compare films --import my.py --samplers dns,mine --out study
               sahcns compare --config study.toml --workers 2
     """
-    from sahcns.cli.compare_plan import SEEDS, ComparePlan, kept_pools, names_in, read_compare_plan, seeds_in
+    from sahcns.cli.compare_plan import build, parse_names, parse_seeds, read_comparison, unchanged_pools
     from sahcns.cli.dataset import prepared_folder
     from sahcns.cli.grid_progress import grid_progress
 
     tune_malloc()
-    plan = ComparePlan(
-        data=tuple(data or ()),
-        out=out,
-        seeds=seeds_in(seeds),
-        samplers=names_in(samplers, "--samplers"),
-        backbones=names_in(backbones, "--backbones"),
-        protocol=protocol,
-        tuned=tuple(tuned or ()),
-        baseline=baseline,
-        workers=workers,
-        device=device,
-        kernels=kernels,
-        imports=tuple(imports or ()),
-    ).over(read_compare_plan(config) if config else ComparePlan())
-    if not plan.data:
+    file = read_comparison(config) if config else {}
+    sets, place = data or file.get("data"), out or file.get("out")
+    if not sets:
         raise SettingError("no data: give a prepared folder, such as `sahcns compare films --out study`")
-    if plan.out is None:
+    if place is None:
         raise SettingError("no place for the results: give one with --out FOLDER")
-    _refuse_other_folders(plan.out)
-    import_files(plan.imports)
-    rows, models, terms = plan.build(settings or [])
-    for line in kept_pools(rows, settings or []):
+    for name, what in (("manifest.json", "a prepared set"), ("run.json", "a trained model")):
+        if (place / name).exists():
+            raise SettingError(f"--out {place} is {what}; choose another folder for the results")
+    own = [*file.get("import", ()), *(imports or ())]
+    import_files(own)
+    rows, models, terms = build(
+        parse_names(samplers, "--samplers") if samplers is not None else file.get("samplers", []),
+        parse_names(backbones, "--backbones") if backbones is not None else file.get("backbones", []),
+        {**file.get("protocol", {}), **protocol},
+        settings or [],
+    )
+    for line in unchanged_pools(rows, settings or []):
         tell(line)
-    labels = [row.label for row in rows]
-    if plan.baseline is not None and plan.baseline not in labels:
-        raise SettingError(f"--baseline {plan.baseline!r} is not compared; {nearest(plan.baseline, labels)}")
+    labels, rival = [row.label for row in rows], baseline or file.get("baseline")
+    if rival is not None and rival not in labels:
+        raise SettingError(f"--baseline {rival!r} is not compared; {nearest(rival, labels)}")
     from sahcns.lab.comparison import comparison_tables
-    from sahcns.lab.comparison.compare import as_planned, planned, seeds_of
+    from sahcns.lab.comparison.compare import compare
     from sahcns.lab.grid.result import FAILED
-    from sahcns.lab.grid.run import run_grid
     from sahcns.lab.tune.tuned import tuned_remarks
 
-    count = 1 if plan.workers is None else plan.workers
-    jobs = planned(
-        [prepared_folder(one) for one in plan.data],
-        rows,
-        models,
-        seeds_of(SEEDS if plan.seeds is None else plan.seeds),
-        terms,
-        tuned=plan.tuned,
-        kernels=plan.kernels or "auto",
-        imports=plan.imports,
-    )
-    for line in tuned_remarks(plan.tuned, jobs):
-        tell(line)
-    if not json:
-        tell(_scope(jobs))
-    with say_it_resumes(plan.out), grid_progress(jobs, count, quiet=json) as told:
-        outcome = run_grid(jobs, plan.out, workers=count, device=plan.device or "auto", on_event=told)
-    _refuse_when_all_failed(outcome, plan.out / FAILED)
-    outcome = as_planned(outcome, jobs)
-    tables = comparison_tables(outcome.results, baseline=plan.baseline)
+    processes = workers if workers is not None else file.get("workers", 1)
+    chosen = tuned or file.get("tuned", ())
+    with say_it_resumes(place), grid_progress(processes, quiet=json) as progress:
+
+        def begin(jobs: "Sequence[Job]") -> None:
+            for line in tuned_remarks(chosen, jobs):
+                tell(line)
+            if not json:
+                tell(_scope(jobs))
+            progress.begin(jobs)
+
+        outcome = compare(
+            [prepared_folder(one) for one in sets],
+            rows,
+            models,
+            out=place,
+            seeds=parse_seeds(seeds) if seeds is not None else file.get("seeds", 5),
+            protocol=terms,
+            tuned=chosen,
+            kernels=kernels or file.get("kernels", "auto"),
+            imports=own,
+            workers=processes,
+            device=device or file.get("device", "auto"),
+            on_plan=begin,
+            on_event=progress.update,
+        )
+    reasons = {failure.error for failure in outcome.failures}
+    where = f"where in the code: {place / FAILED}" if any(map(_in_code, outcome.failures)) else ""
+    if not outcome.results and len(reasons) == 1:
+        raise TrainingError("; ".join(filter(None, [f"every run failed: {reasons.pop()}", where])))
+    tables = comparison_tables(outcome.results, baseline=rival)
     if json:
         brief = [{k: v for k, v in one.to_dict().items() if k != "history"} for one in outcome.results]
-        show_json({"folder": plan.out, "results": brief, "failures": outcome.failures, "tables": tables})
+        show_json({"folder": place, "results": brief, "failures": outcome.failures, "tables": tables})
     else:
         show_tables(tables)
         count = len(outcome.results)
-        show("", f"{count} run{'s' * (count > 1)} in {plan.out}; for a page of it: {_report(outcome)}")
+        show("", f"{count} run{'s' * (count > 1)} in {place}; for a page of it: {_report(outcome)}")
     _tell_what_differs(outcome.results)
-    sets = {result.data["fingerprint"]: result.data for result in outcome.results}
-    for one in sets.values():
-        warn_of_full_users(one.get("users_with_every_item", 0), one["items"], one["name"] if len(sets) > 1 else "")
+    described = {result.data["fingerprint"]: result.data for result in outcome.results}.values()
+    for one in described:
+        warn_of_full_users(one.get("users_with_every_item", 0), one["items"], one["name"] if len(described) > 1 else "")
     for failure in outcome.failures:
         warn(f"{failure.key} failed: {failure.error}")
     if outcome.failures:
-        if any(map(_in_code, outcome.failures)):
-            tell(f"where in the code: {plan.out / FAILED}")
+        if where:
+            tell(where)
         raise typer.Exit(1)
 
 
 def _scope(jobs: "Sequence[Job]") -> str:
     """`12 runs: 4 samplers × 1 backbone × 3 seeds on films`."""
-    counts: dict[str, set[object]] = {
-        "sampler": {job.label for job in jobs},
-        "backbone": {str(job.backbone) for job in jobs},
-        "seed": {job.seed for job in jobs},
+    counts = {
+        "sampler": len({job.label for job in jobs}),
+        "backbone": len({str(job.backbone) for job in jobs}),
+        "seed": len({job.seed for job in jobs}),
     }
-    told = " × ".join(f"{len(found)} {what}{'s' * (len(found) > 1)}" for what, found in counts.items())
-    return (
-        f"{len(jobs)} run{'s' * (len(jobs) > 1)}: {told} on {', '.join(dict.fromkeys(job.data_name for job in jobs))}"
-    )
+    words = " × ".join(f"{count} {what}{'s' * (count > 1)}" for what, count in counts.items())
+    sets = ", ".join(dict.fromkeys(job.data_name for job in jobs))
+    return f"{len(jobs)} run{'s' * (len(jobs) > 1)}: {words} on {sets}"
 
 
 def _report(outcome: "Outcome") -> str:
@@ -170,42 +175,23 @@ def _report(outcome: "Outcome") -> str:
     from sahcns.lab.grid.result import results_in
 
     rows = list(dict.fromkeys(result.label for result in outcome.results))
-    there = dict.fromkeys(result.label for result in results_in(outcome.folder))
-    told = ["sahcns", "report", str(outcome.folder)]
-    plain = rows == list(there) or any("," in row for row in rows)  # such a name cannot be given there
-    return shlex.join(told if plain else [*told, "--samplers", ",".join(rows)])
+    stored = list(dict.fromkeys(result.label for result in results_in(outcome.folder)))
+    plain = rows == stored or any("," in row for row in rows)  # such a name cannot be given there
+    return shlex.join(["sahcns", "report", str(outcome.folder), *([] if plain else ["--samplers", ",".join(rows)])])
 
 
 def _tell_what_differs(results: "Sequence[Result]") -> None:
-    """Say it where results do not share one table, or were not made by the same sources.
-
-    Another set has columns of its own, under its name; another protocol or other kernels have a table of their own.
-    """
+    """Say where results do not share one table, or were not made by the same sources."""
     from sahcns.lab.grid.result import terms_differ
 
     terms = {(result.terms.protocol, result.terms.kernels): result.terms for result in results}
     first, *others = terms.values()
-    for other in others:
-        tell(
-            f"separate tables, because of {'; '.join(terms_differ(first, replace(other, fingerprint=first.fingerprint)))}"
-        )
+    for other in others:  # another set has columns of its own in the same table
+        reasons = terms_differ(first, replace(other, fingerprint=first.fingerprint))
+        tell(f"separate tables, because of {'; '.join(reasons)}")
     made_by = {f"sahcns {result.machine['sahcns']}, commit {result.commit or 'unknown'}" for result in results}
     if len(made_by) > 1:
         warn(f"these results were not all made by the same sources: {'; '.join(sorted(made_by))}")
-
-
-def _refuse_other_folders(out: Path) -> None:
-    for name, what in (("manifest.json", "a prepared set"), ("run.json", "a trained model")):
-        if (out / name).exists():
-            raise SettingError(f"--out {out} is {what}; choose another folder for the results")
-
-
-def _refuse_when_all_failed(outcome: "Outcome", folder: Path) -> None:
-    """One reason for all is one sentence, as with any other mistake."""
-    reasons = {failure.error for failure in outcome.failures}
-    if not outcome.results and len(reasons) == 1:
-        where = f"; where in the code: {folder}" if _in_code(outcome.failures[0]) else ""
-        raise TrainingError(f"every run failed: {reasons.pop()}{where}")
 
 
 def _in_code(failure: "Failure") -> bool:

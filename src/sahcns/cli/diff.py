@@ -8,7 +8,7 @@ import typer
 from sahcns.cli.console import Json, show, show_json, table
 
 if TYPE_CHECKING:
-    from sahcns.lab.comparison.differences import Measured
+    from sahcns.lab.comparison.diff import Measured
 
 RunPath = Annotated[
     Path, typer.Argument(metavar="RUN", help="A result of `sahcns compare` (a JSON file), or a trained model's folder.")
@@ -24,7 +24,7 @@ def command(first: RunPath, second: RunPath, json: Json = False) -> None:
     Examples: sahcns diff study/runs/lightgcn-dns-s2020-1f3a9c04de.json study/runs/lightgcn-sahc-s2020-62b08a77f1.json
               sahcns diff runs/first runs/second --json
     """
-    from sahcns.lab.comparison.differences import apart, differences, measured, read_run
+    from sahcns.lab.comparison.diff import apart, differences, measured, read_run
 
     one, other = read_run(first), read_run(second)
     entries, values, reasons = differences(one, other), measured(one, other), apart(one, other)

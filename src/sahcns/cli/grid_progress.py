@@ -1,6 +1,5 @@
-"""Where a grid stands: what is done, what runs, how long it will take; live on a terminal, line by line elsewhere."""
+"""Progress of a grid: what is done, what runs, how long it will take; live on a terminal, line by line elsewhere."""
 
-import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,144 +18,109 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Running:
-    """A job in progress."""
+class GridProgress:
+    """The state of each job after the events so far; `show` is called after each event."""
 
-    job: "Job"
-    began: float
-    epoch: int = -1
-    best: float | None = None  # of the monitored metric on validation
-    best_epoch: int = -1
-
-    def __str__(self) -> str:
-        told = "" if self.epoch < 0 else f" · epoch {self.epoch}"
-        if self.best is not None:
-            told += f" · best {self.job.protocol['monitor']} {self.best:.2%} at epoch {self.best_epoch}"
-        return _name(self.job) + told
-
-
-@dataclass
-class GridStanding:
-    """What is known after each event, and when all will be done by the runs so far."""
-
-    jobs: Sequence["Job"]
     workers: int = 1
-    ended: set[str] = field(default_factory=set)
+    show: "Callable[[GridProgress, Event], None] | None" = None
+    jobs: Sequence["Job"] = ()
+    done: set[str] = field(default_factory=set)
     failed: set[str] = field(default_factory=set)
     elsewhere: set[str] = field(default_factory=set)
-    running: dict[str, Running] = field(default_factory=dict)
-    took: dict[tuple[str, ...], list[float]] = field(default_factory=lambda: defaultdict(list))
+    running: dict[str, str] = field(default_factory=dict)  # key → how far it is, in words
+    best: dict[str, tuple[float, int]] = field(default_factory=dict)  # key → the monitored metric, and its epoch
+    seconds: dict[tuple[str, ...], list[float]] = field(default_factory=lambda: defaultdict(list))  # of runs of a row
 
-    def update(self, event: "Event", now: float) -> None:
+    def begin(self, jobs: Sequence["Job"]) -> None:
+        self.jobs = jobs
+
+    def update(self, event: "Event") -> None:
         key, job = event.job.key, event.job
         if event.kind == "started":
-            self.running[key] = Running(job, now)
-            self.elsewhere.discard(key)
-        elif event.kind == "elsewhere":
-            self.elsewhere.add(key)
+            self.running[key] = _name(job)
         elif event.kind == "epoch" and event.entry is not None and key in self.running:
-            run = self.running[key]
-            run.epoch = event.entry["epoch"]
-            value = event.entry.get("valid", {}).get(job.protocol["monitor"])
-            if value is not None and (run.best is None or value >= run.best):
-                run.best, run.best_epoch = value, run.epoch
+            epoch, monitor = event.entry["epoch"], job.protocol["monitor"]
+            value = event.entry.get("valid", {}).get(monitor)
+            if value is not None and value >= self.best.get(key, (value, 0))[0]:
+                self.best[key] = value, epoch
+            best = " · best {} {:.2%} at epoch {}".format(monitor, *self.best[key]) if key in self.best else ""
+            self.running[key] = f"{_name(job)} · epoch {epoch}{best}"
         elif event.kind in ("skipped", "finished", "failed"):
             self.running.pop(key, None)
-            self.elsewhere.discard(key)
-            self.ended.add(key)
+            self.done.add(key)
             if event.kind == "failed":
                 self.failed.add(key)
             elif event.result is not None:
-                for alike in _alike(job):
-                    self.took[alike].append(event.result.seconds["total"])
+                self.seconds[_row(job)].append(event.result.seconds["total"])
+        self.elsewhere = (self.elsewhere | {key}) if event.kind == "elsewhere" else self.elsewhere - {key}
+        if self.show is not None:
+            self.show(self, event)
 
-    def seconds(self, job: "Job") -> float | None:
-        """What such a job takes: the mean of the same row, else of the same backbone and set, else of all."""
-        return next((fmean(found) for alike in _alike(job) if (found := self.took.get(alike))), None)
-
-    def left(self, now: float) -> float | None:
-        """Seconds until all is done."""
-        if not self.took:
+    def seconds_left(self) -> float | None:
+        """By the mean of the runs of the same row, or of all where there is none yet."""
+        every = [seconds for own in self.seconds.values() for seconds in own]
+        left = [job for job in self.jobs if job.key not in self.done]
+        if not every or not left:
             return None
-        total = 0.0
-        for job in self.jobs:
-            if job.key not in self.ended:
-                gone = now - self.running[job.key].began if job.key in self.running else 0.0
-                total += max((self.seconds(job) or 0.0) - gone, 0.0)
-        return total / max(1, min(self.workers, len(self.jobs) - len(self.ended)))
+        return sum(fmean(self.seconds.get(_row(job)) or every) for job in left) / min(self.workers, len(left))
 
-    def line(self, now: float) -> str:
+    def __str__(self) -> str:
         """`12 of 60 runs, 1 failed, 9:30 left`."""
-        parts = [f"{len(self.ended)} of {len(self.jobs)} runs"]
-        if self.failed:
-            parts.append(f"{len(self.failed)} failed")
-        if self.elsewhere:
-            parts.append(f"{len(self.elsewhere)} in other processes")
-        left = self.left(now)
-        if left is not None and len(self.ended) < len(self.jobs):
-            parts.append(f"{clock(left)} left")
-        return ", ".join(parts)
+        parts = [f"{len(self.done)} of {len(self.jobs)} runs"]
+        parts += [f"{len(self.failed)} failed"] if self.failed else []
+        parts += [f"{len(self.elsewhere)} in other processes"] if self.elsewhere else []
+        left = self.seconds_left()
+        return ", ".join([*parts, *([f"{clock(left)} left"] if left is not None else [])])
 
 
 @contextmanager
-def grid_progress(
-    jobs: Sequence["Job"], workers: int = 1, quiet: bool = False
-) -> Iterator["Callable[[Event], None] | None"]:
-    """A function for `run_grid(on_event=…)`: a live view on a terminal, a line for each finished run elsewhere."""
-    standing, console = GridStanding(jobs, workers), err()
-    if quiet:
-        yield None
-        return
-    if not console.is_terminal:
-
-        def said(event: "Event") -> None:
-            now = time.monotonic()
-            standing.update(event, now)
-            if event.kind in ("finished", "failed"):
-                tell(f"{_ended(event)}; {standing.line(now)}")
-
-        yield said
+def grid_progress(workers: int = 1, quiet: bool = False) -> Iterator[GridProgress]:
+    """A live view on a terminal, a line for each finished run elsewhere; its `begin` and `update` are for `compare`."""
+    console = err()
+    if quiet or not console.is_terminal:
+        yield GridProgress(workers, None if quiet else _log)
         return
     from rich.live import Live
 
     with Live(console=console, transient=True, refresh_per_second=5) as live:
 
-        def seen(event: "Event") -> None:
-            now = time.monotonic()
-            standing.update(event, now)
+        def show(progress: GridProgress, event: "Event") -> None:
             if event.kind == "failed":
-                live.console.print(_ended(event), markup=False, highlight=False)
-            live.update(_view(standing, now))
+                live.console.print(_ending(event), markup=False, highlight=False)
+            live.update(_view(progress))
 
-        yield seen
+        yield GridProgress(workers, show)
 
 
-def _view(standing: GridStanding, now: float) -> "RenderableType":
+def _log(progress: GridProgress, event: "Event") -> None:
+    if event.kind in ("finished", "failed"):
+        tell(f"{_ending(event)}; {progress}")
+
+
+def _view(progress: GridProgress) -> "RenderableType":
     from rich.console import Group
     from rich.progress_bar import ProgressBar
     from rich.table import Table
     from rich.text import Text
 
     first = Table.grid(padding=(0, 1))
-    bar = ProgressBar(total=len(standing.jobs), completed=len(standing.ended), width=24)
-    first.add_row(bar, Text(standing.line(now)))
-    runs = [Text(str(run), no_wrap=True, overflow="ellipsis") for run in standing.running.values()]
-    return Group(first, *runs)
+    bar = ProgressBar(total=len(progress.jobs), completed=len(progress.done), width=24)
+    first.add_row(bar, Text(str(progress)))
+    return Group(first, *(Text(words, no_wrap=True, overflow="ellipsis") for words in progress.running.values()))
 
 
-def _ended(event: "Event") -> str:
+def _ending(event: "Event") -> str:
     """`films lightgcn sahc seed 2020: recall@20 12.30% on validation at epoch 35, 12.1 s`."""
     if event.result is None:
         return f"{_name(event.job)} failed: {event.error}"
     monitor, result = event.job.protocol["monitor"], event.result
-    value = result.metric(monitor, part="valid")
-    told = f"{monitor} {value:.2%} on validation at epoch {result.best_epoch}, {result.seconds['total']:.1f} s"
-    return f"{_name(event.job)}: {told}"
+    value, seconds = result.metric(monitor, part="valid"), result.seconds["total"]
+    return f"{_name(event.job)}: {monitor} {value:.2%} on validation at epoch {result.best_epoch}, {seconds:.1f} s"
 
 
 def _name(job: "Job") -> str:
     return f"{job.data_name} {job.backbone['name']} {job.label} seed {job.seed}"
 
 
-def _alike(job: "Job") -> list[tuple[str, ...]]:
-    return [(job.fingerprint, job.backbone["name"], job.label), (job.fingerprint, job.backbone["name"]), ()]
+def _row(job: "Job") -> tuple[str, ...]:
+    return job.fingerprint, job.backbone["name"], job.label

@@ -115,7 +115,7 @@ def command(
 
 def chosen_samplers(model: "TrainedModel", names: str | None, settings: Sequence[str]) -> "list[Sampler]":
     """The samplers named, or the run's own; the run's own keeps the settings of the run."""
-    from sahcns.cli.plan import made
+    from sahcns.cli.plan import build_part
     from sahcns.samplers import Sampler
     from sahcns.settings import class_named
 
@@ -135,4 +135,4 @@ def chosen_samplers(model: "TrainedModel", names: str | None, settings: Sequence
         for sampler, given in values.items():
             if which in ("", "sampler", sampler):
                 given[argument] = value
-    return [made(class_named(Sampler, name), given) for name, given in values.items()]
+    return [build_part(class_named(Sampler, name), given) for name, given in values.items()]

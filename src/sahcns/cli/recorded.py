@@ -7,7 +7,7 @@ from sahcns.cli.plan import Plan, read_plan
 from sahcns.errors import DataError, SettingError
 from sahcns.files import check_version, read_json
 from sahcns.folders import home_of
-from sahcns.lab.comparison.differences import RECORD
+from sahcns.lab.comparison.diff import RECORD
 from sahcns.lab.grid.result import FORMAT, FORMAT_VERSION
 from sahcns.model.folder import RUN
 from sahcns.settings import Configured

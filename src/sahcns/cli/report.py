@@ -173,7 +173,7 @@ def _tell_versions(results: "Sequence[Result]") -> None:
 def _runs(folder: Path, samplers: Sequence[str], home: Path) -> Iterator[Path]:
     """Every finished run that the page is about, one row each."""
     from sahcns.files import write_whole
-    from sahcns.lab.comparison.runs import runs_table
+    from sahcns.lab.comparison.tables import runs_table
     from sahcns.lab.grid.result import results_in
     from sahcns.lab.report.as_csv import to_csv
 

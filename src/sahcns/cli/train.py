@@ -78,12 +78,12 @@ def command(
               sahcns train films --import my.py --sampler mine --out runs/my
     """
     from sahcns.cli.dataset import prepared_folder
-    from sahcns.cli.plan import Plan, assigned
+    from sahcns.cli.plan import Plan, parse_settings
     from sahcns.cli.recorded import check_known, plan_in, warn_of_differences
     from sahcns.cli.train_progress import train_progress
 
     tune_malloc()
-    parts = assigned(settings or [])
+    parts = parse_settings(settings or [])
     typed = Plan(
         data,
         out,

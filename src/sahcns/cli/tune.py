@@ -74,7 +74,7 @@ def command(
               sahcns tune films --search protocol.l2=1e-5..1e-2 --search pool=10,20 --out wide
               sahcns tune films --import my.py --samplers mine --out tuned
     """
-    from sahcns.cli.compare_plan import ComparePlan, names_in
+    from sahcns.cli.compare_plan import build, parse_names
     from sahcns.cli.console import show_tables
     from sahcns.cli.dataset import prepared_folder
     from sahcns.cli.tune_progress import tune_progress
@@ -85,8 +85,8 @@ def command(
     tune_malloc()
     import_optuna()
     import_files(imports or ())
-    plan = ComparePlan(samplers=names_in(samplers, "--samplers"), backbones=({"name": backbone},), protocol=protocol)
-    rows, (model,), terms = plan.build(settings or [])
+    names = parse_names(samplers, "--samplers")
+    rows, (model,), terms = build(names, [{"name": backbone}], protocol, settings or [])
     kinds, fixed = [row.kind for row in rows], {row.kind.name: row.settings for row in rows if row.settings}
     pools = sizes_in(pool)
     owners = {**{kind.name: kind for kind in kinds}, "backbone": type(model), "protocol": type(terms)}

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from sahcns.errors import DataError as DataError
     from sahcns.errors import SettingError as SettingError
     from sahcns.files import write_whole as write_whole
+    from sahcns.lab.comparison.compare import compare as compare
+    from sahcns.lab.comparison.figures import comparison_figures as comparison_figures
+    from sahcns.lab.comparison.tables import comparison_report as comparison_report
+    from sahcns.lab.comparison.tables import comparison_tables as comparison_tables
     from sahcns.lab.grid.job import Job as Job
     from sahcns.lab.grid.locks import wait_for_lock as wait_for_lock
     from sahcns.lab.grid.result import results_in as results_in
@@ -58,6 +62,9 @@ _HOMES = {
     "sahcns.data.split": ("Pairs",),
     "sahcns.errors": ("DataError", "SettingError"),
     "sahcns.files": ("write_whole",),
+    "sahcns.lab.comparison.compare": ("compare",),
+    "sahcns.lab.comparison.figures": ("comparison_figures",),
+    "sahcns.lab.comparison.tables": ("comparison_report", "comparison_tables"),
     "sahcns.lab.grid.job": ("Job",),
     "sahcns.lab.grid.locks": ("wait_for_lock",),
     "sahcns.lab.grid.result": ("results_in",),

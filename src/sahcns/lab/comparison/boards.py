@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sahcns.errors import SettingError, nearest
-from sahcns.lab.comparison.naming import distinct, frozen, joined
+from sahcns.lab.comparison.naming import distinct_names, frozen, joined
 from sahcns.lab.grid.result import Result
 
 
@@ -70,16 +70,13 @@ class Board:
         return {seed: run for seed, run in self.seeds(data, row).items() if run.processes == least}
 
     def timed_by(self, data: str, rows: Iterable[Row] | None = None) -> str:
-        """`RNS and DNS by 6c7dd01; SAHC-NS by 8ecb0f7`: which sources made whose clocked runs on a set, unless one made all.
-
-        Runs that do not know it are left out.
-        """
-        found: dict[tuple[str, ...], list[str]] = {}
+        """`RNS and DNS by 6c7dd01; SAHC-NS by 8ecb0f7`: which sources made whose clocked runs on a set, unless one made all."""
+        makers: dict[tuple[str, ...], list[str]] = {}
         for row in self.rows if rows is None else rows:
             if commits := sorted({run.commit for run in self.clocked(data, row).values() if run.commit}):
-                found.setdefault(tuple(commits), []).append(row.method)
-        told = (f"{joined(methods)} by {joined(commits)}" for commits, methods in found.items())
-        return "; ".join(told) if len(found) > 1 else ""
+                makers.setdefault(tuple(commits), []).append(row.method)
+        words = (f"{joined(methods)} by {joined(commits)}" for commits, methods in makers.items())
+        return "; ".join(words) if len(makers) > 1 else ""
 
     def row(self, backbone: str, method: str) -> Row | None:
         return next((row for row in self.of(backbone) if row.method == method), None)
@@ -98,10 +95,10 @@ def boards_of(results: Sequence[Result]) -> list[Board]:
 
 def own_versions(results: Iterable[Result]) -> dict[tuple[str, str], dict[str, list[Result]]]:
     """(label, backbone) → code, as rows show it → results: several codes where a user's own file was changed in between."""
-    found: dict[tuple[str, str], dict[str, list[Result]]] = defaultdict(lambda: defaultdict(list))
+    versions: dict[tuple[str, str], dict[str, list[Result]]] = defaultdict(lambda: defaultdict(list))
     for one in results:
-        found[one.label, one.backbone["name"]][(one.code or "")[:8]].append(one)
-    return found
+        versions[one.label, one.backbone["name"]][(one.code or "")[:8]].append(one)
+    return versions
 
 
 def results_named(results: Sequence[Result], names: Sequence[str]) -> list[Result]:
@@ -131,30 +128,30 @@ def refuse_unknown(boards: Sequence[Board], argument: str, method: str | None) -
 def _board(
     protocol: tuple[tuple[str, Any], ...], kernels: str, results: list[Result], changed: set[tuple[str, str]]
 ) -> Board:
-    called: dict[str, str] = {}  # each set once, though a run made long ago may have a shorter name for it
+    set_names: dict[str, str] = {}  # fingerprint → the longest name: a run made long ago may have a shorter one
     for one in results:
-        called[_place(one)] = max(called.get(_place(one), ""), str(one.data.get("name") or "data"), key=len)
-    sets = distinct([("", called[_place(one)], {"data": _place(one)[:10]}) for one in results])
-    models = distinct([(_place(one), one.backbone["name"], one.backbone) for one in results])
+        name = str(one.data.get("name") or "data")
+        set_names[_set(one)] = max(set_names.get(_set(one), ""), name, key=len)
+    sets = distinct_names([("", set_names[_set(one)], {"data": _set(one)[:10]}) for one in results])
+    models = distinct_names([(_set(one), one.backbone["name"], one.backbone) for one in results])
     settings = [_settings(one, changed) for one in results]
-    methods = distinct(
-        [(_place(one) + frozen(one.backbone), one.label, own) for one, own in zip(results, settings, strict=True)],
-        "code",
+    methods = distinct_names(
+        [(_set(one) + frozen(one.backbone), one.label, own) for one, own in zip(results, settings, strict=True)], "code"
     )
-    rivals: dict[str, list[str]] = defaultdict(list)  # the rows of each sampler
+    rivals: dict[str, dict[str, None]] = defaultdict(dict)  # the rows of each sampler; first the one that has its name
     for one, own in zip(results, settings, strict=True):
-        rivals[one.sampler["name"]].append(methods[one.label, frozen(own)])
-    variants = {sampler: list(dict.fromkeys([*({sampler} & set(found)), *found])) for sampler, found in rivals.items()}
+        if methods[one.label, frozen(own)] == one.sampler["name"]:
+            rivals[one.label][one.label] = None
     data: dict[str, str] = {}
     runs: dict[tuple[str, Row], dict[int, Result]] = {}
     for one, own in zip(results, settings, strict=True):
-        name = sets[called[_place(one)], frozen({"data": _place(one)[:10]})]
+        name = sets[set_names[_set(one)], frozen({"data": _set(one)[:10]})]
         data[name] = one.data["fingerprint"]
-        method, sampler = methods[one.label, frozen(own)], one.sampler["name"]
+        method, variants = methods[one.label, frozen(own)], rivals[one.sampler["name"]]
+        variants.setdefault(method)
         model = models[one.backbone["name"], frozen(one.backbone)]
-        row = Row(model, method, sampler, variants[sampler].index(method))
-        seeds = runs.setdefault((name, row), {})
-        twin = seeds.setdefault(one.seed, one)
+        row = Row(model, method, one.sampler["name"], list(variants).index(method))
+        twin = runs.setdefault((name, row), {}).setdefault(one.seed, one)
         if twin is not one and twin.test != one.test:
             where = " and ".join(str(each.path or each.key) for each in (twin, one))
             raise SettingError(
@@ -165,11 +162,11 @@ def _board(
     return Board(protocol, kernels, data, tuple(sorted(rows, key=lambda row: order.index(row.backbone))), runs)
 
 
-def _place(result: Result) -> str:
+def _set(result: Result) -> str:
     return str(result.data["fingerprint"])
 
 
 def _settings(result: Result, changed: set[tuple[str, str]]) -> dict[str, Any]:
     """What makes a method another one: its settings, and its code where that is the user's own and was changed."""
-    told = result.code is not None and (result.label, result.backbone["name"]) in changed
-    return {**result.sampler, **({"code": (result.code or "")[:8]} if told else {})}
+    own = result.code is not None and (result.label, result.backbone["name"]) in changed
+    return {**result.sampler, **({"code": (result.code or "")[:8]} if own else {})}

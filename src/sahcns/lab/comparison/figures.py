@@ -1,14 +1,14 @@
 """A comparison as figures: the course of training, the metrics of each method, and what the pool's size does."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 
 from sahcns.lab.comparison.boards import Board, Row, boards_of
-from sahcns.lab.comparison.captions import READ
-from sahcns.lab.comparison.contrasts import Contrast
-from sahcns.lab.comparison.naming import frozen, listed, long_name, number, ranked, scale
-from sahcns.lab.comparison.summaries import Summary, summary
+from sahcns.lab.comparison.naming import chance, frozen, listed, long_name, number, ranked, scale
+from sahcns.lab.comparison.prose import READ
+from sahcns.lab.comparison.statistics import Contrast, Summary, summary
 from sahcns.lab.grid.result import Result
 from sahcns.lab.report.parts import Figure, Series
 
@@ -41,41 +41,39 @@ def curves(board: Board, data: str, rows: Sequence[Row], where: str) -> list[Fig
 
     A curve ends where the first of its seeds stopped: beyond, the mean would be one of other seeds.
     """
-    by_epoch, by_second = [], []
-    watched = str(dict(board.protocol).get("monitor", "recall@20"))
+    by_epoch, by_second, timed = [], [], list[Result]()
+    monitor = str(dict(board.protocol).get("monitor", "recall@20"))
     for row in rows:
-        runs = [run.history["looks"] for run in board.seeds(data, row).values() if run.history.get("looks")]
-        length = min((len(one.get(watched, ())) for one in runs), default=0)
+        looks = [run.history["looks"] for run in board.seeds(data, row).values() if run.history.get("looks")]
+        length = min((len(one.get(monitor, ())) for one in looks), default=0)
         if not length:
             continue
-        values = scale(watched) * np.array([one[watched][:length] for one in runs])  # [seeds, looks]
-        mean, spread = values.mean(0), values.std(0, ddof=1) if len(runs) > 1 else np.zeros(length)
-        epochs = [float(epoch) for epoch in runs[0]["epoch"][:length]]
-        clocked = [run.look_seconds[:length] for run in board.clocked(data, row).values()]
-        band = (mean - spread, mean + spread) if len(runs) > 1 else ((), ())
-        low, high = ([float(value) for value in end] for end in band)
-        y = [float(value) for value in mean]
-        by_epoch.append(Series(row.method, epochs, y, low, high, row.sampler, variant=row.variant))
-        hints = [f"epoch {epoch:.0f}" for epoch in epochs]
-        if clocked:
-            seconds = [float(x) for x in np.mean(clocked, 0)]
-            by_second.append(Series(row.method, seconds, y, low, high, row.sampler, hints=hints, variant=row.variant))
+        values = scale(monitor) * np.array([one[monitor][:length] for one in looks])  # [seeds, looks]
+        mean, spread = values.mean(0), values.std(0, ddof=1) if len(looks) > 1 else None
+        low, high = ([], []) if spread is None else ((mean - spread).tolist(), (mean + spread).tolist())
+        epochs = [float(epoch) for epoch in looks[0]["epoch"][:length]]
+        by_epoch.append(Series(row.method, epochs, mean.tolist(), low, high, row.sampler, variant=row.variant))
+        own = list(board.clocked(data, row).values())
+        if own:
+            timed += own
+            seconds = np.mean([run.look_seconds[:length] for run in own], 0).tolist()
+            hints = [f"epoch {epoch:.0f}" for epoch in epochs]
+            timed_series = Series(
+                row.method, seconds, mean.tolist(), low, high, row.sampler, hints=hints, variant=row.variant
+            )
+            by_second.append(timed_series)
     if not by_epoch:
         return []
-    label = f"validation {long_name(watched)}, %"
-    said = "Mean over seeds; the band is one standard deviation. A curve ends where the first of its seeds stopped."
-    devices = sorted({str(run.machine.get("device", "?")) for row in rows for run in board.seeds(data, row).values()})
-    sharing = min((run.processes for row in rows for run in board.clocked(data, row).values()), default=1)
+    label = f"validation {long_name(monitor)}, %"
+    caption = "Mean over seeds; the band is one standard deviation. A curve ends where the first of its seeds stopped."
+    devices = " and ".join(sorted({str(run.machine.get("device", "?")) for run in timed}))
+    sharing = min((run.processes for run in timed), default=1)
     shared = f", shared by {sharing} processes" if sharing > 1 else ""
-    clock = (
-        f"{said} Seconds are those of training alone, on {' and '.join(devices)}{shared}: epochs times the median one."
-    )
+    clock = f"{caption} Seconds are those of training alone, on {devices}{shared}: epochs times the median one."
     if sources := board.timed_by(data, rows):
-        clock += (
-            f" Not all were timed by the same sources, so what was made faster in between is not in all: {sources}."
-        )
+        clock += f" Not all were timed by the same sources, which may differ in speed: {sources}."
     return [
-        Figure(f"epochs {where}", f"Training over epochs: {where}", "epoch", label, by_epoch, caption=said),
+        Figure(f"epochs {where}", f"Training over epochs: {where}", "epoch", label, by_epoch, caption=caption),
         Figure(f"seconds {where}", f"Training over time: {where}", "seconds", label, by_second, caption=clock),
     ]
 
@@ -85,32 +83,16 @@ def bars(
 ) -> Figure:
     """Each method's test metrics."""
     shown = [metric for metric in metrics if scale(metric) == 100] or list(metrics)
-    series = []
+    names, series = [long_name(one) for one in shown], []
     for row in rows:
         cells = [summary(board, data, row, metric, reading) for metric in shown]
-        y, low, high = _ends(cells)
-        series.append(
-            Series(
-                row.method,
-                [long_name(one) for one in shown],
-                y,
-                low,
-                high,
-                row.sampler,
-                hints=_hints(cells),
-                variant=row.variant,
-            )
-        )
-    return Figure(
-        f"metrics {where}",
-        f"Test metrics: {where}",
-        "",
-        "%" if scale(shown[0]) == 100 else "",
-        series,
-        kind="bar",
-        caption=f"Mean over seeds {READ[reading]}. Whiskers are one standard deviation over seeds: they show the spread of "
-        "single trainings and are no test of a difference; the tables have those.",
+        series.append(Series(row.method, names, *_ends(cells), row.sampler, hints=_hints(cells), variant=row.variant))
+    caption = (
+        f"Mean over seeds {READ[reading]}. Whiskers are one standard deviation over seeds: they show the spread of single "
+        "trainings and are no test of a difference; the tables have those."
     )
+    unit = "%" if scale(shown[0]) == 100 else ""
+    return Figure(f"metrics {where}", f"Test metrics: {where}", "", unit, series, kind="bar", caption=caption)
 
 
 def pool_sizes(
@@ -119,20 +101,19 @@ def pool_sizes(
     """Each metric against the number of candidates, for samplers that were run with several and alike in all else."""
     families: dict[tuple[str, str], dict[int, Row]] = {}
     for row in rows:
-        sampler = next(iter(board.seeds(data, row).values())).sampler
-        if isinstance(sampler.get("pool"), int):
-            rest = {name: value for name, value in sampler.items() if name != "pool"}
-            families.setdefault((row.sampler, frozen(rest)), {})[sampler["pool"]] = row
-    grown = {kind: dict(sorted(found.items())) for kind, found in families.items() if len(found) > 1}
-    names = _family_names(grown)
+        settings = next(iter(board.seeds(data, row).values())).sampler
+        if isinstance(settings.get("pool"), int):
+            rest = frozen({name: value for name, value in settings.items() if name != "pool"})
+            families.setdefault((row.sampler, rest), {})[settings["pool"]] = row
+    grown = {family: dict(sorted(found.items())) for family, found in families.items() if len(found) > 1}
+    count = Counter(sampler for sampler, _ in grown)
     figures = []
     for metric in metrics if grown else ():
         series = []
-        for kind, found in grown.items():
+        for (sampler, _), found in grown.items():
+            name = sampler if count[sampler] == 1 else next(iter(found.values())).method
             cells = [summary(board, data, row, metric, reading) for row in found.values()]
-            y, low, high = _ends(cells)
-            pools = [float(pool) for pool in found]
-            series.append(Series(names[kind], pools, y, low, high, kind[0], hints=_hints(cells)))
+            series.append(Series(name, [float(pool) for pool in found], *_ends(cells), sampler, hints=_hints(cells)))
         figures.append(
             Figure(
                 f"pool {metric} {where}",
@@ -150,44 +131,24 @@ def pool_sizes(
 def differences(contrasts: Sequence[Contrast], adjusted: Sequence[float], where: str) -> Figure | None:
     """Each method minus the reference, with the 95 % interval over seeds, in metrics of which more is better.
 
-    None where no such interval is known.
+    `adjusted` are their p-values after Holm. None where no such interval is known.
     """
-    known = [
-        (one, p)
-        for one, p in zip(contrasts, adjusted, strict=True)
-        if ranked(one.metric) and one.paired.low == one.paired.low
-    ]
+    pairs = zip(contrasts, adjusted, strict=True)
+    known = [(one, p) for one, p in pairs if ranked(one.metric) and one.paired.low == one.paired.low]
     if not known:
         return None
-    metrics = list(dict.fromkeys(one.metric for one, _ in known))
     series = []
     for row in dict.fromkeys(one.first for one, _ in known):
-        own = {one.metric: (one, p) for one, p in known if one.first == row}
-        there = [metric for metric in metrics if metric in own]
-        paired = [own[metric][0].paired for metric in there]
-        series.append(
-            Series(
-                row.method,
-                [long_name(metric) for metric in there],
-                [100 * one.difference for one in paired],
-                [100 * one.low for one in paired],
-                [100 * one.high for one in paired],
-                row.sampler,
-                hints=[f"after Holm p {own[metric][1]:.2g}" for metric in there],
-                variant=row.variant,
-            )
-        )
-    reference = known[0][0].second.method
-    return Figure(
-        f"differences {where}",
-        f"Each method minus {reference}: {where}",
-        "",
-        "percentage points",
-        series,
-        kind="bar",
-        caption="Whiskers are 95 % intervals of the paired difference over seeds, each for itself: one in twenty misses the "
-        "true difference. The table of pairs corrects for their number.",
+        own = [(one, p) for one, p in known if one.first == row]
+        y, low, high = ([100 * getattr(one.paired, end) for one, _ in own] for end in ("difference", "low", "high"))
+        names, hints = [long_name(one.metric) for one, _ in own], [f"after Holm p {chance(p)}" for _, p in own]
+        series.append(Series(row.method, names, y, low, high, row.sampler, hints=hints, variant=row.variant))
+    title = f"Each method minus {known[0][0].second.method}: {where}"
+    caption = (
+        "Whiskers are 95 % intervals of the paired difference over seeds, each for itself: one in twenty misses the true "
+        "difference. The table of pairs corrects for their number."
     )
+    return Figure(f"differences {where}", title, "", "percentage points", series, kind="bar", caption=caption)
 
 
 def _ends(cells: Sequence[Summary]) -> tuple[list[float], list[float], list[float]]:
@@ -207,12 +168,3 @@ def _hints(cells: Sequence[Summary]) -> list[str]:
         + (f"; std {number(scale(one.metric) * one.std)}" if one.n > 1 else "")
         for one in cells
     ]
-
-
-def _family_names(grown: Mapping[tuple[str, str], Mapping[int, Row]]) -> dict[tuple[str, str], str]:
-    """The sampler's name, or where one sampler has several families, the name of each one's first row."""
-    count = [sampler for sampler, _ in grown]
-    return {
-        kind: kind[0] if count.count(kind[0]) == 1 else next(iter(found.values())).method
-        for kind, found in grown.items()
-    }

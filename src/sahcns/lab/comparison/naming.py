@@ -6,18 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-LONG = {
-    "recall": "Recall",
-    "ndcg": "NDCG",
-    "precision": "Precision",
-    "hit": "Hit rate",
-    "mrr": "MRR",
-    "map": "MAP",
-    "coverage": "Coverage",
-    "popularity": "Popularity",
-    "bias": "Bias",
-    "gini": "Gini",
-}
+LONG = {name: name.capitalize() for name in ("recall", "precision", "coverage", "popularity", "bias", "gini")}
+LONG |= {"ndcg": "NDCG", "hit": "Hit rate", "mrr": "MRR", "map": "MAP"}
 SHORT = {"recall": "R", "ndcg": "N", "precision": "P", "hit": "HR", "coverage": "Cov", "popularity": "Pop"}
 BETTER_HIGHER = ("recall", "ndcg", "precision", "hit", "mrr", "map", "coverage")  # of the others more is not better
 COUNTS = ("popularity", "bias")  # not shares, so not in percent
@@ -32,7 +22,7 @@ def long_name(metric: str) -> str:
 def short_name(metric: str) -> str:
     """`recall@20` as `R@20`, as the paper heads its columns."""
     name, at, k = metric.partition("@")
-    return SHORT.get(name, LONG.get(name, name)) + at + k
+    return SHORT.get(name, long_name(name)) + at + k
 
 
 def ranked(metric: str) -> bool:
@@ -76,24 +66,23 @@ def frozen(settings: Mapping[str, Any]) -> str:
     return json.dumps(settings, sort_keys=True, default=str)
 
 
-def distinct(given: Iterable[tuple[str, str, Mapping[str, Any]]], always: str = "") -> dict[tuple[str, str], str]:
-    """A name for each pair of label and settings, from triples of (place, label, settings).
+def distinct_names(given: Iterable[tuple[str, str, Mapping[str, Any]]], always: str = "") -> dict[tuple[str, str], str]:
+    """(label, frozen settings) → a name, from triples of (place, label, settings).
 
     The label alone wherever it stands for one setting at each place, which includes settings tuned for each place; else
-    with what tells them apart: `sahc (pool=20)`. The setting `always` is told wherever it is there.
+    with the settings that differ: `sahc (pool=20)`. The setting `always` is named wherever there is one.
     """
-    at: dict[tuple[str, str], set[str]] = defaultdict(set)
-    kinds: dict[str, dict[str, Mapping[str, Any]]] = defaultdict(dict)
+    at_place: dict[tuple[str, str], set[str]] = defaultdict(set)
+    by_label: dict[str, dict[str, Mapping[str, Any]]] = defaultdict(dict)
     for place, label, settings in given:
-        at[place, label].add(frozen(settings))
-        kinds[label][frozen(settings)] = settings
-    crowded = {label for (_, label), found in at.items() if len(found) > 1}
+        at_place[place, label].add(frozen(settings))
+        by_label[label][frozen(settings)] = settings
+    crowded = {label for (_, label), texts in at_place.items() if len(texts) > 1}
     names = {}
-    for label, found in kinds.items():
-        keys = {key for one in found.values() for key in one}
-        telling = [key for key in sorted(keys) if len({str(one.get(key)) for one in found.values()}) > 1]
-        for text, one in found.items():
-            shown = [key for key in telling if label in crowded and key != always] + [always]
-            told = ", ".join(f"{key}={one[key]}" for key in shown if key in one)
-            names[label, text] = f"{label} ({told})" if told else label
+    for label, variants in by_label.items():
+        keys = sorted({key for one in variants.values() for key in one} - {always}) if label in crowded else []
+        differing = [key for key in keys if len({str(one.get(key)) for one in variants.values()}) > 1]
+        for text, one in variants.items():
+            words = ", ".join(f"{key}={one[key]}" for key in (*differing, always) if key in one)
+            names[label, text] = f"{label} ({words})" if words else label
     return names

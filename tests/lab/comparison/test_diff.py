@@ -7,7 +7,7 @@ import pytest
 
 from sahcns.backbones import MF
 from sahcns.errors import DataError
-from sahcns.lab.comparison.differences import Difference, apart, differences, measured, read_run
+from sahcns.lab.comparison.diff import Difference, apart, differences, measured, read_run
 from sahcns.samplers import RNS
 from sahcns.training import Protocol, fit
 from tests.lab.grid.test_result import result

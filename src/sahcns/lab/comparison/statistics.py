@@ -1,0 +1,263 @@
+"""What the seeds and the users can tell: each cell of a table, one method against another, and the best against all."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from sahcns.errors import DataError, SettingError
+from sahcns.lab.comparison.boards import Board, Row
+from sahcns.lab.comparison.naming import ranked
+from sahcns.lab.grid.result import PerUser, Result
+from sahcns.ranking.significance import (
+    Bootstrap,
+    Paired,
+    SignedRank,
+    bootstrap_columns,
+    differences,
+    holm,
+    paired_t,
+    wilcoxon_users,
+)
+
+TESTS = ("t", "wilcoxon", "bootstrap")
+ALPHA = 0.05  # a difference is significant where Holm's p is below it
+MIN_SEEDS = 3  # with fewer no difference is called significant: one degree of freedom says nothing about normality
+TOO_FEW = f"fewer than {MIN_SEEDS} seeds"
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A metric of one method on one set, over its seeds; values as they are, not in percent."""
+
+    data: str
+    row: Row
+    metric: str
+    reading: str
+    seeds: tuple[int, ...]
+    values: tuple[float, ...]
+
+    @property
+    def n(self) -> int:
+        return len(self.values)
+
+    @property
+    def mean(self) -> float:
+        return float(np.mean(self.values)) if self.values else math.nan
+
+    @property
+    def std(self) -> float:
+        """With n − 1; NaN for one seed."""
+        return float(np.std(self.values, ddof=1)) if self.n > 1 else math.nan
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """What is known about first − second; users' tests are None where no user's values were kept."""
+
+    data: str
+    metric: str
+    first: Row
+    second: Row
+    seeds: tuple[int, ...]  # those that both have
+    unshared: tuple[int, ...]  # those that only one has, left out of every test
+    paired: Paired
+    signed_rank: SignedRank | None = None
+    bootstrap: Bootstrap | None = None
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """The set and the backbone, as in `Board.places`."""
+        return self.data, self.first.backbone
+
+    def p(self, test: str) -> float:
+        """Of the test by this name; NaN where it could not be made, which over seeds takes at least three."""
+        if test == "t":
+            return self.paired.p if len(self.seeds) >= MIN_SEEDS else math.nan
+        over_users = self.signed_rank if test == "wilcoxon" else self.bootstrap
+        return math.nan if over_users is None else over_users.p
+
+    def why_not(self, test: str) -> str:
+        """Why there is no p."""
+        if test == "t":
+            return self.paired.why or TOO_FEW
+        over_users = self.signed_rank if test == "wilcoxon" else self.bootstrap
+        return "no user's values were kept" if over_users is None else over_users.why
+
+
+@dataclass(frozen=True)
+class Lead:
+    """The best method of a column against each rival. It has a star only if it beats them all.
+
+    Its p is the largest of them: the claim "better than every other" is wrong where any one of them is (an
+    intersection-union test), so within a column no correction is needed. Holm's is over the columns of the table.
+    """
+
+    contrasts: tuple[Contrast, ...]  # from the strongest rival to the weakest
+
+    @property
+    def second(self) -> Contrast:
+        """Against the strongest rival by its mean."""
+        return self.contrasts[0]
+
+    @property
+    def hardest(self) -> Contrast:
+        """Against the rival that speaks most against the lead: untested, ahead on the shared seeds, or of the largest p."""
+        return max(self.contrasts, key=lambda one: (one.p("t") != one.p("t"), one.paired.difference <= 0, one.p("t")))
+
+    def p(self, test: str) -> float:
+        ps = [one.p(test) for one in self.contrasts]
+        return math.nan if any(map(math.isnan, ps)) else max(ps)
+
+    def significant(self, adjusted_p: float) -> bool:
+        """Whether it has its star: three seeds or more, ahead of every rival on the seeds they share, p below 0.05."""
+        enough = all(len(one.seeds) >= MIN_SEEDS and one.paired.difference > 0 for one in self.contrasts)
+        return enough and adjusted_p < ALPHA
+
+
+class Tested(Protocol):
+    def p(self, test: str) -> float: ...
+
+
+def summary(board: Board, data: str, row: Row, metric: str, reading: str = "best", part: str = "test") -> Summary:
+    """Over all seeds that were run, which may be none."""
+    runs = board.seeds(data, row)
+    seeds = tuple(sorted(runs))
+    values = tuple(runs[seed].metric(metric, reading, part) for seed in seeds)
+    return Summary(data, row, metric, reading, seeds, values)
+
+
+def summaries(
+    board: Board, metrics: Sequence[str], reading: str = "best", part: str = "test"
+) -> dict[tuple[str, Row, str], Summary]:
+    """Every cell of a board: (data, row, metric) → its summary, for what was run."""
+    return {
+        (data, row, metric): summary(board, data, row, metric, reading, part)
+        for data, row in board.runs
+        for metric in metrics
+    }
+
+
+def contrast(
+    board: Board, data: str, first: Row, second: Row, metric: str, reading: str = "best", part: str = "test"
+) -> Contrast:
+    """The paired t-test over the seeds that both methods have."""
+    one, other = (summary(board, data, row, metric, reading, part) for row in (first, second))
+    shared, unshared = set(one.seeds) & set(other.seeds), set(one.seeds) ^ set(other.seeds)
+    a, b = (dict(zip(each.seeds, each.values, strict=True)) for each in (one, other))
+    seeds = tuple(sorted(shared))
+    paired = paired_t([a[seed] for seed in seeds], [b[seed] for seed in seeds])
+    return Contrast(data, metric, first, second, seeds, tuple(sorted(unshared)), paired)
+
+
+def ranking(
+    board: Board, data: str, backbone: str, metric: str, reading: str = "best", part: str = "test"
+) -> list[Row]:
+    """The methods from the highest mean to the lowest; those without a number are left out."""
+    means = {row: summary(board, data, row, metric, reading, part).mean for row in board.of(backbone)}
+    return sorted((row for row in means if not math.isnan(means[row])), key=lambda row: -means[row])
+
+
+def leads(
+    board: Board, metrics: Sequence[str], baseline: str | None = None, reading: str = "best", part: str = "test"
+) -> list[Lead]:
+    """For each set, backbone and metric the best method against every other, or against the baseline alone.
+
+    Where the baseline itself is best, or was not run, there is nothing to test.
+    """
+    found = []
+    for data, backbone in board.places:
+        for metric in filter(ranked, metrics):
+            order = ranking(board, data, backbone, metric, reading, part)
+            rivals = [row for row in order[1:] if baseline in (None, row.method)]
+            if rivals:
+                made = (contrast(board, data, order[0], row, metric, reading, part) for row in rivals)
+                found.append(Lead(tuple(made)))
+    return found
+
+
+def reference_of(board: Board) -> str:
+    """What the others are held against unless one is named: the row called sahc, else one of that sampler, else the first.
+
+    Not the winner: of many equal methods the luckiest differs from the unluckiest far more often than a test allows for.
+    """
+    samplers = {row.method: row.sampler for row in board.rows}
+    same = [method for method, sampler in samplers.items() if sampler == "sahc"]
+    return "sahc" if "sahc" in samplers else [*same, *samplers][0]
+
+
+def pairs(
+    board: Board, metrics: Sequence[str], against: str | None = None, reading: str = "best", part: str = "test"
+) -> list[Contrast]:
+    """Every other method minus the reference, on each set and backbone where both were run."""
+    reference = against or reference_of(board)
+    found = []
+    for data, backbone in board.places:
+        fixed = board.row(backbone, reference)
+        others = [row for row in board.of(backbone) if row != fixed and board.seeds(data, row)]
+        if fixed is not None and board.seeds(data, fixed):
+            found += [contrast(board, data, row, fixed, metric, reading, part) for metric in metrics for row in others]
+    return found
+
+
+def adjusted(tested: Iterable[Tested], test: str = "t") -> list[float]:
+    """Holm's p-values of all these together; NaN stays, and is not counted."""
+    if test not in TESTS:
+        raise SettingError(f"test={test!r} is not known; choose one of {', '.join(TESTS)}")
+    return holm([one.p(test) for one in tested])
+
+
+def with_users(board: Board, contrasts: Sequence[Contrast], tests: Sequence[str] = TESTS[1:]) -> list[Contrast]:
+    """The same, with tests over users wherever both methods' seeds kept each user's values.
+
+    A user's value is the mean over the shared seeds; the values belong to the best epoch's test ranking.
+    """
+    kept, found = _UserValues(), list(contrasts)
+    columns: dict[str, list[tuple[int, npt.NDArray[np.float64]]]] = {}
+    for at, one in enumerate(contrasts):
+        first, second = (
+            kept.means(board.seeds(one.data, row), one.seeds, one.metric) for row in (one.first, one.second)
+        )
+        if first is not None and second is not None:
+            if "wilcoxon" in tests:
+                found[at] = replace(one, signed_rank=wilcoxon_users(first, second))
+            columns.setdefault(one.data, []).append((at, differences(first, second)))
+    for own in columns.values() if "bootstrap" in tests else ():  # of one set, so over the same users
+        drawn = bootstrap_columns(np.stack([d for _, d in own], 1))
+        for (at, _), one_drawn in zip(own, drawn, strict=True):
+            found[at] = replace(found[at], bootstrap=one_drawn)
+    return found
+
+
+def leads_with_users(board: Board, found: Sequence[Lead], test: str) -> list[Lead]:
+    """The same, with a test over users in every contrast."""
+    flat = iter(with_users(board, [one for lead in found for one in lead.contrasts], [test]))
+    return [Lead(tuple(next(flat) for _ in lead.contrasts)) for lead in found]
+
+
+class _UserValues:
+    """Each user's values, read once from each result."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, PerUser | None] = {}
+        self.users: dict[str, npt.NDArray[np.int32]] = {}  # of each set
+
+    def means(self, runs: Mapping[int, Result], seeds: Sequence[int], metric: str) -> npt.NDArray[np.float64] | None:
+        """[U] each user's mean over the seeds, or None where a seed's values are missing."""
+        values = [own for seed in seeds if (own := self._values(runs[seed], metric)) is not None]
+        return np.mean(values, 0) if values and len(values) == len(seeds) else None
+
+    def _values(self, result: Result, metric: str) -> npt.NDArray[np.float64] | None:
+        if result.key not in self.files:
+            self.files[result.key] = result.users()
+        own = self.files[result.key]
+        if own is None or metric not in own:
+            return None
+        if not np.array_equal(self.users.setdefault(result.data["fingerprint"], own["user"]), own["user"]):
+            raise DataError(
+                f"{result.key} was judged on other users than the rest of its set; delete it and run it again"
+            )
+        return own[metric].astype(np.float64)
