@@ -93,7 +93,7 @@ def command(
     searched = dict(values_in(text, owners) for text in search or ())
     folder = prepared_folder(data)
     spaces = spaces_of(kinds, pool=pools, fixed=fixed, search=searched, backbone=model, protocol=terms)
-    lines = [line for space in spaces for line in space_lines(space, trials, bool(pools))]
+    lines = [line for space in spaces for line in space_lines(space, trials, bool(pools) or "pool" in searched)]
     with say_it_resumes(out), tune_progress(lines, quiet=json) as watch:
         found = tune(
             folder,
@@ -162,7 +162,7 @@ def space_lines(space: "Space", trials: int, pools: bool) -> list[str]:
     few = points is not None and len(points) <= trials
     ending = ("; it is trained once" if not space.dimensions else ", each tried once") if few else ""
     lines = [f"{space}{ending}"]
-    if pools and space.kind.draws_negatives():
+    if pools and space.kind.draws_negatives() and "pool" in space.rest:
         lines.append(f"{space.name}: its pool stays {space.rest['pool']}; it draws negatives, not candidates")
     for name in space.unbounded:
         lines.append(f"{space.name}: {name} stays {space.rest[name]}, since it is unbounded; --search says what to try")

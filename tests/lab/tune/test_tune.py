@@ -14,7 +14,7 @@ from sahcns.backbones import MF, LightGCN
 from sahcns.data.split import Pairs
 from sahcns.errors import DataError, SettingError
 from sahcns.lab.tune.search import read_search, read_tuned
-from sahcns.lab.tune.tune import SearchProgress, without_test
+from sahcns.lab.tune.tune import SearchProgress, spaces_of, without_test
 from sahcns.rng import Rng
 from sahcns.samplers import DNS, DNSMN, RNS, SAHC, Matching, Mixture, Sampler
 from sahcns.settings import setting
@@ -207,6 +207,8 @@ def test_mistakes_name_the_argument(tmp_path: Path, samplers: list[Any], argumen
 
 def test_the_protocol_and_the_backbone_are_searched_like_a_sampler(tmp_path: Path) -> None:
     wide = {"protocol.l2": (0.0, 0.1), "backbone.dim": (2, 4), "alpha": (0.3,), "sahc.lambda_max": (0.5,)}
+    assert [list(space.to_plain()) for space in spaces_of(["rns", "dns"], search={"pool": (5, 10)})] == [[], ["pool"]]
+    assert list(spaces_of("rns", search={"rns.pool": (5, 10)})[0].to_plain()) == ["pool"]
     search = quick(tmp_path / "out", SAHC, DNS, search=wide, trials=4)
     for name in ("sahc", "dns"):
         trials = {tuple(trial.point.values()): trial for trial in search.of(name)}
