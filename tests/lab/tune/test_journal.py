@@ -1,13 +1,14 @@
 """Trials that processes share: the budget is kept, dead ones are made again, other terms are refused. Nothing is trained."""
 
 import contextlib
+import errno
 import json
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from optuna import Study
 
 from sahcns.errors import DataError
 from sahcns.lab.tune.journal import JOURNAL, RECORD, Journal, RunningTrial, open_journal
@@ -127,29 +128,16 @@ def test_dead_at_every_step_of_a_trial(tmp_path: Path) -> None:
         assert take(journal).point == {"top_k": left}
 
 
-def test_dead_in_enrolling(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for notes in range(3):
-        with monkeypatch.context() as patch:
-            patch.setattr("optuna.Study.set_user_attr", _dying_after(notes))
-            with pytest.raises(KeyboardInterrupt), process(tmp_path / str(notes), Space.of(SAHC)):
-                pass
-        with process(tmp_path / str(notes)) as journal:
-            finish(take(journal))
-            assert journal.save().samplers == ["dns-mn"]
-        with process(tmp_path / str(notes), Space.of(SAHC)) as journal:
-            finish(take(journal, "sahc"))
+def test_a_full_disk_names_the_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))  # as it comes from a write, without a name
 
-
-def _dying_after(notes: int) -> Callable[[Study, str, Any], None]:
-    real, left = Study.set_user_attr, [None] * notes
-
-    def dying(study: Study, key: str, value: Any) -> None:
-        if not left:
-            raise KeyboardInterrupt
-        left.pop()
-        real(study, key, value)
-
-    return dying
+    with process(tmp_path / "out") as journal:
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "fsync", full)
+            with pytest.raises(DataError, match=r"out/journal\.log"):
+                journal.take("dns-mn")
+        finish(take(journal))
 
 
 def test_half_a_line_or_half_a_file_of_a_dead_process_is_cleared(tmp_path: Path) -> None:

@@ -260,13 +260,17 @@ def _difference(there: Mapping[str, Any], here: Mapping[str, Any], sampler: str)
 
 def _storage(path: Path) -> "JournalStorage":
     journal = import_optuna().storages.journal
+
+    class Backend(journal.JournalFileBackend):  # type: ignore[name-defined, misc]
+        def append_logs(self, logs: list[dict[str, Any]]) -> None:
+            try:
+                super().append_logs(logs)
+            except OSError as error:  # a full disk, which does not say where
+                raise DataError(f"cannot write {path}: {error.strerror or error}") from error
+
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            storage: JournalStorage = journal.JournalStorage(
-                journal.JournalFileBackend(str(path), lock_obj=_Lock(path))
-            )
-            return storage
+        storage: JournalStorage = journal.JournalStorage(Backend(str(path), lock_obj=_Lock(path)))
+        return storage
     except (ValueError, KeyError, TypeError, AssertionError) as error:
         raise DataError(f"{path} is no journal that can be read ({error}); choose another folder") from error
 

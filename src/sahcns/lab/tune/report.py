@@ -195,21 +195,17 @@ def _ranks(values: Sequence[float]) -> list[float]:
     return [ordered.index(value) + (ordered.count(value) + 1) / 2 for value in values]
 
 
-def best_gap(search: Search, name: str, count: int = FEW) -> float | None:
-    """How far the best `count` trials of a finished search are apart, as a share; None where there are fewer."""
-    values = [trial.value for trial in search.complete(name) if trial.value is not None]
-    return values[0] - values[count - 1] if search.finished(name) and len(values) >= count else None
-
-
 def percent(value: float) -> str:
     return f"{100 * value:.2f}"
 
 
 def _gap(search: Search, name: str, count: int) -> Cell | str:
-    gap = best_gap(search, name, count)
-    if gap is None:
+    """How far the best `count` trials of a finished search are apart; nothing where there are fewer."""
+    best = search.complete(name)[:count]
+    if len(best) < count or not search.finished(name):
         return ""
-    return Cell(percent(gap), hint="; ".join(f"{one.label}: {one.value:.2%}" for one in search.complete(name)[:count]))
+    gap = (best[0].value or 0.0) - (best[-1].value or 0.0)
+    return Cell(percent(gap), hint="; ".join(f"{trial.label}: {trial.value:.2%}" for trial in best))
 
 
 def _first_value(search: Search, name: str) -> str:
