@@ -1,0 +1,44 @@
+"""EASE: the linear autoencoder with a closed form.
+
+Steck. Embarrassingly Shallow Autoencoders for Sparse Data. WWW 2019.
+
+    P = (XᵀX + λI)⁻¹,   B_ij = -P_ij / P_jj,   B_jj = 0,   s_u = x_u B
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.linalg import lapack
+from scipy.sparse import csr_matrix
+
+from sahcns.baselines.base import Baseline, ItemWeights
+from sahcns.errors import SettingError
+from sahcns.settings import setting
+
+
+@dataclass(frozen=True)
+class EASE(Baseline):
+    """One inverse of an items × items matrix; refused where that does not fit."""
+
+    name: ClassVar[str] = "ease"
+
+    l2: float = setting(200.0, "ridge λ", above=0, search=(10.0, 50.0, 200.0, 500.0, 1000.0))
+    most_items: int = setting(
+        20_000, "items beyond which it is refused: the inverse takes 8 bytes for each pair of them", low=1
+    )
+
+    def fit(self, matrix: csr_matrix) -> ItemWeights:
+        n = matrix.shape[1]
+        if n > self.most_items:
+            raise SettingError(
+                f"EASE: {n:,} items need {8 * n * n / 2**30:.0f} GiB for one inverse; most_items={self.most_items:,} is the limit"
+            )
+        gram = (matrix.T @ matrix).toarray().astype(np.float64)
+        gram[np.diag_indices(n)] += self.l2
+        factor, info = lapack.dpotrf(gram, lower=1, overwrite_a=1)
+        inverse, info = lapack.dpotri(factor, lower=1, overwrite_c=1)  # the lower half
+        inverse = np.tril(inverse) + np.tril(inverse, -1).T
+        weights = inverse / -np.diag(inverse)
+        weights[np.diag_indices(n)] = 0.0
+        return ItemWeights(weights.astype(np.float32))
