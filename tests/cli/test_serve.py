@@ -78,12 +78,28 @@ def test_it_ends_in_good_order_under_load(tmp_path: Path) -> None:
     assert (process.returncode, told.splitlines()[1:]) == (0, ["ended"])
 
 
-def test_a_request_is_computed_by_one_thread(tmp_path: Path) -> None:
-    """Requests run side by side already; a team of threads for each, as large as the machine, would only be in the way."""
-    code = "import torch; torch.set_num_threads(4)\nfrom sahcns.cli import main\n"
-    code += f"try:\n    main(['serve', {str(tmp_path)!r}])\nfinally:\n    print(torch.get_num_threads())"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
-    assert (done.returncode, done.stdout) == (2, "1\n")
+def test_several_processes_share_a_port_and_their_metrics(tmp_path: Path) -> None:
+    run = made(films()).save(tmp_path / "run")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "sahcns", "serve", str(run), "--port", "0", "--workers", "2", "--json"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        place = json.loads("".join(process.stdout.readline() for _ in range(4)))["url"].removeprefix("http://")
+        for _ in range(20):
+            connection = HTTPConnection(place, timeout=60)
+            connection.request("GET", "/popular?k=1")
+            assert connection.getresponse().read()
+            connection.close()
+        connection = HTTPConnection(place, timeout=60)
+        connection.request("GET", "/metrics")
+        assert b'path="/popular",status="200"} 20.0' in connection.getresponse().read()
+        connection.close()
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+    assert process.returncode == 0
 
 
 def test_refusals(sahcns: Sahcns, tmp_path: Path) -> None:

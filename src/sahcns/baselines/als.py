@@ -1,7 +1,7 @@
 """ALS: implicit matrix factorisation by alternating least squares.
 
-Hu, Koren, Volinsky. Collaborative Filtering for Implicit Feedback Datasets. ICDM 2008; the conjugate gradient steps are those of
-Takács, Pilászy, Tikk. Applications of the Conjugate Gradient Method for Implicit Feedback Collaborative Filtering. RecSys 2011.
+Hu, Koren, Volinsky. Collaborative Filtering for Implicit Feedback Datasets. ICDM 2008. Conjugate gradient: Takács, Pilászy,
+Tikk. Applications of the Conjugate Gradient Method for Implicit Feedback Collaborative Filtering. RecSys 2011.
 
     min Σ_ui c_ui (p_ui - <x_u, y_i>)² + λ (Σ ‖x_u‖² + Σ ‖y_i‖²),   p_ui = 1 for a pair, else 0;   c_ui = 1 + α r_ui
     for all u:  (YᵀY + Σ_i α r_ui y_i y_iᵀ + λI) x_u = Σ_i (1 + α r_ui) y_i          and the same for items

@@ -32,12 +32,12 @@ class EASE(Baseline):
         n = matrix.shape[1]
         if n > self.most_items:
             raise SettingError(
-                f"EASE: {n:,} items need {8 * n * n / 2**30:.0f} GiB for one inverse; most_items={self.most_items:,} is the limit"
+                f"EASE: {n:,} items take {8 * n * n / 2**30:.0f} GiB for one inverse, more than most_items={self.most_items:,}"
             )
         gram = (matrix.T @ matrix).toarray().astype(np.float64)
         gram[np.diag_indices(n)] += self.l2
-        factor, info = lapack.dpotrf(gram, lower=1, overwrite_a=1)
-        inverse, info = lapack.dpotri(factor, lower=1, overwrite_c=1)  # the lower half
+        factor, _ = lapack.dpotrf(gram, lower=1, overwrite_a=1)
+        inverse, _ = lapack.dpotri(factor, lower=1, overwrite_c=1)  # the lower half
         inverse = np.tril(inverse) + np.tril(inverse, -1).T
         weights = inverse / -np.diag(inverse)
         weights[np.diag_indices(n)] = 0.0

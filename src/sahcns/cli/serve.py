@@ -1,48 +1,76 @@
 """`sahcns serve`."""
 
+import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from sahcns.cli.console import Json, show_json, tell
+from sahcns.errors import DataError
 
 
 def command(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A folder from `sahcns train`.")],
+    runs: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN...", help="Folders from `sahcns train`; the first answers unless asked."),
+    ],
     host: Annotated[
         str, typer.Option(metavar="NAME", help="Where to listen; 0.0.0.0, or ::, is everywhere.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(metavar="NUMBER", min=0, max=65535, help="The port; 0 takes a free one.")] = 8000,
+    workers: Annotated[int, typer.Option(metavar="NUMBER", min=1, help="Processes, each with its own models.")] = 1,
+    token_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Holds the token that requests must bear (or SAHCNS_TOKEN).")
+    ] = None,
+    allow_host: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="A name by which the service may be called.")
+    ] = None,
+    cors: Annotated[
+        list[str] | None, typer.Option(metavar="ORIGIN", help="A web page's origin that may ask from a browser.")
+    ] = None,
+    max_body: Annotated[int, typer.Option(metavar="BYTES", min=1024, help="The largest body.")] = 1 << 20,
+    max_waiting: Annotated[int, typer.Option(metavar="NUMBER", min=1, help="Requests at once; more get 429.")] = 512,
+    max_connections: Annotated[int, typer.Option(metavar="NUMBER", min=1, help="Connections of a process.")] = 1024,
+    access_log: Annotated[bool, typer.Option("--access-log", help="A line on stderr for each request.")] = False,
     json: Json = False,
 ) -> None:
     """Answer recommendation requests over HTTP, in JSON, until Ctrl-C or a SIGTERM.
 
     Ask /recommend?user=ID, /new?item=ID&item=ID for somebody new, /popular for somebody of whom nothing is known,
-    /similar?item=ID, and /health; k=NUMBER sets how many. A model trained anew into the same folder is taken up without
-    a pause. There is no access control: put it behind what you have for that.
+    /similar?item=ID, /health and /metrics; /openapi.json describes them. A model trained anew into the same folder is
+    taken up without a pause.
 
     Examples: sahcns serve runs/shop
-              sahcns serve runs/shop --host 0.0.0.0 --port 80
+              sahcns serve runs/shop runs/trial --host 0.0.0.0 --workers 4 --token-file secret.txt
     """
-    import torch
+    from sahcns.serving.server import Settings, bind, make_application, run, url_of
 
-    from sahcns.serving.server import serve
-    from sahcns.serving.service import Current
-
-    torch.set_num_threads(1)  # requests are what runs side by side; else each would bring a thread for every core
-    current = Current(run, tell)
-    server = serve(current, host, port)
+    settings = Settings(
+        tuple(map(str, runs)), host, port, workers, tuple(allow_host or ()), tuple(cors or ()), _token(token_file),
+        max_body, max_waiting, max_connections, access_log,
+    )  # fmt: skip
+    application = make_application(settings)
+    listening = bind(host, port)
+    url = url_of(listening)
     if json:
-        show_json({"run": run.resolve(), "url": server.url})
+        show_json({"run": runs[0].resolve(), "url": url})
         sys.stdout.flush()  # whoever waits for the address waits at a pipe
+    named = ", ".join(map(str, runs))
     tell(
-        f"{run} answers at {server.url}/recommend?user=…, /new?item=…, /popular, /similar?item=… and /health; Ctrl-C ends it"
+        f"{named} answers at {url}/recommend?user=…, /new?item=…, /popular, /similar?item=… and /health; Ctrl-C ends it"
     )
+    with suppress(KeyboardInterrupt):
+        run(settings, application, listening)
+    tell("ended")
+
+
+def _token(file: Path | None) -> str:
+    if file is None:
+        return os.environ.get("SAHCNS_TOKEN", "")
     try:
-        server.serve_forever()
-    except KeyboardInterrupt:
-        tell("ended")
-    finally:
-        server.server_close()
+        return file.read_text("utf-8").strip()
+    except OSError as error:
+        raise DataError(f"cannot read the token in {file}: {error.strerror}") from None

@@ -136,13 +136,13 @@ class Recommender:
         place = self.item_ids.encode([item], what="item")
         row = int(place[0])
         own = [torch.from_numpy(place)]
-        items, scores = recommend(self._unit[row][None], self._unit, own, self._most(k), hidden=self._hidden(without))
+        items, scores = recommend(self._unit[row][None], self._unit, own, self._most(k), hidden=self.hidden(without))
         return self._named(items[0].tolist(), scores[0].tolist())
 
     def popular(self, k: int = 20, *, without: Sequence[Id] = ()) -> list[Recommendation]:
         """The k items that most people of the data have, for somebody of whom nothing is known; the score counts them."""
         items, scores = recommend(
-            self._holders.new_ones(1, 1), self._holders[:, None], None, self._most(k), hidden=self._hidden(without)
+            self.holders.new_ones(1, 1), self.holders[:, None], None, self._most(k), hidden=self.hidden(without)
         )
         return self._named(items[0].tolist(), scores[0].tolist())
 
@@ -157,16 +157,17 @@ class Recommender:
         """`recommend` in positions: users [B] → items and scores [B, ≤ k], best first; -1 and -inf where none is left."""
         if exclude not in EXCLUDE:
             raise SettingError(f"exclude={exclude!r} must be one of {', '.join(EXCLUDE)}")
-        seen = self._seen(rows, exclude)
-        return recommend(self.user_vectors[rows], self.item_vectors, seen, self._most(k), hidden=self._hidden(without))
+        seen = self.seen(rows, exclude)
+        return recommend(self.user_vectors[rows], self.item_vectors, seen, self._most(k), hidden=self.hidden(without))
 
     def ranked_new(self, having: Sequence[Tensor], k: int, *, without: Sequence[Id] = ()) -> tuple[Tensor, Tensor]:
         """`recommend_new` in positions: what each of B people has, without repeats → items and scores [B, ≤ k]."""
-        users = torch.stack([folded(self.item_vectors[have], self._everything) for have in having])
-        return recommend(users, self.item_vectors, having, self._most(k), hidden=self._hidden(without))
+        users = torch.stack([folded(self.item_vectors[have], self.item_gram) for have in having])
+        return recommend(users, self.item_vectors, having, self._most(k), hidden=self.hidden(without))
 
     @cached_property
-    def _everything(self) -> Tensor:
+    def item_gram(self) -> Tensor:
+        """VᵀV [D, D] of the item vectors, for fold-in."""
         return gram(self.item_vectors)
 
     @cached_property
@@ -175,7 +176,7 @@ class Recommender:
         return normalize(self.item_vectors, dim=1)
 
     @cached_property
-    def _holders(self) -> Tensor:
+    def holders(self) -> Tensor:
         """How many people have each item [n_items]."""
         return torch.bincount(self.known_items, minlength=len(self.item_ids)).float()
 
@@ -193,7 +194,7 @@ class Recommender:
         items = self.known_items[own].long()
         return items[self.known_part[own] == 0] if which == "train" else items
 
-    def _seen(self, rows: Tensor, exclude: str) -> Csr | None:
+    def seen(self, rows: Tensor, exclude: str) -> Csr | None:
         """What each of some users (positions [B]) is not to be shown."""
         if exclude == "nothing":
             return None
@@ -207,10 +208,29 @@ class Recommender:
             whose, what = torch.cat([whose, whose_aside]), torch.cat([what, self.aside_items[place]])
         return Csr.of(whose.numpy(), what.numpy(), len(rows), len(self.item_ids), self.item_vectors.device)
 
+    @cached_property
+    def _trained(self) -> Tensor:
+        """Who has a training pair [n_users]."""
+        return torch.bincount(self.known_users[self.known_part == 0], minlength=len(self.user_ids)) > 0
+
+    def has_training(self, rows: Tensor) -> Tensor:
+        """Whether each of some users (positions [B]) has a training pair; of others nothing was learnt."""
+        trained: Tensor = self._trained[rows]
+        return trained
+
     def untrained(self, rows: Tensor) -> Tensor:
         """Those of some users (positions) who have no training pair, so that nothing was learnt about them."""
-        pairs = torch.bincount(self.known_users[self.known_part == 0], minlength=len(self.user_ids))
-        return rows[pairs[rows] == 0]
+        return rows[~self.has_training(rows)]
+
+    def everything_of(self, user: int) -> Tensor:
+        """Item positions that a user (position) has in any part, or that a filter took out; ascending."""
+        own = [_of(column, column.new_tensor([user]))[1] for column in (self.known_users, self.aside_users)]
+        items: Tensor = torch.unique(torch.cat([self.known_items[own[0]], self.aside_items[own[1]]]))
+        return items.long()
+
+    def prepare(self) -> None:
+        """Compute now what requests share, so that the first one does not wait for it."""
+        _ = self.item_gram, self.holders, self._trained, self._unit
 
     def title(self, item: int) -> str | None:
         return (self.titles[item] or None) if self.titles is not None else None
@@ -221,7 +241,7 @@ class Recommender:
             raise SettingError(f"k={k!r} must be a whole number, 1 or more")
         return min(int(k), len(self.item_ids))
 
-    def _hidden(self, without: Sequence[Id]) -> Tensor:
+    def hidden(self, without: Sequence[Id]) -> Tensor:
         _refuse_one("without", without)
         found = (self.item_ids.find(item) for item in without)
         return self.known_items.new_tensor([row for row in found if row is not None], dtype=torch.int64)

@@ -1,0 +1,63 @@
+"""The model of a folder while the folder changes: a new one is loaded aside and then takes the place of the former."""
+
+import os
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+from sahcns.errors import SahcnsError
+from sahcns.folders import Stamp, stamp
+from sahcns.model.folder import RUN, load_model
+from sahcns.model.recommender import Recommender
+
+RETRY_SECONDS = 5.0  # until a new model that could not be loaded is tried again
+
+
+class LiveModel:
+    """What answers from a model folder. `refresh` is called now and then, by one thread; `model` by anybody."""
+
+    def __init__(self, folder: str | os.PathLike[str], tell: Callable[[str], None]) -> None:
+        self.folder, self.name, self.tell = Path(folder), Path(folder).resolve().name, tell
+        self.stamp = stamp(RUN, self.folder)  # before loading, so that one which comes meanwhile is noticed
+        self.model = _load(self.folder)
+        self.on_swap: Callable[[], None] = lambda: None
+        self._failure: tuple[Stamp, str] | None = None  # the latest that could not be loaded, and why
+        self._not_before = 0.0
+
+    @property
+    def written(self) -> str | None:
+        """When the folder of the model that answers was written, in UTC."""
+        return (
+            None if self.stamp is None else f"{datetime.fromtimestamp(self.stamp[1] // 10**9, UTC):%Y-%m-%dT%H:%M:%SZ}"
+        )
+
+    @property
+    def not_loaded(self) -> str | None:
+        """Why the model that is in the folder now could not be loaded; None where it could, or was not tried yet."""
+        failure = self._failure
+        return failure[1] if failure and failure[0] == stamp(RUN, self.folder) else None
+
+    def refresh(self) -> None:
+        """Load what is new in the folder, if something is; the former model answers meanwhile, and if it fails."""
+        current = stamp(RUN, self.folder)
+        if current is None or current == self.stamp or time.monotonic() < self._not_before:
+            return
+        try:
+            model = _load(self.folder)
+        except Exception as error:  # whatever it is, such as too little memory, the former model is there
+            why = str(error) if isinstance(error, SahcnsError) else repr(error)
+            if self._failure is None or self._failure[0] != current:  # once, however often it is tried
+                self.tell(f"the former model goes on: {why}")
+            self._failure, self._not_before = (current, why), time.monotonic() + RETRY_SECONDS
+            return
+        self.model, self.stamp = model, current
+        self.on_swap()
+        self.tell(f"{self.folder} holds a new model, which answers from now on")
+
+
+def _load(folder: Path) -> Recommender:
+    """With what all requests share, so that the first one does not wait for it."""
+    model = load_model(folder)
+    model.prepare()
+    return model
