@@ -115,7 +115,7 @@ def _print(
     json: bool,
 ) -> None:
     """Every list that was asked for, as tables or as JSON."""
-    from sahcns.serving.service import rows
+    from sahcns.model.recommender import list_rows
 
     places = model.rows(users)
     people = model.user_ids.decode(places.tolist())
@@ -128,10 +128,10 @@ def _print(
     if json:
         show_json(
             {
-                "users": [{"user": user, "items": rows(items)} for user, items in for_users.items()],
-                "new": [{"having": having, "items": rows(items)} for items in for_new],
-                "popular": rows(most),
-                "similar": [{"item": item, "items": rows(items)} for item, items in like_items.items()],
+                "users": [{"user": user, "items": list_rows(items)} for user, items in for_users.items()],
+                "new": [{"having": having, "items": list_rows(items)} for items in for_new],
+                "popular": list_rows(most),
+                "similar": [{"item": item, "items": list_rows(items)} for item, items in like_items.items()],
             }
         )
         return

@@ -254,6 +254,13 @@ class Recommender:
         ]
 
 
+def list_rows(items: Sequence[Recommendation]) -> list[dict[str, Any]]:
+    """A list as plain values for JSON."""
+    return [
+        {"rank": rank, "item": one.item, "title": one.title, "score": one.score} for rank, one in enumerate(items, 1)
+    ]
+
+
 def _of(column: Tensor, users: Tensor) -> tuple[Tensor, Tensor]:
     """The pairs of some users [B] in an ascending column of users: to which of the B each belongs, and its place there."""
     wanted = users.to(column.dtype)

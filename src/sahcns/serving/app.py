@@ -18,7 +18,7 @@ from starlette.exceptions import HTTPException
 
 from sahcns.data.ids import IdMap
 from sahcns.errors import DataError, SahcnsError, SettingError, nearest
-from sahcns.model.recommender import Recommender
+from sahcns.model.recommender import Recommender, list_rows
 from sahcns.model.wishes import RankedList, Wish
 from sahcns.serving.batching import Batcher
 from sahcns.serving.gate import Gate, Limits
@@ -172,13 +172,13 @@ def make_app(models: Sequence[LiveModel], limits: Limits | None = None) -> Gate:
     def similar_items(asked: Annotated[ForItem, Query()]) -> Response:
         """Items whose vectors point most nearly the same way."""
         found = pick(asked).similar_items(asked.item, asked.k, without=asked.without)
-        return _json({"items": [{"rank": rank, **vars(one)} for rank, one in enumerate(found, 1)]})
+        return _json({"items": list_rows(found)})
 
     @app.get("/popular", response_model=ItemList)
     def popular_items(asked: Annotated[Asked, Query()]) -> Response:
         """What most people have, for somebody of whom nothing is known."""
         found = pick(asked).popular(asked.k, without=asked.without)
-        return _json({"items": [{"rank": rank, **vars(one)} for rank, one in enumerate(found, 1)]})
+        return _json({"items": list_rows(found)})
 
     @app.get("/health", response_model=Health)
     async def health() -> Response:
