@@ -126,9 +126,9 @@ def restless_epochs(evidence: Evidence) -> str:
         if one.printed and round(100 * costs[-1].extra_share, 2) > EFFICIENCY[one.like].share
     ]
     moved = [
-        f"{100 * costs[0].moves:.1f} % on {one.name}"
+        f"{100 * costs[0].variation:.1f} % on {one.name}"
         for one, costs in timed
-        if one.printed and 100 * costs[0].moves > EFFICIENCY[one.like].share
+        if one.printed and 100 * costs[0].variation > EFFICIENCY[one.like].share
     ]
     told = [f"On {joined(larger)} the same work is a larger share of a much shorter epoch."] * bool(larger)
     told += [f"From round to round a whole epoch with DNS moves by more than the bounds: {joined(moved)}."] * bool(

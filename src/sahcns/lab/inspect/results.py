@@ -273,7 +273,7 @@ class Cost(Plain):
         return self.extra / self.epoch if self.epoch else 0.0
 
     @property
-    def moves(self) -> float:
+    def variation(self) -> float:
         """By which share the slowest of its whole epochs is longer than the quickest."""
         return max(self.rounds) / min(self.rounds) - 1.0
 
