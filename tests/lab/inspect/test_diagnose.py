@@ -5,7 +5,6 @@ import json
 import math
 import statistics
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
@@ -18,7 +17,6 @@ from sahcns.errors import TrainingError
 from sahcns.lab.inspect.diagnose import diagnose
 from sahcns.lab.inspect.epoch import SampledEpoch
 from sahcns.lab.inspect.model import TrainedModel
-from sahcns.lab.inspect.pairs import inspect_pairs
 from sahcns.lab.inspect.results import Diagnostics, Histogram, Spread
 from sahcns.lab.inspect.running import Bins, RunningSpread
 from sahcns.rng import Rng
@@ -41,7 +39,6 @@ from tests.lab.inspect.small_models import (
     user_gradient,
 )
 from tests.samplers.oracle import Pair, mean
-from tests.splits import random_split
 
 BATCH = 16  # five batches, the last of one pair
 SAMPLERS: dict[str, Sampler] = {
@@ -272,30 +269,6 @@ class Broken(Sampler):
 def test_a_sampler_s_mistake_names_the_sampler() -> None:
     with pytest.raises(TrainingError, match="Broken"):
         diagnose(opened("lightgcn"), sampler=Broken())
-
-
-def test_the_gpu_s_kernels_see_the_same() -> None:
-    """Through Triton's interpreter where there is no GPU: SAHC-NS chooses in one kernel there."""
-    model = trained("lightgcn", split=random_split(4, 9, 3))
-    plain, fused = (
-        diagnose(model, sampler=SAHC(pool=5), device="cpu", kernels=path) for path in ("reference", "triton")
-    )
-    assert fused.selection.agreement == pytest.approx(plain.selection.agreement)
-    assert fused.hardness.user_gradient.mean == pytest.approx(plain.hardness.user_gradient.mean, rel=1e-5)
-    assert fused.mixing.strength == pytest.approx(plain.mixing.strength, rel=1e-5)
-
-
-@pytest.mark.parametrize("around", [torch.inference_mode(), torch.device("meta")])
-def test_what_a_notebook_has_set_for_torch_changes_nothing(around: AbstractContextManager[object]) -> None:
-    model = trained("lightgcn")
-
-    def measure() -> tuple[object, object]:
-        views = inspect_pairs(model, sampler=SAHC(pool=5), count=2, device="cpu")
-        return diagnose(model, sampler=SAHC(pool=5), device="cpu").to_dict(), views
-
-    expected = measure()
-    with around:
-        assert measure() == expected
 
 
 @pytest.mark.parametrize(("least", "most"), [(-3.2, 7.9), (0.0, 1.0), (-0.0013, 0.0021), (1e4, 1.2e4)])
