@@ -68,11 +68,6 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
     assert pipe.is_fifo()
 
 
-def test_a_folder_is_no_place_for_a_file(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"cannot write the page .*: Is a directory"):
-        write_whole(tmp_path, "new", "page")
-
-
 @pytest.mark.parametrize(
     ("text", "says"),
     [

@@ -3,7 +3,6 @@
 import contextlib
 import hashlib
 import itertools
-import json
 import os
 import resource
 import signal
@@ -47,16 +46,19 @@ def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
     assert (home / "box.json").read_text("utf-8").startswith('{\n  "format": "test-box",\n  "format_version": 3,\n')
 
 
-def test_the_mark_of_the_format_cannot_be_overwritten(tmp_path: Path) -> None:
-    write_folder(BOX, tmp_path / "box", [], {"format": "other", "format_version": 9, "label": "x"})
-    assert read_description(BOX, tmp_path / "box")["label"] == "x"
-
-
 def test_a_former_folder_is_replaced_with_all_its_files(tmp_path: Path) -> None:
     packed(tmp_path / "box")
     packed(tmp_path / "box", "two", more=False)
     assert sorted(contents(tmp_path / "box")) == ["a.txt", "box.json"]
     assert [path.name for path in tmp_path.iterdir()] == ["box"]
+
+
+def test_a_file_is_not_overwritten_and_an_empty_folder_is_used(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(DataError, match="file is a file"):
+        packed(tmp_path / "file")
+    (tmp_path / "empty").mkdir()
+    assert read_folder(BOX, packed(tmp_path / "empty"))[1]["label"] == "one"
 
 
 def test_through_a_link_the_folder_itself_is_replaced(tmp_path: Path) -> None:
@@ -72,51 +74,40 @@ def test_what_is_not_ours_is_left_as_it_is(tmp_path: Path, name: str) -> None:
     (tmp_path / "box").mkdir()
     (tmp_path / "box" / name).write_text('{"format": "another"}')
     for refused in (lambda: packed(tmp_path / "box"), lambda: refuse_foreign(BOX, tmp_path / "box")):
-        with pytest.raises(DataError, match=rf"holds '{name}', which is not part of a box, and is left as it is"):
+        with pytest.raises(DataError, match=f"'{name}'"):
             refused()
     assert contents(tmp_path / "box") == {name: b'{"format": "another"}'}
 
 
-def test_a_file_is_not_overwritten_and_an_empty_folder_is_used(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("mine")
-    with pytest.raises(DataError, match="file is a file, not a folder; choose another place for the box"):
-        packed(tmp_path / "file")
-    (tmp_path / "empty").mkdir()
-    assert read_folder(BOX, packed(tmp_path / "empty"))[1]["label"] == "one"
-
-
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("text", "named"),
     [
-        ("{", "is not readable JSON .*; pack it again"),
-        ("[]", "is not the box of a box; make one by hand"),
-        ('{"format": "test-box", "format_version": 4}', r"format version 4 .* this version reads 3; update sahcns"),
-        ('{"format": "test-box"}', r"format version None \(written by sahcns None\), and this version reads 3; pack"),
-        ('{"format": "test-box", "format_version": 3}', "does not list its files; pack it again"),
-        ('{"format": "test-box", "format_version": 3, "files": {"a": 1}}', "lists 'a', which is not a file of its"),
-        (
-            '{"format": "test-box", "format_version": 3, "files": {"../a": {"bytes": 1, "sha256": ""}}}',
-            r"lists '\.\./a', which is not a file of its folder",
-        ),
+        ("{", r"box\.json"),
+        ("[]", "box"),
+        ('{"format": "test-box", "format_version": 4}', "version 4"),
+        ('{"format": "test-box"}', "version None"),
+        ('{"format": "test-box", "format_version": 3}', "files"),
+        ('{"format": "test-box", "format_version": 3, "files": {"a": 1}}', "'a'"),
+        ('{"format": "test-box", "format_version": 3, "files": {"../a": {"bytes": 1, "sha256": ""}}}', r"'\.\./a'"),
     ],
 )
-def test_a_strange_description_is_refused(tmp_path: Path, text: str, message: str) -> None:
+def test_a_strange_description_is_refused(tmp_path: Path, text: str, named: str) -> None:
     (tmp_path / "box.json").write_text(text)
-    with pytest.raises(DataError, match=message):
+    with pytest.raises(DataError, match=named):
         read_folder(BOX, tmp_path)
 
 
 def test_damage_is_found_and_named(tmp_path: Path) -> None:
     path = packed(tmp_path / "box") / "a.txt"
     path.write_text("onE!")
-    with pytest.raises(DataError, match=r"a\.txt is not as it was written \(its SHA-256 differs\); pack it again"):
+    with pytest.raises(DataError, match=r"a\.txt.*SHA-256"):
         read_folder(BOX, tmp_path / "box")
     read_folder(BOX, tmp_path / "box", contents=False)
     path.write_text("on")
-    with pytest.raises(DataError, match=r"a\.txt is not as it was written \(2 bytes, not 4\)"):
+    with pytest.raises(DataError, match=r"a\.txt.*2 bytes, not 4"):
         read_folder(BOX, tmp_path / "box", contents=False)
     path.unlink()
-    with pytest.raises(DataError, match=r"a\.txt is missing; pack it again"):
+    with pytest.raises(DataError, match=r"a\.txt is missing"):
         read_folder(BOX, tmp_path / "box")
 
 
@@ -281,24 +272,12 @@ def test_a_folder_that_is_replaced_while_it_is_read_is_read_again(tmp_path: Path
         load_folder(BOX, tmp_path / "box", never)
 
 
-def test_killed_between_the_renames_the_description_alone_is_found_too(tmp_path: Path) -> None:
-    packed(tmp_path / "box").rename(tmp_path / ".box.old")
-    assert read_description(BOX, tmp_path / "box")["label"] == "one"
-
-
 def test_a_mount_point_is_refused_before_anything_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A container's volume, say: it can be neither renamed nor replaced, which only the end would tell."""
     monkeypatch.setattr(Path, "is_mount", lambda self: self == tmp_path)
     with pytest.raises(DataError, match="is a mount point, and a box is replaced whole"):
         refuse_foreign(BOX, tmp_path)
     packed(tmp_path / "box")
-
-
-def test_an_unfinished_folder_that_goes_meanwhile_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As that of another who has just ended: it was listed, and is gone when it is looked at."""
-    gone = tmp_path / ".box.new-0123abcd"
-    monkeypatch.setattr(Path, "glob", lambda self, pattern: iter([gone]))
-    assert packed(tmp_path / "box").exists()
 
 
 def test_unfinished_folders_of_another_day_are_cleared_away(tmp_path: Path) -> None:
@@ -344,9 +323,3 @@ def test_npy_is_what_numpy_writes(tmp_path: Path, array: npt.NDArray[Any]) -> No
     loaded = np.load(tmp_path / "a.npy", allow_pickle=False)
     assert loaded.dtype == array.dtype
     np.testing.assert_array_equal(loaded, array)
-
-
-def test_the_description_is_plain_json(tmp_path: Path) -> None:
-    write_folder(BOX, tmp_path / "box", [], {"path": Path("/a"), "share": np.float64(0.5)})
-    described = json.loads((tmp_path / "box" / "box.json").read_text())
-    assert (described["path"], described["share"]) == ("/a", 0.5)

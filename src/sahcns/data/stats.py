@@ -136,10 +136,12 @@ def plot_degrees(split: Split, path: str | os.PathLike[str], *, title: str = "")
         panels.append(alt.layer(line, dots, rule).properties(title=f"{len(degree):,} {who}s, median {median:,.0f}"))
     key = "line: at least that many · dots: exactly that many · dashes: median"
     chart = alt.hconcat(*panels).properties(title=alt.Title(title or "Degrees", subtitle=key)).to_json()
-    if ending == ".svg":
-        return write_whole(target, vl_convert.vegalite_to_svg(chart), "plot")
-    draw = vl_convert.vegalite_to_png if ending == ".png" else vl_convert.vegalite_to_pdf
-    return write_whole(target, draw(chart, scale=2), "plot")
+    drawn: str | bytes
+    if ending == ".png":
+        drawn = vl_convert.vegalite_to_png(chart, scale=2)
+    else:
+        drawn = (vl_convert.vegalite_to_svg if ending == ".svg" else vl_convert.vegalite_to_pdf)(chart)
+    return write_whole(target, drawn, "plot")
 
 
 def degree_counts(degree: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], ...]:

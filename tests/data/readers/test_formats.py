@@ -43,13 +43,9 @@ def test_any_delimiter_with_and_without_header(tmp_path: Path, mark: str, told: 
 @pytest.mark.parametrize(
     "names",
     [
-        ("user", "item", "rating", "time"),
         ("userId", "movieId", "rating", "timestamp"),
         ("reviewerID", "asin", "overall", "unixReviewTime"),
-        ("user_id", "business_id", "stars", "date"),
-        ("UID", "Product ID", "Score", "ts"),
-        ("Client", "StockCode", "rating", "InvoiceDate"),
-        ("customer_id", "article_id", "score", "t_dat"),
+        ("UID", "Product ID", "Score", "t_dat"),
     ],
 )
 def test_usual_names_in_any_order(tmp_path: Path, names: tuple[str, str, str, str]) -> None:
@@ -80,20 +76,6 @@ def test_a_spreadsheet_with_line_ends_inside_quotes(tmp_path: Path) -> None:
     assert made.times is not None
 
 
-def test_a_column_name_on_two_lines(tmp_path: Path) -> None:
-    path = written(tmp_path, 'user,item,"Product\r\nName"\na,x,Tea\nb,y,Coffee\n')
-    made = read(path, title="Product Name")
-    assert pairs(made) == [("a", "x"), ("b", "y")]
-    assert made.titles is not None
-    with pytest.raises(DataError, match=r"its columns are: user, item, Product Name$"):
-        read(path, user="Kunde")
-
-
-def test_inches_open_no_quoted_field(tmp_path: Path) -> None:
-    rows = "".join(f'u{k};i{k};{k}" pipe\n' for k in range(9))
-    assert len(read(written(tmp_path, rows), rating=0).users) == 9
-
-
 def test_columns_by_name_by_number_and_left_out(tmp_path: Path) -> None:
     path = written(tmp_path, "song,listener,rating,date\n1,2,3,2018-01-05\n4,5,6,2018-01-06\n")
     assert pairs(read(path, user="listener", item="song", rating=0, time=0)) == [(2, 1), (5, 4)]
@@ -108,32 +90,18 @@ def test_columns_by_name_by_number_and_left_out(tmp_path: Path) -> None:
 def test_words_above_dates_are_a_header(tmp_path: Path) -> None:
     """Else the first line is taken for a row, whose date cannot be read."""
     path = written(tmp_path, "shopper,thing,when\nann,tea,2026-03-01\nbob,rye,2026-03-02\n")
-    with pytest.raises(
-        DataError,
-        match=r"has no user and no item column that is recognised; its columns are: shopper, thing, when; "
-        r"name the right ones with user='shopper' and item=, or pass header=False if the first line is a row$",
-    ):
+    with pytest.raises(DataError, match=r"shopper, thing, when.*user='shopper' and item="):
         read(path)
     assert pairs(read(path, user="shopper", item="thing")) == [("ann", "tea"), ("bob", "rye")]
     path = written(tmp_path, "customer,what they took\nann,tea\nbob,rye\n")  # one known name is enough
-    with pytest.raises(
-        DataError, match="has no item column that is recognised; its columns are: customer, what they took"
-    ):
+    with pytest.raises(DataError, match="customer, what they took"):
         read(path)
     bare = read(written(tmp_path, "ann,tea,2026-03-01\nbob,rye,2026-03-02\n"))
     assert len(bare) == 2
+    assert bare.ratings is None
+    assert bare.times is not None
     ids = read(written(tmp_path, "ann,book\nbob,book\n"))  # a known name that is a value too is no header
     assert pairs(ids) == [("ann", "book"), ("bob", "book")]
-
-
-def test_three_columns_without_header_are_rated_or_timed(tmp_path: Path) -> None:
-    rated = read(written(tmp_path, "1,2,5\n1,3,4\n"))
-    assert rated.ratings is not None
-    assert rated.times is None
-    for text in ("1,2,978300760\n1,3,978300761\n", "1,2,2001-01-01\n1,3,2001-01-02\n"):
-        timed = read(written(tmp_path, text))
-        assert timed.ratings is None
-        assert timed.times is not None
 
 
 def test_ids_are_numbers_only_when_all_are_plain_numbers(tmp_path: Path) -> None:
@@ -153,11 +121,6 @@ def test_numbers_turn_to_text_when_a_text_comes_late(tmp_path: Path, monkeypatch
     made = read(written(tmp_path, "user,item\n" + "".join(f"{u},{i}\n" for u, i in rows)))
     assert_sound(made)
     assert pairs(made) == rows
-
-
-def test_whole_numbers_all_beyond_64_bits_are_text(tmp_path: Path) -> None:
-    made = read(written(tmp_path, "user,item\n101463350189962023774,1\n101463350189962023775,2\n"))
-    assert pairs(made) == [("101463350189962023774", 1), ("101463350189962023775", 2)]
 
 
 def test_wide_and_negative_numbers(tmp_path: Path) -> None:
@@ -243,47 +206,6 @@ def test_several_files_are_one_set(tmp_path: Path) -> None:
     rated = written(tmp_path, "user,item,rating\n1,b,3\n", "rated")
     with pytest.raises(DataError, match="rated has a rating column while the files before it have none"):
         read([first, rated])
-
-
-def test_record_of_what_was_read(tmp_path: Path) -> None:
-    import hashlib
-
-    text = b"\xef\xbb\xbfuser,item,time\r\n1,2,1500000000000\r\n\r\n3,4,1500000001999\r\n"
-    path = written(tmp_path, text)
-    made = read(path)
-    assert made.times is not None
-    assert made.times.tolist() == [1500000000, 1500000001]
-    assert made.source == {
-        "format": "csv",
-        "delimiter": ",",
-        "header": True,
-        "columns": {"user": "user", "item": "item", "time": "time"},
-        "compression": None,
-        "files": [
-            {
-                "path": str(path),
-                "bytes": len(text),
-                "compression": None,
-                "delimiter": ",",
-                "header": True,
-                "columns": {"user": "user", "item": "item", "time": "time"},
-                "unused": [],
-                "format": "csv",
-                "sha256": hashlib.sha256(text).hexdigest(),
-                "rows_read": 2,
-                "rows": 2,
-            }
-        ],
-        "time_unit": "milliseconds",
-        "times": {
-            "first": {"time": "2017-07-14T02:40:00Z", "file": str(path)},
-            "last": {"time": "2017-07-14T02:40:01Z", "file": str(path)},
-        },
-        "items_offset": 0,
-        "rows_read": 2,
-        "rows_skipped": 0,
-        "skipped": {},
-    }
 
 
 def test_a_larger_table_comes_back_exactly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,8 @@
 """`sahcns data prepare`."""
 
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,31 +10,30 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sahcns.cli.console import Json, byte_progress, show, show_json, table, working
-from sahcns.cli.data.remarks import remarks, replaced
+from sahcns.cli.data.remarks import remarks, replace_remarks
 from sahcns.errors import DataError, SahcnsError, SettingError, nearest
 
 if TYPE_CHECKING:
     from sahcns.data import Split
 
-READING, FILTERS, SPLITTING = "Reading your own files", "Filters, in the order they run", "Splitting"
 FORMATS = "csv, inter, movielens, pairs, adjacency, amazon, yelp, jsonl, parquet"
 ARGUMENTS = (
     *("user", "item", "rating", "time", "event", "title", "delimiter", "format", "time_unit", "items_offset"),
     *("events", "min_rating", "years", "duplicates", "core", "split", "ratios", "seed", "unseen", "holdout", "overlap"),
 )
-FREE = ("seed", "unseen")  # the settings of a recipe that also apply to sets that come split
+FOR_GIVEN = ("seed", "unseen")  # the settings of a recipe that also apply to sets that come split
 
 
-def _reading(help: str, metavar: str, *names: str) -> Any:
-    return typer.Option(*names, help=help, metavar=metavar, rich_help_panel=READING, show_default=False)
+def _option(panel: str) -> Callable[..., Any]:
+    def option(help: str, metavar: str, *names: str) -> Any:
+        return typer.Option(*names, help=help, metavar=metavar, rich_help_panel=panel, show_default=False)
+
+    return option
 
 
-def _filter(help: str, metavar: str) -> Any:
-    return typer.Option(help=help, metavar=metavar, rich_help_panel=FILTERS, show_default=False)
-
-
-def _splitting(help: str, metavar: str) -> Any:
-    return typer.Option(help=help, metavar=metavar, rich_help_panel=SPLITTING, show_default=False)
+_reading = _option("Reading your own files")
+_filter = _option("Filters, in the order they run")
+_splitting = _option("Splitting")
 
 
 def command(
@@ -85,14 +84,14 @@ def command(
               sahcns data prepare orders/*.parquet shop
               sahcns data prepare train.txt toys --valid valid.txt --test test.txt
     """
-    from sahcns.data import save_split
+    from sahcns.data import read_manifest, save_split
     from sahcns.data.catalogue import CATALOGUE
 
     *sources, out = places
     if not sources:
         raise SettingError(f"what is prepared and where to are two: sahcns data prepare {out} FOLDER")
-    changes = _told(
-        events=None if events is None else _kinds(events),
+    changes = _given(
+        events=None if events is None else tuple(events.split(",")),
         min_rating=min_rating,
         years=years and _years(years),
         duplicates=duplicates,
@@ -102,7 +101,7 @@ def command(
         seed=seed,
         unseen=unseen,
     )
-    reading = _told(
+    reading = _given(
         format=format,
         user=user,
         item=item,
@@ -115,15 +114,18 @@ def command(
         time_unit=time_unit,
         items_offset=items_offset,
     )
-    parts = _told(valid=valid, test=test, holdout=holdout, overlap=overlap)
-    if len(sources) == 1 and sources[0] in CATALOGUE:
-        _refuse({**reading, **parts}, f"{sources[0]} is read as the catalogue says, so {{}} does not apply to it")
-        _refuse(_told(events=events), f"{sources[0]} has no kinds of events, so {{}} does not apply to it")
-        made = _named(sources[0], changes, data, lenient)
-    else:
-        with working(f"preparing {', '.join(sources)} …"), _spoken():
-            made = _own(sources, changes, {**reading, "lenient": lenient}, parts)
-    former = _former(out)
+    parts = _given(valid=valid, test=test, holdout=holdout, overlap=overlap)
+    with _in_options():
+        if len(sources) == 1 and sources[0] in CATALOGUE:
+            _refuse({**reading, **parts}, f"{sources[0]} is read as the catalogue says, so {{}} does not apply to it")
+            _refuse(_given(events=events), f"{sources[0]} has no kinds of events, so {{}} does not apply to it")
+            made = _named(sources[0], changes, data, lenient)
+        else:
+            with working(f"preparing {', '.join(sources)} …"):
+                made = _own(sources, changes, {**reading, "lenient": lenient}, parts)
+    former = None
+    with suppress(DataError):
+        former = read_manifest(out)
     folder = save_split(made, out)
     if json:
         show_json({"folder": folder, **made.manifest})
@@ -131,17 +133,7 @@ def command(
         _report(made, folder)
     remarks(made.manifest)
     if former is not None:
-        replaced(former, made, out)
-
-
-def _former(folder: str) -> dict[str, Any] | None:
-    """The manifest of the set that is to be replaced, if there is one."""
-    from sahcns.data import read_manifest
-
-    try:
-        return read_manifest(folder)
-    except DataError:
-        return None
+        replace_remarks(former, made, out)
 
 
 def _named(name: str, changes: Mapping[str, Any], data: Path | None, lenient: bool) -> "Split":
@@ -149,7 +141,7 @@ def _named(name: str, changes: Mapping[str, Any], data: Path | None, lenient: bo
 
     wanted = named_set(name)
     if "all" not in wanted.parts:
-        _refuse(_without(changes, FREE), f"{name} comes split, so {{}} does not apply to it")
+        _refuse(_without(changes, FOR_GIVEN), f"{name} comes split, so {{}} does not apply to it")
     recipe = replace(wanted.recipe, **changes)
     with byte_progress() as report:
         folder = obtain(wanted, to=data, report=report)
@@ -177,7 +169,7 @@ def _own(
         _refuse(parts, "{} goes with --test, the file of test rows")
         recipe = Recipe(**changes)
         return prepare(read(files, **reading, glance=recipe.events is None), recipe)
-    _refuse(_without(changes, FREE), "files that come split are taken as they are, so {} does not apply to them")
+    _refuse(_without(changes, FOR_GIVEN), "files that come split are taken as they are, so {} does not apply to them")
     reading = {**reading, "event": 0}
     given: Any = {**_without(parts, ("valid", "test")), **changes}
     train = read(files, **reading)
@@ -188,33 +180,23 @@ def _own(
 
 def _report(made: "Split", folder: Path) -> None:
     """The steps with their counts, the parts, and the fingerprint."""
+    from sahcns.data.interactions import list_kinds
+
     manifest: Any = made.manifest
     steps = table("step", "rule", ">users", ">items", ">rows")
+    events = []
     for step in manifest["steps"]:
         counts = (f"{step[name]:,}" for name in ("users", "items", "rows"))
         steps.add_row(step["step"], step["rule"], *counts, style="dim" if step["rule"].startswith("off") else None)
-    figures = manifest["statistics"]
+        if step["step"] == "events" and step["left_out"]:
+            events.append(f"events kept: {list_kinds(step['kept'])} · left out: {list_kinds(step['left_out'])}")
     parts = " · ".join(f"{name} {len(pairs):,}" for name, pairs in made.parts().items())
-    show(
-        steps,
-        "",
-        *_events(manifest["steps"]),
-        f"{parts} · density {figures['density']:.3%}",
-        f"fingerprint {made.fingerprint}",
-        f"written to {folder}",
-    )
-
-
-def _events(steps: list[dict[str, Any]]) -> list[str]:
-    """`events kept: purchase (488) · left out, and not set aside: view (8,012)`, if some were chosen."""
-    from sahcns.data.interactions import list_kinds
-
-    chosen = [step for step in steps if step["step"] == "events" and step.get("left_out")]
-    return [f"events kept: {list_kinds(step['kept'])} · left out: {list_kinds(step['left_out'])}" for step in chosen]
+    density = f"density {manifest['statistics']['density']:.3%}"
+    show(steps, "", *events, f"{parts} · {density}", f"fingerprint {made.fingerprint}", f"written to {folder}")
 
 
 @contextmanager
-def _spoken() -> Iterator[None]:
+def _in_options() -> Iterator[None]:
     """Errors of the readers name their arguments as Python does; here the remedy is an option."""
     try:
         yield
@@ -224,18 +206,17 @@ def _spoken() -> Iterator[None]:
 
 def as_options(sentence: str) -> str:
     """`leave times out with time=0` → `leave times out with --time 0`; what stands in quotes is left as it is."""
+
+    def option(found: re.Match[str]) -> str:
+        if found[1] is None:
+            return found[0]
+        return f"--{found[1].replace('_', '-')}" + ("" if found[2] in ("", " ", ",", ")") else " ")
+
     sentence = sentence.replace("read with lenient", "add --lenient").replace("header=False", "--no-header")
-    return re.sub(rf"""'[^']*'|"[^"]*"|\b({"|".join(ARGUMENTS)})=(?=(.?))""", _option, sentence)
+    return re.sub(rf"""'[^']*'|"[^"]*"|\b({"|".join(ARGUMENTS)})=(?=(.?))""", option, sentence)
 
 
-def _option(found: re.Match[str]) -> str:
-    if found[1] is None:
-        return found[0]
-    return f"--{found[1].replace('_', '-')}" + ("" if found[2] in ("", " ", ",", ")") else " ")
-
-
-def _told(**options: Any) -> dict[str, Any]:
-    """The options that were given."""
+def _given(**options: Any) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
@@ -247,13 +228,6 @@ def _refuse(options: Mapping[str, Any], sentence: str) -> None:
     """An error that names the first of the options; they were given where they would be without effect."""
     for name in options:
         raise SettingError(sentence.format(f"--{name.replace('_', '-')}"))
-
-
-def _kinds(text: str) -> tuple[str, ...]:
-    kinds = tuple(kind.strip() for kind in text.split(","))
-    if not all(kinds):
-        raise SettingError(f"--events {text!r} must be kinds of events with commas between, such as purchase,cart")
-    return kinds
 
 
 def _years(text: str) -> tuple[int, int]:

@@ -6,64 +6,62 @@ from typing import TYPE_CHECKING, Any
 from unicodedata import normalize
 
 from sahcns.cli.console import tell, warn
+from sahcns.data.interactions import list_kinds
 from sahcns.data.readers.columns import find_usual
 
 if TYPE_CHECKING:
     from sahcns.data import Split
 
-NAMED = 8  # columns that are named where many are not used
+MOST_COLUMNS = 8  # that are named where many are not used
 NOTABLE = 0.05  # share of held-out rows of which nothing can be learnt that is worth a remark
 
 
 def remarks(manifest: Mapping[str, Any]) -> None:
     """All of them, for the manifest of a set that was just prepared."""
-    sources = manifest["source"]
+    sources, own = manifest["source"], "catalogue" not in manifest
     several = [sources] if "files" in sources else [*sources.values()]
     narrowed = manifest["recipe"].get("events") is not None
     for source in several:
-        read_remarks(source, columns="catalogue" not in manifest, narrowed=narrowed, titles="titles" not in source)
+        read_remarks(source, columns=own, narrowed=narrowed, titles="titles" not in source)
     alike = {step["step"]: step for step in manifest["steps"] if step["rule"].startswith("off, ")}
-    if "events" in alike:
-        from sahcns.data.interactions import list_kinds
-
-        column, step = several[0]["columns"]["event"], alike["events"]
+    if step := alike.get("events"):
         some = f", in {step['rows_looked_at']:,} rows looked at" if "rows_looked_at" in step else ""
-        tell(f"all kinds of {column} count alike: {list_kinds(step['kept'])}{some}; --events KIND,… keeps some of them")
-    if "rating" in alike and "catalogue" not in manifest:
-        how = alike["rating"]["rule"]
-        tell(f"ratings were {how}: every row counts as a like; --min-rating NUMBER keeps those of at least that")
-    _parts(manifest)
+        kinds = f"all kinds of {several[0]['columns']['event']} count alike: {list_kinds(step['kept'])}"
+        tell(f"{kinds}{some}; --events KIND,… keeps some of them")
+    if own and (step := alike.get("rating")):
+        tell(
+            f"ratings were {step['rule']}: every row counts as a like; --min-rating NUMBER keeps those of at least that"
+        )
+    _part_remarks(manifest, own)
     differences = manifest.get("catalogue", {}).get("differs_from_catalogue")
     if differences:
-        warn(
-            f"the counts are not those of the catalogue ({', '.join(differences)}), "
-            "so results do not compare with published ones"
-        )
+        listed = ", ".join(differences)
+        warn(f"the counts are not those of the catalogue ({listed}), so results do not compare with published ones")
 
 
-def replaced(former: Mapping[str, Any], made: "Split", folder: str) -> None:
+def replace_remarks(former: Mapping[str, Any], made: "Split", folder: str) -> None:
     """What a set that took the place of another does differently: mistakes that are easily made from day to day."""
     manifest: Any = made.manifest
-    asked = manifest["recipe"]
-    before = {name: value for name, value in former.get("recipe", {}).items() if value != asked.get(name)}
+    recipe = manifest["recipe"]
+    before = {name: value for name, value in former.get("recipe", {}).items() if value != recipe.get(name)}
     if before:
-        changes = ", ".join(f"{name} {_plain(value)}, now {_plain(asked.get(name))}" for name, value in before.items())
+        changes = ", ".join(f"{name} {_plain(value)}, now {_plain(recipe.get(name))}" for name, value in before.items())
         tell(f"{folder} was prepared otherwise before: {changes}")
     counts = former.get("statistics", {})
     if not before and manifest["statistics"]["interactions"] < counts.get("interactions", 0):
         were = f"{counts['interactions']:,} pairs of {counts['users']:,} users and {counts['items']:,} items"
         tell(f"{folder} held {were} before, and has fewer now; files replace what was there, so give all of them")
-    for what, ids in (("user", made.user_ids), ("item", made.item_ids)):
-        if ids.kind == "text" and f"{what}_ids.npy" in former.get("files", {}):
+    for role, ids in (("user", made.user_ids), ("item", made.item_ids)):
+        if ids.kind == "text" and f"{role}_ids.npy" in former.get("files", {}):
             tell(
-                f"{what} ids were numbers before and are texts now, as at least one is none; so they will be in answers"
+                f"{role} ids were numbers before and are texts now, as at least one is none; so they will be in answers"
             )
 
 
 def _plain(value: object) -> str:
     """`none`, `purchase,cart`, `0.8:0.1:0.1` or `time`."""
     if isinstance(value, list):
-        return (":" if all(isinstance(one, float) for one in value) else ",").join(map(str, value))
+        return (":" if all(isinstance(part, float) for part in value) else ",").join(map(str, value))
     return "none" if value is None else str(value)
 
 
@@ -82,82 +80,82 @@ def read_remarks(
     titles     whether to point at a column that looks like titles, because there are none yet
     """
     if columns:
-        _columns(source["files"], header, narrowed, titles)
+        _column_remarks(source["files"], header, narrowed, titles)
     for file in source.get("empty", []):
         tell(f"{file} is empty, and was left out")
-    _ids_and_titles(source)
+    if source.get("titles", {}).get("items_with_title") == 0:
+        place = source["titles"].get("path") or source["titles"].get("column")
+        warn(f"no item has a title in {place}; are the ids the same?")
+    _id_remarks(source)
     if "times" in source:
-        _times(source["times"]["first"], source["times"]["last"])
-    counted = "row" if source["format"] == "parquet" else "line"
+        _time_remarks(source["times"]["first"], source["times"]["last"])
+    unit = "row" if source["format"] == "parquet" else "line"
     if "zones" in source:
-        _zones(source["zones"]["without"], source["zones"]["with"], counted)
-    for reason, found in source.get("skipped", {}).items():
-        where = f"first in {counted} {found['first_line']:,} of {found['file']}: {found['example']}"
-        tell(f"skipped {found['rows']:,} row{'s' if found['rows'] > 1 else ''}: {reason} ({where})")
+        without, zoned = source["zones"]["without"], source["zones"]["with"]
+        warn(
+            f"{without['rows']:,} of the {without['rows'] + zoned['rows']:,} times say no time zone "
+            f"({_first(without, unit)}) and were taken as UTC, while the others say theirs ({_first(zoned, unit)}); "
+            "if the former are of another zone, write it behind them"
+        )
+    for reason, entry in source.get("skipped", {}).items():
+        tell(f"skipped {_rows(entry['rows'])}: {reason} ({_first(entry, unit)})")
 
 
-def _columns(files: list[dict[str, Any]], header: str, narrowed: bool, titles: bool) -> None:
+def _rows(count: int) -> str:
+    return f"{count:,} row{'s' if count > 1 else ''}"
+
+
+def _first(entry: Mapping[str, Any], unit: str) -> str:
+    return f"first in {unit} {entry['first_line']:,} of {entry['file']}: {entry['example']}"
+
+
+def _column_remarks(files: list[dict[str, Any]], header: str, narrowed: bool, titles: bool) -> None:
     """Which columns were taken, where some were not or where there was no header to go by; once for files alike."""
-    said: list[tuple[object, object]] = []
+    seen: list[tuple[object, object]] = []
     for file in files:
         used = {role: column for role, column in file["columns"].items() if narrowed or role != "event"}
         unused = [*file.get("unused", []), *(file["columns"][role] for role in file["columns"] if role not in used)]
         columns = ", ".join(f"{role} = {column}" for role, column in used.items())
         if file.get("header") is False and file["format"] == "csv":
             tell(f"{file['path']} was read as rows only ({columns}); if its first line names the columns, say {header}")
-        elif unused and (columns, unused) not in said:
-            said.append((columns, unused))
-            names = [name or "''" for name in unused]
-            more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+        elif unused and (columns, unused) not in seen:
+            seen.append((columns, unused))
+            names = ", ".join(name or "''" for name in unused[:MOST_COLUMNS])
+            more = f" and {len(unused) - MOST_COLUMNS} more" if len(unused) > MOST_COLUMNS else ""
             place = find_usual(unused, "title") if titles else None
             hint = "" if place is None else f"; --title {unused[place]!r} shows items by their titles"
-            tell(f"{file['path']} was read with {columns}; not used: {', '.join(names[:NAMED])}{more}{hint}")
+            tell(f"{file['path']} was read with {columns}; not used: {names}{more}{hint}")
 
 
-def _ids_and_titles(source: Mapping[str, Any]) -> None:
-    titles = source.get("titles", {})
-    if titles.get("items_with_title") == 0:
-        warn(f"no item has a title in {titles.get('path') or titles.get('column')}; are the ids the same?")
-    for what, found in source.get("doubtful", {}).items():
-        where = f"in {found['rows']:,} row{'s' if found['rows'] > 1 else ''}, first in line {found['first_line']:,}"
-        warn(f"{what} id {found['value']!r} stands {where} of {found['file']}, and was taken for an id like any other")
-    for what, found in source.get("twins", {}).items():
-        many = f", one of {found['ids']:,} such ids" if found["ids"] > 1 else ""
-        form = ", the same in another Unicode form" if normalize("NFC", found["value"]) == found["like"] else ""
-        warn(f"{what} id {found['value']!r} stands beside {found['like']!r}{form}{many}; they count as two")
-    for what, found in source.get("rounded", {}).items():
-        many = f", one of {found['ids']:,} such ids," if found["ids"] > 1 else ""
+def _id_remarks(source: Mapping[str, Any]) -> None:
+    for role, entry in source.get("doubtful", {}).items():
+        where = f"in {_rows(entry['rows'])}, first in line {entry['first_line']:,}"
+        warn(f"{role} id {entry['value']!r} stands {where} of {entry['file']}, and was taken for an id like any other")
+    for role, entry in source.get("twins", {}).items():
+        many = f", one of {entry['ids']:,} such ids" if entry["ids"] > 1 else ""
+        form = ", the same in another Unicode form" if normalize("NFC", entry["value"]) == entry["like"] else ""
+        warn(f"{role} id {entry['value']!r} stands beside {entry['like']!r}{form}{many}; they count as two")
+    for role, entry in source.get("rounded", {}).items():
+        many = f", one of {entry['ids']:,} such ids," if entry["ids"] > 1 else ""
         warn(
-            f"{what} id {found['value']!r}{many} looks like a long number that a spreadsheet has rounded, so that "
+            f"{role} id {entry['value']!r}{many} looks like a long number that a spreadsheet has rounded, so that "
             "different ones may have become one; export the column as text"
         )
 
 
-def _times(first: Mapping[str, str], last: Mapping[str, str]) -> None:
+def _time_remarks(first: Mapping[str, str], last: Mapping[str, str]) -> None:
     """Times that can hardly be: one still to come, and the start of 1970, which a 0 for an unknown one becomes."""
     tomorrow = datetime.now(UTC) + timedelta(days=1)  # times without a zone may be of one that is ahead
+    file = {name: f" in {end['file']}" if "file" in end else "" for name, end in (("first", first), ("last", last))}
     if last["time"] > tomorrow.strftime("%Y-%m-%dT%H:%M:%SZ"):
-        warn(f"the latest time{_in(last)} is {last['time']}, still to come; a split by time holds the latest rows out")
+        warn(
+            f"the latest time{file['last']} is {last['time']}, still to come; a split by time holds the latest rows out"
+        )
     if first["time"].startswith("1970-01-01T00:00:00") and last["time"] > "1971":
-        warn(f"the earliest time{_in(first)} is {first['time']}, which is what a time that is not known often becomes")
+        warn(f"the earliest time{file['first']} is {first['time']}, which a time that is not known often becomes")
 
 
-def _in(row: Mapping[str, str]) -> str:
-    return f" in {row['file']}" if "file" in row else ""
-
-
-def _zones(without: Mapping[str, Any], with_one: Mapping[str, Any], counted: str) -> None:
-    bare, said = (
-        f"first in {counted} {one['first_line']:,} of {one['file']}: {one['example']}" for one in (without, with_one)
-    )
-    rows = without["rows"] + with_one["rows"]
-    warn(
-        f"{without['rows']:,} of the {rows:,} times say no time zone ({bare}) and were taken as UTC, while the others say "
-        f"theirs ({said}); if the former are of another zone, write it behind them"
-    )
-
-
-def _parts(manifest: Mapping[str, Any]) -> None:
+def _part_remarks(manifest: Mapping[str, Any], own: bool) -> None:
     """Parts that are empty, and held-out rows that no model can foresee."""
     parts = manifest["statistics"]["parts"]
     for name, part in parts.items():
@@ -166,7 +164,7 @@ def _parts(manifest: Mapping[str, Any]) -> None:
     unseen = manifest["steps"][-1].get("unseen_in_training", {})
     rows = unseen.get("valid_rows", 0) + unseen.get("test_rows", 0)
     held_out = parts["valid"]["interactions"] + parts["test"]["interactions"]
-    if "catalogue" not in manifest and unseen.get("rule") == "keep" and rows and rows >= NOTABLE * held_out:
+    if own and unseen.get("rule") == "keep" and rows and rows >= NOTABLE * held_out:
         tell(
             f"{rows:,} of the {held_out:,} held-out rows are of a user or an item without training rows, of whom nothing "
             "can be learnt; they count all the same, and --unseen drop leaves them out"

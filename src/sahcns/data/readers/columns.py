@@ -2,6 +2,7 @@
 
 import difflib
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -88,6 +89,7 @@ def find_column(names: Sequence[str], wanted: str) -> int | None:
 
 def choose(names: Sequence[str], wanted: Mapping[str, Column], source: str, remedy: str = "") -> Columns:
     """Columns of a table with names; `remedy` is what else may help where none is recognised."""
+    repeated = {plain(name) for name, count in Counter(names).items() if count > 1}
     names = tuple(plain(name) for name in names)
     places: dict[str, int | None] = {}
     for role in ROLES:
@@ -97,11 +99,11 @@ def choose(names: Sequence[str], wanted: Mapping[str, Column], source: str, reme
     if missing:
         raise DataError(unrecognised(names, missing, source) + remedy)
     event = places["event"]
-    shared = event is not None and ([*places.values()].count(event) > 1 or names.count(names[event]) > 1)
+    shared = event is not None and ([*places.values()].count(event) > 1 or names[event] in repeated)
     if shared and wanted.get("event") is None:  # one that nobody asked for must be a column of its own
         places["event"] = None
     for role, place in places.items():
-        if place is not None and _number(wanted.get(role)) is None and names.count(names[place]) > 1:
+        if place is not None and _number(wanted.get(role)) is None and names[place] in repeated:
             raise DataError(
                 f"{source}, line 1: the column name {names[place]!r} occurs {names.count(names[place])} times; "
                 "rename one, or choose columns by number (user=1 is the first)"
