@@ -1,7 +1,7 @@
 """How well somebody new is served from a few of their items, and which constants do it best on validation.
 
 A model is trained on the embedded set. Then each user with validation items is taken for somebody new: some of their
-training items, drawn at random, are folded in, and the list is held against the validation part. The constants with the
+training items, drawn at random, are fold_in in, and the list is held against the validation part. The constants with the
 best mean over backbones and numbers of items are the ones to choose; those in the code are then held against the test part.
 
     python benchmarks/fold_in.py
@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 import sahcns
-from sahcns.model.fold_in import ELSEWHERE, RIDGE, folded, gram
+from sahcns.model.fold_in import ELSEWHERE, RIDGE, fold_in, gram
 
 METRIC = "recall@20"
 SIZES = (1, 3, 10, None)  # items of somebody new; None: all that they have in training
@@ -39,11 +39,11 @@ def drawn(split: sahcns.Split, size: int | None) -> Mapping[int, torch.Tensor]:
 def served(
     items: torch.Tensor, have: Mapping[int, torch.Tensor], truth: sahcns.Truth, elsewhere: float, ridge: float
 ) -> float:
-    """The metric, in percent, with every user's vector folded in from what they have."""
+    """The metric, in percent, with every user's vector fold_in in from what they have."""
     users, everything = torch.zeros(truth.n_users, items.shape[1]), gram(items)
     for user in truth.users.tolist():
         if user in have:
-            users[user] = folded(items[have[user]], everything, elsewhere, ridge)
+            users[user] = fold_in(items[have[user]], everything, elsewhere, ridge)
     return 100 * sahcns.evaluate(users, items, truth, ks=(20,), metrics=("recall",))[METRIC]
 
 

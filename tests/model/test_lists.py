@@ -1,22 +1,24 @@
-"""Lists in a file: the same as asked for one by one, in every format, whole or not at all."""
+"""Lists in a file, of users and of new people: as asked for one by one, in every format, whole or not at all."""
 
 from functools import partial
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 from torch import Tensor
 
-from sahcns.data import Recipe, Split, prepare
+from sahcns.data import Recipe, prepare
 from sahcns.errors import DataError, SettingError, TrainingError
-from sahcns.model import Recommender
+from sahcns.model import Baskets, Recommender
 from sahcns.model import lists as module
 from sahcns.model.lists import lists, write_lists
 from tests.data.hand_made import interactions
 from tests.model.films import films
 from tests.model.test_recommender import made
+
+ROWS = [("zoe", 104), ("ann", 119), ("bob", 7), ("zoe", 100), ("ann", 119), ("ann", 7), ("eve", 8)]
 
 
 def read(path: Path) -> pl.DataFrame:
@@ -46,17 +48,6 @@ def test_every_user_has_the_list_that_recommend_gives(
     ]
     assert found.rows() == expected
     assert [path.name for path in tmp_path.iterdir()] == [name]
-
-
-@pytest.mark.parametrize(("ending", "write"), [(".csv", "write_csv"), (".jsonl", "write_ndjson")])
-def test_in_blocks_it_is_the_file_that_one_frame_makes(
-    tmp_path: Path, ending: str, write: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "BLOCK", 7)
-    frame, whole = lists(made(films()), k=4), BytesIO()
-    getattr(frame, write)(whole)
-    target = write_lists(made(films()), tmp_path / f"lists{ending}", k=4)
-    assert target.read_bytes() == whole.getvalue()
 
 
 def test_a_parquet_file_in_blocks_says_what_one_frame_says_wherever_it_lies(
@@ -123,11 +114,6 @@ def test_some_users_in_their_order_and_all_that_can_be_left_out(tmp_path: Path) 
     assert 101 not in frame["item"].to_list()
 
 
-def test_a_user_with_nothing_left_has_no_rows() -> None:
-    split = Split.from_pairs([[0, 0], [0, 1], [0, 2], [1, 0]], n_items=3)
-    assert lists(made(split), k=5)["user"].to_list() == [1, 1]
-
-
 def test_ids_that_need_quotes_and_letters_come_through(tmp_path: Path) -> None:
     rows = [(user, item) for user in ("Zoë, 1", '"q"', "007") for item in ("a;b", "c\nd", "[/x] :100:")]
     model = made(prepare(interactions(rows), Recipe(ratios=(1, 0, 0))))
@@ -137,25 +123,65 @@ def test_ids_that_need_quotes_and_letters_come_through(tmp_path: Path) -> None:
     assert {(user, item) for user, _, item, _ in found.rows()} == set(rows)
 
 
-def test_refusals(tmp_path: Path) -> None:
+def shown(baskets: Baskets) -> dict[object, list[int]]:
+    return {
+        person: items.tolist()
+        for person, items in zip(baskets.people.decode(range(len(baskets))), baskets.having, strict=True)
+    }
+
+
+def test_from_rows_and_from_a_mapping_alike() -> None:
     model = made(films())
-    with pytest.raises(SettingError, match=r"'lists\.txt' must end in \.csv, \.jsonl or \.parquet"):
-        write_lists(model, "lists.txt")
-    with pytest.raises(DataError, match="user 'nobody' is not in the data"):
-        write_lists(model, tmp_path / "a.csv", ["nobody"])
-    (tmp_path / "file").write_text("")
-    with pytest.raises(DataError, match="cannot write the recommendations"):
-        write_lists(model, tmp_path / "file" / "a.csv")
-    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    of_rows = Baskets.of(model, interactions(ROWS))
+    of_mapping = Baskets.of(model, {"zoe": [104, 100], "ann": (119, 119, 7), "bob": [7], "eve": [8]})
+    for baskets in (of_rows, of_mapping):
+        assert shown(baskets) == {"ann": [19], "zoe": [0, 4]}
+        assert len(baskets) == 2
+        assert baskets.unknown == {7: 2, 8: 1}
+        assert baskets.left_out == ("bob", "eve")
 
 
-def test_a_place_that_cannot_be_written_is_refused_before_anything_is_computed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_numbers_that_came_as_texts_are_found() -> None:
+    """One id with a letter in it makes a whole column text."""
+    baskets = Baskets.of(made(films()), interactions([(1, "104"), (2, "new"), (2, "119")]))
+    assert shown(baskets) == {1: [4], 2: [19]}
+    assert baskets.unknown == {"new": 1}
+
+
+def test_lists_are_those_of_each_alone_in_blocks_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = made(films())
+    given = {person: [100 + (7 * person + k) % 20 for k in range(1 + person % 4)] for person in range(11)}
+    whole = lists(model, Baskets.of(model, given), 5)
+    monkeypatch.setattr(module, "BLOCK", 4)
+    assert_frame_equal(whole, lists(model, Baskets.of(model, given), 5))
+    for person, having in given.items():
+        alone = [one.item for one in model.recommend_new(having, 5)]
+        assert whole.filter(whole["user"] == person)["item"].to_list() == alone
+
+
+def test_somebody_who_has_everything_has_no_rows() -> None:
+    model = made(films())
+    frame = lists(model, Baskets.of(model, {"all": range(100, 120), "one": [100]}), 50)
+    assert frame["user"].unique().to_list() == ["one"]
+    assert frame.height == 19
+
+
+def test_refusals_come_before_anything_is_computed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = made(films())
     monkeypatch.setattr(Recommender, "ranked", lambda *_, **__: pytest.fail("computed all the same"))
     (tmp_path / "folder.csv").mkdir()
     (tmp_path / "file").write_text("")
-    with pytest.raises(DataError, match=r"folder\.csv: it is a folder; name a file in it"):
-        write_lists(made(films()), tmp_path / "folder.csv")
-    with pytest.raises(DataError, match="file is not a folder that can be written to"):
-        write_lists(made(films()), tmp_path / "file" / "deeper" / "a.csv")
+    with pytest.raises(SettingError, match=r"'lists\.txt' must end in \.csv, \.jsonl or \.parquet"):
+        write_lists(model, "lists.txt")
+    for place in (tmp_path / "folder.csv", tmp_path / "file" / "deeper" / "a.csv"):
+        with pytest.raises(DataError, match=f"cannot write the recommendations {place}"):
+            write_lists(model, place)
+    with pytest.raises(DataError, match="'nobody'"):
+        write_lists(model, tmp_path / "a.csv", ["nobody"])
+    with pytest.raises(SettingError, match="exclude='train'"):
+        write_lists(model, tmp_path / "a.csv", Baskets.of(model, {1: [101]}), exclude="train")
+    with pytest.raises(SettingError, match="empty"):
+        Baskets.of(model, {"ann": list[int]()})
+    with pytest.raises(DataError, match=r"nobody in rows\.csv .* such as 7"):
+        Baskets.of(model, interactions([("ann", 7)]))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder.csv"]

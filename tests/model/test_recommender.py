@@ -1,4 +1,4 @@
-"""Recommendations against a plain sort by hand, in the original ids, with exactly the wanted items left out."""
+"""Recommendations against a plain sort by hand, and for somebody new against least squares, in the original ids."""
 
 import dataclasses
 from pathlib import Path
@@ -7,13 +7,17 @@ import numpy as np
 import pytest
 import torch
 
+from sahcns.backbones import LightGCN
 from sahcns.data import Recipe, Split, prepare
 from sahcns.data.ids import Id
 from sahcns.data.split import Pairs
 from sahcns.errors import DataError, SettingError
-from sahcns.model import Recommendation, Recommender
+from sahcns.model import Recommender
+from sahcns.model.fold_in import ELSEWHERE, RIDGE
 from sahcns.model.lists import lists
 from sahcns.ranking import Csr
+from sahcns.samplers import RNS
+from sahcns.training import Protocol, fit
 from tests.data.hand_made import interactions
 from tests.model.films import films
 
@@ -96,18 +100,6 @@ def test_items_that_nobody_is_shown_cost_nothing_for_each_user(monkeypatch: pyte
     ]
 
 
-def test_the_list_is_shorter_when_there_is_no_more() -> None:
-    model = made(films())
-    counts = [len(model.recommend(["p01"], 1000, exclude=exclude)[0]) for exclude in ("nothing", "train", "known")]
-    assert counts[0] == 20
-    assert counts == sorted(counts, reverse=True)
-    assert counts[2] == 20 - len(model.known(1))
-
-
-def test_no_users_no_lists() -> None:
-    assert made(films()).recommend([], 5) == []
-
-
 def test_similar_items_by_the_angle_between_vectors() -> None:
     model = made(films())
     unit = model.item_vectors.double() / model.item_vectors.double().norm(dim=1, keepdim=True)
@@ -116,80 +108,6 @@ def test_similar_items_by_the_angle_between_vectors() -> None:
     found = model.similar_items(104, 5)
     assert [one.item for one in found] == [100 + item for _, item in expected]
     assert [one.score for one in found] == pytest.approx([-score for score, _ in expected], abs=1e-5)
-
-
-def test_the_length_of_a_vector_does_not_count_for_similarity() -> None:
-    model = made(films())
-    before = model.similar_items(104, 5)
-    model.item_vectors[7] *= 100
-    assert [one.item for one in model.similar_items(104, 5)] == [one.item for one in before]
-
-
-def test_ids_may_be_given_as_numbers_or_as_text() -> None:
-    split = Split.from_pairs([[0, 0], [1, 1]], n_users=3, n_items=4)
-    model = made(split)
-    assert model.recommend([2], 2) == model.recommend(["2"], 2)
-    assert all(isinstance(one.item, int) and one.title is None for one in model.recommend([2], 2)[0])
-
-
-def test_users_may_come_from_anything_that_can_be_gone_through() -> None:
-    model = made(films())
-    expected = model.recommend(["p03", "p01"], 2)
-    for users in (np.array(["p03", "p01"]), (user for user in ("p03", "p01")), {"p03": 1, "p01": 2}):
-        assert model.recommend(users, 2) == expected
-    with pytest.raises(DataError, match="user 'nobody' is not in the data"):
-        model.recommend(user for user in ("p03", "nobody"))
-
-
-def test_ids_may_come_in_a_tensor() -> None:
-    model = made(films())
-    best = [one.item for one in model.recommend(["p03"], 3)[0]]
-    shorter = model.recommend(["p03"], 2, without=torch.tensor(best[:1]))  # type: ignore[arg-type]
-    assert [one.item for one in shorter[0]] == best[1:]
-    assert model.recommend_new(torch.tensor([104, 105]), 2) == model.recommend_new([104, 105], 2)  # type: ignore[arg-type]
-
-
-def test_what_a_user_is_known_to_have() -> None:
-    split = Split.from_pairs([[1, 3], [0, 2], [1, 0]], valid=[[1, 1]], test=[[1, 2]], n_users=3)
-    model = made(split)
-    assert model.known(1).tolist() == [0, 1, 2, 3]
-    assert model.known(1, "train").tolist() == [0, 3]
-    assert model.known(1, "nothing").tolist() == []
-    assert model.known(2).tolist() == []
-    assert model.known(torch.tensor(1)).tolist() == [0, 1, 2, 3]  # type: ignore[arg-type]
-    for user in (3, -1, "1"):
-        with pytest.raises(SettingError, match=r"is no position \(0 to 2\); that of an id is user_ids\.encode"):
-            model.known(user)  # type: ignore[arg-type]
-    with pytest.raises(SettingError, match="which='trian' must be one of known, train, nothing"):
-        model.known(1, "trian")
-    assert Recommendation(1, 0.5).title is None
-
-
-def test_the_split_comes_back() -> None:
-    split = films()
-    again = made(split).split()
-    assert again.fingerprint == split.fingerprint
-    assert again.titles is split.titles
-
-
-def test_refusals() -> None:
-    model = made(films())
-    with pytest.raises(SettingError, match="k=0 must be a whole number, 1 or more"):
-        model.recommend(["p01"], 0)
-    with pytest.raises(SettingError, match="k=0 must be a whole number, 1 or more"):
-        model.similar_items(104, 0)
-    with pytest.raises(SettingError, match=r"k=2\.5 must be a whole number, 1 or more"):
-        model.recommend(["p01"], 2.5)  # type: ignore[arg-type]
-    with pytest.raises(SettingError, match=r"users='p01' must be a list of ids, such as \['p01'\]"):
-        model.recommend("p01")
-    with pytest.raises(SettingError, match="exclude='all' must be one of known, train, nothing"):
-        model.recommend(["p01"], exclude="all")
-    with pytest.raises(DataError, match="user 'nobody' is not in the data"):
-        model.recommend(["p01", "nobody"])
-    with pytest.raises(SettingError, match=r"item=\[104, 105\] must be one id; for several, ask for each"):
-        model.similar_items([104, 105])  # type: ignore[arg-type]
-    with pytest.raises(DataError, match=r"item 7 is not in the data \(ids run from 100 to 119\)"):
-        model.similar_items(7)
 
 
 def test_what_most_people_have() -> None:
@@ -216,3 +134,90 @@ def test_what_a_filter_took_out_is_not_recommended_either(tmp_path: Path) -> Non
         assert lists(one).select("user", "item").rows() == [("p0", 0), ("p1", 1), ("p2", 2)]
         assert len(one.recommend(["p0"], exclude="nothing")[0]) == 6
         assert {3, 5} <= {found.item for found in one.recommend(["p0"], exclude="train")[0]}
+
+
+@pytest.fixture(scope="module")
+def trained() -> Recommender:
+    protocol = Protocol(epochs=40, batch=32, learning_rate=0.05, evaluate_every=20)
+    return fit(films(), LightGCN(dim=8, depth=2), RNS(), protocol=protocol, device="cpu").recommender
+
+
+def test_the_vector_solves_the_least_squares_it_stands_for() -> None:
+    """Near 1 on what they have, near 0 on everything, not too long: stacked rows, solved by numpy."""
+    model = made(films())
+    items = model.item_vectors.double().numpy()
+    own, n = [0, 1, 5], len(items)
+    ridge = RIDGE * (items**2).sum(0).mean()
+    rows = np.concatenate([items[own], np.sqrt(ELSEWHERE) * items, np.sqrt(ridge) * np.eye(items.shape[1])])
+    user = np.linalg.lstsq(rows, np.array([1.0] * 3 + [0.0] * (len(rows) - 3)), rcond=None)[0]
+    scores = items @ user
+    ranked = sorted((item for item in range(n) if item not in own), key=lambda item: -scores[item])
+    found = model.recommend_new([100, 101, 105], n)
+    assert [one.item for one in found] == [100 + item for item in ranked]
+    assert [one.score for one in found] == pytest.approx(scores[ranked].tolist(), abs=1e-5)
+
+
+def test_a_model_of_zeros_is_no_reason_to_break_off() -> None:
+    model = made(films())
+    model.item_vectors.zero_()
+    assert [one.score for one in model.recommend_new([101], 3)] == [0, 0, 0]
+
+
+def test_somebody_new_gets_nearly_what_the_same_known_user_gets(trained: Recommender) -> None:
+    shared = 0
+    for row in range(len(trained.user_ids)):
+        have = trained.item_ids.decode(trained.known(row, "train").tolist())
+        known = trained.recommend([trained.user_ids[row]], 3, exclude="train")[0]
+        shared += len({one.item for one in trained.recommend_new(have, 3)} & {one.item for one in known})
+    assert shared > 0.8 * 3 * len(trained.user_ids)
+
+
+def test_users_about_whom_nothing_was_learnt_are_named() -> None:
+    model = made(Split.from_pairs([[0, 0], [2, 1]], valid=[[1, 1]], n_users=4, n_items=3))
+    assert model.untrained(torch.tensor([0, 1, 2])).tolist() == [1]
+    assert model.untrained(torch.arange(4)).tolist() == [1, 3]
+
+
+def test_ids_come_as_numbers_texts_or_anything_that_can_be_gone_through() -> None:
+    model = made(Split.from_pairs([[0, 0], [1, 1]], n_users=3, n_items=4))
+    expected = model.recommend([2, 1], 2)
+    for users in (["2", "1"], np.array([2, 1]), torch.tensor([2, 1]), (user for user in (2, 1)), {2: "a", 1: "b"}):
+        assert model.recommend(users, 2) == expected
+    assert all(isinstance(one.item, int) and one.title is None for one in expected[0])
+    assert model.recommend([], 5) == []
+
+
+def test_what_a_user_is_known_to_have() -> None:
+    split = Split.from_pairs([[1, 3], [0, 2], [1, 0]], valid=[[1, 1]], test=[[1, 2]], n_users=3)
+    model = made(split)
+    assert [model.known(1, which).tolist() for which in ("known", "train", "nothing")] == [[0, 1, 2, 3], [0, 3], []]
+    assert model.known(2).tolist() == []
+    for user, which in ((3, "known"), (-1, "known"), (1, "trian")):
+        with pytest.raises(SettingError, match=str(user) if which == "known" else which):
+            model.known(user, which)
+
+
+def test_somebody_new_by_original_ids_with_repeats_and_what_is_never_shown(trained: Recommender) -> None:
+    first = trained.recommend_new([101, 103, "107", 101], 3, without=["novelty"])
+    assert {int(one.item) % 2 for one in first} == {1}
+    assert not {one.item for one in first} & {101, 103, 107}
+    assert all(one.title == f"Film {one.item} ☕" for one in first)
+    assert trained.recommend_new([107, 103, 101], 2, without=[first[0].item]) == first[1:]
+    assert trained.recommend_new(range(100, 120), 5) == []
+
+
+def test_refusals() -> None:
+    model = made(films())
+    for refused, kind, names in (
+        (lambda: model.recommend(["p01"], 0), SettingError, "k=0"),
+        (lambda: model.recommend_new([101], 2.5), SettingError, r"k=2\.5"),  # type: ignore[arg-type]
+        (lambda: model.recommend("p01"), SettingError, "users='p01'"),
+        (lambda: model.recommend(["p03"], without=101), SettingError, "without=101"),  # type: ignore[arg-type]
+        (lambda: model.recommend(["p01"], exclude="all"), SettingError, "exclude='all'"),
+        (lambda: model.recommend(["p01", "nobody"]), DataError, "user 'nobody'"),
+        (lambda: model.similar_items(7), DataError, r"item 7 .*100 to 119"),
+        (lambda: model.recommend_new([]), SettingError, "items is empty"),
+        (lambda: model.recommend_new([101, 7]), DataError, "item 7"),
+    ):
+        with pytest.raises(kind, match=names):
+            refused()

@@ -32,14 +32,14 @@ class Baskets:
     def of(cls, model: Recommender, source: Interactions | Having) -> "Baskets":
         """From what `sahcns.read` gives, whose ratings and times do not count, or from {person: items}."""
         name, user_ids, item_ids, users, items = _columns(source)
-        found = [model.item_ids.find(item) for item in item_ids.decode(range(len(item_ids)))]
-        places = np.array([-1 if place is None else place for place in found], np.int64)
+        each = (model.item_ids.find(item) for item in item_ids.decode(range(len(item_ids))))
+        places = np.array([-1 if place is None else place for place in each], np.int64)
         rows = np.bincount(items, minlength=len(item_ids))
         unknown = {item_ids[int(place)]: int(rows[place]) for place in np.flatnonzero(places < 0)}
         positions = places[items]
-        there = positions >= 0
+        known = positions >= 0
         n_items = len(model.item_ids)
-        pairs = np.unique(users[there].astype(np.int64) * n_items + positions[there])  # by person, then item
+        pairs = np.unique(users[known].astype(np.int64) * n_items + positions[known])  # by person, then item
         who, first = np.unique(pairs // n_items, return_index=True)
         if not len(who):
             raise DataError(
@@ -62,15 +62,6 @@ def _columns(
     """What they are called in an error, ids of people and items, and both columns as positions [E]."""
     if isinstance(source, Interactions):
         return source.name, source.user_ids, source.item_ids, source.users, source.items
-    if not isinstance(source, Mapping):
-        raise SettingError(
-            f"the baskets are of type {type(source).__name__}; give what `sahcns.read` returns, or {{person: items}}"
-        )
-    for person, basket in source.items():
-        if isinstance(basket, str | int):  # a text is a sequence too, of ids with one letter each
-            raise SettingError(
-                f"the basket of {person!r} is {basket!r}; it must be a list of ids, such as [{basket!r}]"
-            )
     baskets: dict[Id, list[Id]] = {person: list(basket) for person, basket in source.items()}
     every = [item for basket in baskets.values() for item in basket]
     if not every:

@@ -21,12 +21,12 @@ def gram(items: Tensor) -> Tensor:
     return items.double().T @ items.double()
 
 
-def folded(have: Tensor, everything: Tensor, elsewhere: float = ELSEWHERE, ridge: float = RIDGE) -> Tensor:
+def fold_in(have: Tensor, everything: Tensor, elsewhere: float = ELSEWHERE, ridge: float = RIDGE) -> Tensor:
     """Vectors of what they have [S, D] and the `gram` of all items [D, D] → their own vector [D]."""
     own = have.double()
     r = ridge * everything.diagonal().mean() + torch.finfo(torch.float64).tiny  # items may all be zero
     system = (
         elsewhere * everything + own.T @ own + r * torch.eye(len(everything), dtype=torch.float64, device=own.device)
     )
-    found: Tensor = torch.linalg.solve(system, own.sum(0))
-    return found.to(have.dtype)
+    vector: Tensor = torch.linalg.solve(system, own.sum(0))
+    return vector.to(have.dtype)

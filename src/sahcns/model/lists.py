@@ -2,6 +2,7 @@
 
 import io
 import os
+import shutil
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -11,9 +12,8 @@ import torch
 
 from sahcns.data.ids import Id, IdMap
 from sahcns.errors import DataError, SettingError
-from sahcns.files import write_whole
+from sahcns.files import unfinished_name, write_whole
 from sahcns.model.baskets import Baskets
-from sahcns.model.parquet import parquet_pieces
 from sahcns.model.recommender import Recommender
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 ENDINGS = (".csv", ".jsonl", ".parquet")
 BLOCK = 1 << 14  # users whose lists are made at a time
+PIECE = 1 << 20  # bytes of a Parquet file handed on at a time
 
 
 def write_lists(
@@ -51,7 +52,7 @@ def write_blocks(made: Iterable["pl.DataFrame"], path: str | os.PathLike[str]) -
             heights.append(frame.height)
             yield frame
 
-    content = parquet_pieces(counted(), Path(path)) if ending == ".parquet" else _text_pieces(counted(), ending)
+    content = _parquet_pieces(counted(), Path(path)) if ending == ".parquet" else _text_pieces(counted(), ending)
     with closing(content):
         write_whole(path, content, "recommendations")
     return sum(heights)
@@ -67,6 +68,41 @@ def _text_pieces(frames: Iterable["pl.DataFrame"], ending: str) -> Generator[byt
         yield content.getvalue()
 
 
+def _parquet_pieces(frames: Iterable["pl.DataFrame"], target: Path) -> Generator[bytes, None, None]:
+    """The bytes of the file; `frames`, at least one, have one schema.
+
+    polars writes a Parquet file in one go, or streams one from others. So each frame is a file first, in a hidden folder
+    beside `target`, which is gone when the last piece is taken, or when this is closed.
+    """
+    import polars as pl
+
+    home = Path(os.path.realpath(target)).parent
+    while not home.exists():
+        home = home.parent
+    beside = home / unfinished_name(target)
+    beside.mkdir()
+    try:
+        parts = list[Path]()
+        for frame in frames:
+            parts.append(beside / f"{len(parts)}.parquet")
+            content = io.BytesIO()
+            frame.write_parquet(content)
+            parts[-1].write_bytes(content.getvalue())
+        whole = beside / "whole.parquet"
+        # The names are these files and nothing else: neither a [1] nor a year=2020 in the name of a folder means anything.
+        try:
+            pl.scan_parquet(parts, glob=False, hive_partitioning=False).sink_parquet(whole)
+        except pl.exceptions.ComputeError as error:  # so polars calls a full disk
+            raise OSError(str(error)) from error
+        for part in parts:
+            part.unlink()
+        with open(whole, "rb") as made:
+            while piece := made.read(PIECE):
+                yield piece
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
 def lists(
     model: Recommender,
     users: Sequence[Id] | Baskets | None = None,
@@ -76,7 +112,9 @@ def lists(
     without: Sequence[Id] = (),
 ) -> "pl.DataFrame":
     """What `write_lists` writes, as a polars frame: user, rank, item, title (where there are titles), score."""
-    return _joined(blocks(model, users, k, exclude=exclude, without=without))
+    import polars as pl
+
+    return pl.concat(blocks(model, users, k, exclude=exclude, without=without), rechunk=True)
 
 
 def blocks(
@@ -120,12 +158,6 @@ def blocks(
             }
         )
         yield frame if model.titles is None else frame.insert_column(3, titles.gather(what).alias("title"))
-
-
-def _joined(made: Iterable["pl.DataFrame"]) -> "pl.DataFrame":
-    import polars as pl
-
-    return pl.concat(made, rechunk=True)
 
 
 def check_target(path: str | os.PathLike[str]) -> None:

@@ -16,7 +16,7 @@ from torch.nn.functional import normalize
 from sahcns.data.ids import Id, IdMap, Texts
 from sahcns.data.split import Pairs, Split
 from sahcns.errors import DataError, SettingError
-from sahcns.model.fold_in import folded, gram
+from sahcns.model.fold_in import fold_in, gram
 from sahcns.ranking import Csr, recommend
 from sahcns.ranking.retrieval import not_finite
 
@@ -117,8 +117,7 @@ class Recommender:
         back); "nothing" leaves nothing out. `without`: items that nobody is to be shown, such as those out of stock;
         ones that the model does not know are never shown anyway.
         """
-        items, scores = self.ranked(self.rows(users), k, exclude=exclude, without=without)
-        return [self._named(row, score) for row, score in zip(items.tolist(), scores.tolist(), strict=True)]
+        return self._named(*self.ranked(self.rows(users), k, exclude=exclude, without=without))
 
     def recommend_new(self, items: Sequence[Id], k: int = 20, *, without: Sequence[Id] = ()) -> list[Recommendation]:
         """The k best items for somebody whom the model does not know, from the items that they have."""
@@ -126,25 +125,20 @@ class Recommender:
         have = torch.unique(torch.from_numpy(self.item_ids.encode(items, what="item")))
         if not len(have):
             raise SettingError("items is empty; somebody new is known by at least one item that they have")
-        found, scores = self.ranked_new([have], k, without=without)
-        return self._named(found[0].tolist(), scores[0].tolist())
+        return self._named(*self.ranked_new([have], k, without=without))[0]
 
     def similar_items(self, item: Id, k: int = 20, *, without: Sequence[Id] = ()) -> list[Recommendation]:
         """The k items whose vectors point most nearly the same way (cosine)."""
-        if np.ndim(item):
-            raise SettingError(f"item={item!r} must be one id; for several, ask for each")
         place = self.item_ids.encode([item], what="item")
-        row = int(place[0])
         own = [torch.from_numpy(place)]
-        items, scores = recommend(self._unit[row][None], self._unit, own, self._most(k), hidden=self.hidden(without))
-        return self._named(items[0].tolist(), scores[0].tolist())
+        return self._named(
+            *recommend(self._unit[own[0]], self._unit, own, self._most(k), hidden=self.hidden(without))
+        )[0]
 
     def popular(self, k: int = 20, *, without: Sequence[Id] = ()) -> list[Recommendation]:
         """The k items that most people of the data have, for somebody of whom nothing is known; the score counts them."""
-        items, scores = recommend(
-            self.holders.new_ones(1, 1), self.holders[:, None], None, self._most(k), hidden=self.hidden(without)
-        )
-        return self._named(items[0].tolist(), scores[0].tolist())
+        one, each = self.holders.new_ones(1, 1), self.holders[:, None]
+        return self._named(*recommend(one, each, None, self._most(k), hidden=self.hidden(without)))[0]
 
     def rows(self, users: Iterable[Id]) -> Tensor:
         """Positions [B] of users by their ids."""
@@ -162,7 +156,7 @@ class Recommender:
 
     def ranked_new(self, having: Sequence[Tensor], k: int, *, without: Sequence[Id] = ()) -> tuple[Tensor, Tensor]:
         """`recommend_new` in positions: what each of B people has, without repeats → items and scores [B, ≤ k]."""
-        users = torch.stack([folded(self.item_vectors[have], self.item_gram) for have in having])
+        users = torch.stack([fold_in(self.item_vectors[have], self.item_gram) for have in having])
         return recommend(users, self.item_vectors, having, self._most(k), hidden=self.hidden(without))
 
     @cached_property
@@ -184,10 +178,8 @@ class Recommender:
         """Item positions a user (position) is known to have, in the training part or in all of the data ("known")."""
         if which not in EXCLUDE:
             raise SettingError(f"which={which!r} must be one of {', '.join(EXCLUDE)}")
-        if np.ndim(user) or isinstance(user, str) or not 0 <= user < len(self.user_ids):
-            raise SettingError(
-                f"user={user!r} is no position (0 to {len(self.user_ids) - 1}); that of an id is user_ids.encode([id])[0]"
-            )
+        if not 0 <= user < len(self.user_ids):
+            raise SettingError(f"user={user!r} is no position (0 to {len(self.user_ids) - 1})")
         if which == "nothing":
             return self.known_items.new_zeros(0, dtype=torch.int64)
         own = _of(self.known_users, self.known_users.new_tensor([int(user)]))[1]
@@ -243,14 +235,15 @@ class Recommender:
 
     def hidden(self, without: Sequence[Id]) -> Tensor:
         _refuse_one("without", without)
-        found = (self.item_ids.find(item) for item in without)
-        return self.known_items.new_tensor([row for row in found if row is not None], dtype=torch.int64)
+        places = (self.item_ids.find(item) for item in without)
+        return self.known_items.new_tensor([place for place in places if place is not None], dtype=torch.int64)
 
-    def _named(self, items: list[int], scores: list[float]) -> list[Recommendation]:
+    def _named(self, items: Tensor, scores: Tensor) -> list[list[Recommendation]]:
+        """Positions and scores [B, k] → the items of each row, without empty places."""
+        rows = zip(items.tolist(), scores.tolist(), strict=True)
         return [
-            Recommendation(self.item_ids[item], score, self.title(item))
-            for item, score in zip(items, scores, strict=True)
-            if item >= 0
+            [Recommendation(self.item_ids[i], score, self.title(i)) for i, score in zip(*row, strict=True) if i >= 0]
+            for row in rows
         ]
 
 
