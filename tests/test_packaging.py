@@ -5,6 +5,7 @@ from pathlib import Path
 
 import yaml
 
+import sahcns
 from sahcns.data.catalogue import CATALOGUE
 
 ROOT = Path(__file__).parents[1]
@@ -18,7 +19,9 @@ def test_the_terms_of_the_code_and_of_the_data_inside_are_licence_files() -> Non
     assert found == {ROOT / "LICENSE", *(folder / "README.txt" for folder in inside)}
 
 
-def test_the_citation_says_what_the_package_says() -> None:
+def test_the_citation_is_that_of_this_version() -> None:
     cited = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
-    assert cited["license"] == PROJECT["license"]
-    assert cited["abstract"] == PROJECT["description"]
+    assert {"cff-version", "message", "title", "authors", "preferred-citation"} <= cited.keys()
+    assert (cited["license"], cited["abstract"]) == (PROJECT["license"], PROJECT["description"])
+    assert cited["version"] == sahcns.__version__
+    assert f"## {sahcns.__version__}" in (ROOT / "CHANGELOG.md").read_text("utf-8")

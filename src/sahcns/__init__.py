@@ -82,13 +82,10 @@ if not TYPE_CHECKING:  # a type checker that saw this function would take any mi
     def __getattr__(name: str) -> Any:
         for home, names in _HOMES.items():
             if name in names:
-                found = getattr(import_module(home), name)
-                globals()[name] = found  # from now on without this function
-                return found
+                globals()[name] = getattr(import_module(home), name)  # from now on without this function
+                return globals()[name]
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    """What a notebook completes: the public names, and modules that were imported, but not what this file works with."""
-    modules = {name for name, value in globals().items() if getattr(value, "__name__", "") == f"{__name__}.{name}"}
-    return sorted({*modules, *__all__, *(name for name in globals() if name.startswith("__"))})
+    return sorted({*globals(), *__all__})

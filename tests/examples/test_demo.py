@@ -1,6 +1,5 @@
 """The demo, in a miniature that trains almost nothing: every part of its screen is there and true."""
 
-import io
 import re
 from pathlib import Path
 
@@ -28,14 +27,6 @@ def test_the_whole_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str], monk
     recommended = [one.title for one in model.recommend([int(person[1])], 10, exclude="train")[0]]
     assert all(str(title) in shown for title in recommended)
     assert f"recommend {tmp_path / 'run'} --user 17 -k 10" in shown
-
-
-def test_a_terminal_without_its_letters_gets_escapes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
-    monkeypatch.setattr("sys.stdout", shown)
-    example("demo").main(Protocol(epochs=1, batch=8192), dim=8, out=tmp_path / "run")
-    shown.flush()
-    assert b"training with SAHC-NS \\u2026" in shown.buffer.getvalue()
 
 
 @pytest.mark.parametrize(

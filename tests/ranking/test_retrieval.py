@@ -39,20 +39,6 @@ def test_lists_through_groups_equal_loops(n_items: int, k: int, block: int | Non
         assert top.tolist() == ranking(split, "test", ("train",), users, table, k)
 
 
-@pytest.mark.parametrize("n_items", [30, 3000])
-def test_lists_do_not_depend_on_the_block(n_items: int, device: str) -> None:
-    n_users = 23
-    truth = Truth.of(random_split(5, n_users, n_items, busy=0.2), "test", "train", device)
-    draw = torch.Generator().manual_seed(0)
-    # One coordinate each: scores are single products, far apart, the same in any shape of matrix product.
-    users = torch.nn.functional.one_hot(torch.randint(8, (n_users,), generator=draw), 8).float()
-    items = torch.stack([torch.randperm(n_items, generator=draw).float() for _ in range(8)], dim=1)
-    expected = rank(users.to(device), items.to(device), truth, 10)
-    for block in (1, 2, 7, 22, 23, 24, 1000):
-        assert torch.equal(rank(users.to(device), items.to(device), truth, 10, block), expected)
-    assert len(set(expected.flatten().tolist())) > 10
-
-
 def test_equal_scores_are_ordered_by_lowest_id(device: str) -> None:
     split = Split.from_pairs(train=[[0, 0], [0, 2]], test=[[0, 1], [1, 1]], n_users=2, n_items=500)
     truth = Truth.of(split, "test", "train", device)
@@ -77,14 +63,6 @@ def test_twins_are_equals_wherever_they_stand(block: int | None, device: str) ->
     assert scores[0, at + 1] == scores[0, at]
 
 
-def test_users_with_too_few_items_are_filled_up(device: str) -> None:
-    split = Split.from_pairs(train=[[0, 0], [0, 1], [1, 2]], test=[[0, 2], [1, 0]], n_users=2, n_items=3)
-    truth = Truth.of(split, "test", "train", device)
-    users, items = torch.ones(2, 1, device=device), torch.tensor([[1.0], [2.0], [3.0]], device=device)
-    assert rank(users, items, truth, 2).tolist() == [[2, -1], [1, 0]]
-    assert rank(users, items, truth, 5).tolist() == [[2, -1, -1, -1, -1], [1, 0, -1, -1, -1]]
-
-
 def test_float64_scores_tell_apart_what_float32_cannot() -> None:
     truth = Truth.of(Split.from_pairs(train=[], test=[[0, 1]], n_users=1, n_items=2), "test")
     users, items = torch.ones(1, 1), torch.tensor([[1.0], [1.0 + 1e-12]], dtype=torch.float64)
@@ -100,13 +78,6 @@ def test_half_precision_does_not_reach_the_scores(device: str) -> None:
     with torch.autocast(device, torch.bfloat16):
         assert rank(users, items, truth, 1).tolist() == [[1]]
     assert rank(users.bfloat16(), items.bfloat16(), truth, 1).tolist() == [[1]]
-
-
-def test_vectors_that_carry_gradients() -> None:
-    truth = Truth.of(Split.from_pairs(train=[], test=[[0, 1]], n_users=1, n_items=2), "test")
-    users, items = torch.ones(1, 1, requires_grad=True), torch.tensor([[1.0], [2.0]], requires_grad=True)
-    assert rank(users, items, truth, 2).tolist() == [[1, 0]]
-    assert not recommend(users, items, None, 2)[1].requires_grad
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
@@ -173,13 +144,6 @@ def test_recommend_refuses_lists_that_do_not_fit() -> None:
         recommend(torch.ones(2), torch.ones(4, 2), None, 1)
 
 
-@pytest.mark.parametrize("kind", ["cpu", "cuda"])
-@pytest.mark.parametrize("n_items", [1, 10_000, 10**9])
-def test_a_block_of_scores_is_bounded(kind: str, n_items: int) -> None:
-    rows = block_rows(n_items, torch.device(kind))
-    assert rows == 1 or rows * n_items * 4 <= 256 << 20
-
-
 def test_a_block_of_many_items_still_holds_a_score_of_users() -> None:
     """Of a million items four users filled it on a CPU, and a list took twice as long as with twenty."""
     assert [block_rows(n_items, torch.device("cpu")) for n_items in (10_000, 200_000, 10**6)] == [419, 20, 20]
@@ -210,11 +174,6 @@ def test_popular_lists_equal_loops(seed: int, n_users: int, n_items: int, k: int
             truth = Truth.of(split, part, mask)
             alike, counts = torch.ones(n_users, 1), truth.popularity[:, None].float()
             assert most_popular(truth, k).tolist() == ranking(split, part, masks, alike, counts, k)
-
-
-def test_somebody_with_every_item_has_an_empty_list_and_the_next_is_not_touched() -> None:
-    split = Split.from_pairs([[0, 0], [0, 1], [1, 1]], [], [[0, 1], [1, 0]], n_users=2, n_items=2)
-    assert most_popular(Truth.of(split, "test", "train"), 3).tolist() == [[-1, -1, -1], [0, -1, -1]]
 
 
 def test_popular_lists_need_no_scores(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,12 +25,6 @@ def test_users_with_a_held_out_item(device: str) -> None:
     assert Truth.of(SPLIT, "valid", "train", device).users.tolist() == [0, 1, 3]
 
 
-def test_held_out_items_are_sorted_by_user(device: str) -> None:
-    held = Truth.of(SPLIT, "test", "train", device).held
-    assert held.rows.tolist() == [0, 0, 1, 2]
-    assert held.items.tolist() == [1, 3, 4, 3]
-
-
 @pytest.mark.parametrize(
     ("mask", "rows", "items"),
     [
@@ -48,12 +42,6 @@ def test_masked_items(mask: Masked, rows: list[int], items: list[int], device: s
 
 def test_popularity_counts_training_pairs(device: str) -> None:
     assert Truth.of(SPLIT, "test", "train", device).popularity.tolist() == [3, 1, 1, 0, 1]
-
-
-def test_all_tensors_are_on_the_device(device: str) -> None:
-    truth = Truth.of(SPLIT, "test", "train", device)
-    tensors = [truth.users, truth.popularity, *(t for c in (truth.held, truth.masked) for t in (c.starts, c.items))]
-    assert {tensor.device.type for tensor in tensors} == {device}
 
 
 def test_masking_what_is_looked_for_is_refused() -> None:
@@ -85,10 +73,6 @@ def test_pairs_become_sorted_rows(device: str) -> None:
     assert csr.starts.tolist() == csr.bounds.tolist() == [0, 2, 2, 4, 4]
     assert csr.flat(10).tolist() == [1, 3, 20, 24]
     assert len(csr) == 4
-
-
-def test_no_pairs(device: str) -> None:
-    assert rows_of(Csr.of(np.zeros(0, int), np.zeros(0, int), 2, 5, device)) == [[], []]
 
 
 def test_lists_in_any_order(device: str) -> None:
