@@ -131,9 +131,9 @@ class Recommender:
         """The k items whose vectors point most nearly the same way (cosine)."""
         place = self.item_ids.encode([item], what="item")
         own = [torch.from_numpy(place)]
-        return self._named(
-            *recommend(self._unit[own[0]], self._unit, own, self._most(k), hidden=self.hidden(without))
-        )[0]
+        return self._named(*recommend(self._unit[own[0]], self._unit, own, self._most(k), hidden=self.hidden(without)))[
+            0
+        ]
 
     def popular(self, k: int = 20, *, without: Sequence[Id] = ()) -> list[Recommendation]:
         """The k items that most people of the data have, for somebody of whom nothing is known; the score counts them."""

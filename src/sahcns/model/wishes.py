@@ -11,7 +11,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from sahcns.model.fold_in import folded
+from sahcns.model.fold_in import fold_in
 from sahcns.model.recommender import Recommender
 from sahcns.ranking import Csr, recommend
 
@@ -60,7 +60,7 @@ def rank_wishes(model: Recommender, wishes: Sequence[Wish]) -> list[RankedList]:
     vectors = model.user_vectors[users.clamp(min=0)]
     for at, source in enumerate(sources):
         if source == "fold-in":
-            vectors[at] = folded(model.item_vectors[have[at]], model.item_gram)
+            vectors[at] = fold_in(model.item_vectors[have[at]], model.item_gram)
     k = min(max(wish.k for wish in wishes), len(model.item_ids))
     found, scores = recommend(vectors, model.item_vectors, masked, k)
     popular = torch.tensor([at for at, source in enumerate(sources) if source == "popular"], dtype=torch.int64)
