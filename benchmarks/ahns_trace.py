@@ -9,13 +9,14 @@ import torch
 
 from sahcns.backbones import LightGCN
 from sahcns.data import load_split
-from sahcns.graph import Graph
+from sahcns.kernels import build_graph
+from sahcns.objectives import BPR
 from sahcns.ranking import Truth, evaluate
 from sahcns.samplers import AHNS, Matching
 from sahcns.training import Protocol
-from sahcns.training.clock import Clock
 from sahcns.training.device import pick_device
 from sahcns.training.epochs import Epochs
+from sahcns.training.profiler import Profiler
 from sahcns.training.step import Streams, TrainingStep
 
 LOOKS = (0, 1, 2, 3, 5, 10, 20, 40, 60)
@@ -24,9 +25,11 @@ LOOKS = (0, 1, 2, 3, 5, 10, 20, 40, 60)
 def main() -> None:
     device, backbone, sampler = pick_device("auto"), LightGCN(), AHNS()
     split = load_split(sys.argv[1])
-    graph, streams = Graph.of(split, device), Streams.of(2020, device)
+    graph, streams = build_graph(split, device), Streams.of(2020, device)
     parameters = {name: value.requires_grad_() for name, value in backbone.initial(graph, streams.start).items()}
-    step = TrainingStep(graph, backbone, sampler, Protocol(), parameters, streams, Clock(device, enabled=False))
+    step = TrainingStep(
+        graph, backbone, sampler, BPR(), Protocol(), parameters, streams, Profiler(device, enabled=False)
+    )
     epochs, truth = Epochs(step, capture=True), Truth.of(split, "valid", "train", device)
     print("epoch     y+  target hardest  chosen  hardest chosen  hardest > y+  valid R@20")
     for epoch in range(max(LOOKS) + 1):

@@ -75,7 +75,7 @@ def main() -> None:
             runner, times = timed_epochs(split, backbone, sampler, Protocol(), device, path, epochs)
             memory = torch.cuda.max_memory_allocated() / 2**20 if device.type == "cuda" else 0
             print(
-                f"{folder.name:6} {backbone.name:8} {sampler.name:7} N={sampler.pool:<4} {runner.step.graph.verbs.name:14} "
+                f"{folder.name:6} {backbone.name:8} {sampler.name:7} N={sampler.pool:<4} {runner.step.graph.path:14} "
                 f"{runner.mode[:40]:9} {runner.steps:5} steps  first {1e3 * times[0]:9.1f}  "
                 f"median {1e3 * statistics.median(times[1:]):9.2f} ms  {memory:6.0f} MiB  {sampler}",
                 flush=True,

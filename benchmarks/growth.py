@@ -92,11 +92,12 @@ def measure(pairs: int, device_name: str, threads: int, most: int) -> dict[str, 
 
     from sahcns.backbones import LightGCN
     from sahcns.data import IdMap, Pairs, Split
-    from sahcns.graph import Graph
+    from sahcns.kernels import build_graph
+    from sahcns.objectives import BPR
     from sahcns.samplers import SAHC
     from sahcns.training import Protocol
-    from sahcns.training.clock import Clock
     from sahcns.training.epochs import WARM_UP, Epochs
+    from sahcns.training.profiler import Profiler
     from sahcns.training.step import Streams, TrainingStep
 
     torch.set_num_threads(threads)
@@ -128,7 +129,7 @@ def measure(pairs: int, device_name: str, threads: int, most: int) -> dict[str, 
     drawing, (users, items, n_users, n_items) = seconds(lambda: interactions(pairs))
     nothing = Pairs(users[:0], items[:0])
     split = Split(Pairs(users, items), nothing, nothing, IdMap(np.arange(n_users)), IdMap(np.arange(n_items)))
-    building, graph = seconds(lambda: Graph.of(split, device))
+    building, graph = seconds(lambda: build_graph(split, device))
     found: dict[str, Any] = {
         "pairs": len(users),
         "users": n_users,
@@ -148,8 +149,8 @@ def measure(pairs: int, device_name: str, threads: int, most: int) -> dict[str, 
             continue
         streams = Streams.of(0, device)
         parameters = {key: value.requires_grad_() for key, value in backbone.initial(graph, streams.start).items()}
-        clock = Clock(device, enabled=False)
-        step = TrainingStep(graph, backbone, sampler, Protocol(batch=batch), parameters, streams, clock)
+        clock = Profiler(device, enabled=False)
+        step = TrainingStep(graph, backbone, sampler, BPR(), Protocol(batch=batch), parameters, streams, clock)
         runner = Epochs(step, capture=True)
         batches, whole = runner.batches, runner.steps
         steps = min(whole, max(round(most * max(1, FROM / pairs)), least))

@@ -16,6 +16,7 @@ import triton
 
 from sahcns.data import load_split
 from sahcns.graph import Graph
+from sahcns.kernels import build_graph
 from sahcns.kernels.gpu import hops
 from sahcns.kernels.gpu.blocks import Blocks, cut, multiply, product
 from sahcns.kernels.gpu.corner import Tile
@@ -69,7 +70,7 @@ def show(title: str, rows: list[tuple[float, str]], most: int = 6) -> None:
 
 
 def study(folder: str) -> None:
-    graph = Graph.of(load_split(folder), "cuda")
+    graph = build_graph(load_split(folder), "cuda")
     x = torch.randn(graph.n, 64, device="cuda")
     out = torch.empty_like(x)
     plain = Plan.of(graph.adjacency, Shape.of(len(graph.adjacency.columns) / graph.n, half=False))

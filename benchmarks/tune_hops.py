@@ -10,7 +10,7 @@ import torch
 import triton
 
 from sahcns.data import load_split
-from sahcns.graph import Graph
+from sahcns.kernels import build_graph
 from sahcns.kernels.gpu.hops import Plan, Shape, product
 
 SHAPES = [
@@ -36,7 +36,7 @@ def microseconds(plan: Plan, x: torch.Tensor, out: torch.Tensor) -> float:
 
 def main() -> None:
     for folder in sys.argv[1:]:
-        graph = Graph.of(load_split(folder), "cuda")
+        graph = build_graph(load_split(folder), "cuda")
         x = torch.randn(graph.n, 64, device="cuda")
         out = torch.empty_like(x)
         plain = torch.sparse_csr_tensor(

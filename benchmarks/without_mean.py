@@ -20,9 +20,8 @@ from sahcns.backbones import LightGCN
 from sahcns.data import load_split
 from sahcns.lab import diagnose
 from sahcns.samplers import DNS, RNS, Matching
-from sahcns.samplers.calibration import Calibration, LayerGap
 from sahcns.samplers.sahc import SelectThenCalibrate, WithoutMean
-from sahcns.samplers.selection import Selection
+from sahcns.samplers.sahc_parts import Calibration, LayerGap, Selection
 from sahcns.training import Protocol, fit
 
 

@@ -9,6 +9,7 @@ from sahcns.data.ids import IdMap
 from sahcns.data.split import Pairs, Split
 from sahcns.errors import DataError, SettingError
 from sahcns.graph import Graph, Unseen
+from sahcns.kernels import build_graph
 from sahcns.rng import Rng
 from tests.splits import dense, normalised, random_split, splits, training_matrix
 
@@ -133,7 +134,7 @@ def test_if_everybody_has_everything_nothing_can_be_trained() -> None:
 
 def test_an_unknown_path_is_refused() -> None:
     with pytest.raises(SettingError, match="kernels='referense' is not a path; did you mean 'reference'"):
-        Graph.of(random_split(3, 5, each=1), path="referense")
+        build_graph(random_split(3, 5, each=1), path="referense")
 
 
 def test_weighted_draw_tables_count_weight_and_not_items() -> None:
@@ -164,9 +165,9 @@ def test_weights_too_large_to_count_are_refused(power: int) -> None:
 @pytest.mark.parametrize(
     ("weights", "says"),
     [
-        (torch.tensor([0.5, 0.2, 0.2, 0.1]), r"whole numbers.*\[4\] and type torch.float32"),
+        (torch.tensor([0.5, 0.2, 0.2, 0.1]), r"whole numbers.*\[4\], torch.float32"),
         (torch.tensor([1, -1, 2, 2]), r"0 or more, one for each of the 4 items"),
-        (torch.tensor([1, 2, 3]), r"one for each of the 4 items; these have shape \[3\]"),
+        (torch.tensor([1, 2, 3]), r"one for each of the 4 items; these are shape \[3\]"),
     ],
 )
 def test_weights_that_cannot_be_drawn_by_are_refused(weights: torch.Tensor, says: str) -> None:

@@ -1,18 +1,44 @@
-"""The training graph on a device: normalised adjacency, who has seen what, and the four hot verbs over them."""
+"""The training graph on a device: normalised adjacency, who has seen what, and the four operations a step spends its time in.
+
+    hops(X, L)                X, ÃX, … Ã^L X               sparse × dense; Ã is symmetric, so backward is the same product
+    draw(users, N)            [B, N] unseen items          exactly uniform, no rejection
+    match(batch, candidates)  [B, N, T] layer-wise scores  gather and dot
+    mix(layers, *reads)       [R, T, d] mixtures of rows   gather and combine; backward is a scatter-add
+
+Here they are in plain torch, on any device and in any float type: the specification. `kernels` has graphs that override them
+for a CPU or a GPU, so a method that works on a `Graph` runs at the speed of the device it is given.
+"""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from sahcns.aggregation import Aggregation
 from sahcns.data.split import Split
 from sahcns.errors import DataError, SettingError
-from sahcns.kernels import Verbs, verbs_for
 from sahcns.rng import Rng
+
+
+class Read(NamedTuple):
+    """R mixtures of M table rows at each of T layers: Σ_m weights[r, m, t] · layers[t][rows[r, m, t]]."""
+
+    rows: Tensor  # [R, M, T] int64; [R, M, 1] reads the same row at every layer
+    weights: Tensor | None  # [R, M, T], no gradient; None stands for M = 1 and weight 1
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """B training pairs and the layers through which they are seen."""
+
+    users: Tensor  # [B]
+    positives: Tensor  # [B]
+    layers: tuple[Tensor, ...]  # T tables [n, d], users then items
+    aggregation: Aggregation
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +106,7 @@ class Unseen:
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """One split's training pairs as tensors on one device, with the verbs that fit the device."""
+    """One split's training pairs as tensors on one device, and the four operations over them in plain torch."""
 
     n_users: int
     n_items: int
@@ -92,17 +118,11 @@ class Graph:
     seen_keys: Tensor  # [E'] int64, user · n_items + item, ascending: is this pair in training?
     popularity: Tensor  # [n_items] int64 training pairs of each item
     unseen: Unseen
-    verbs: Verbs
+    path: str = "reference"  # which implementation of the operations this is; see kernels/paths.py
 
     @classmethod
-    def of(
-        cls,
-        split: Split,
-        device: torch.device | str = "cpu",
-        dtype: torch.dtype = torch.float32,
-        path: str = "auto",
-    ) -> "Graph":
-        """`path`: "auto" (fastest for the device) or "reference" (plain torch, the specification)."""
+    def of(cls, split: Split, device: torch.device | str = "cpu", dtype: torch.dtype = torch.float32) -> Self:
+        """The graph of a split's training part; `kernels.build_graph` picks the fastest class for the device."""
         n_users, n_items = split.n_users, split.n_items
         if not len(split.train):
             raise DataError("the training part is empty; nothing can be learnt from it")
@@ -152,7 +172,6 @@ class Graph:
             on(keys),
             on(np.bincount(pairs % n_items, minlength=n_items) if repeats else degrees[n_users:].copy()),
             Unseen.of(seen_offsets, seen_items, n_items),
-            verbs_for(torch.device(device), path),
         )
 
     @property
@@ -160,7 +179,7 @@ class Graph:
         return self.n_users + self.n_items
 
     @cached_property
-    def taken(self) -> int:
+    def n_train_pairs(self) -> int:
         """Training pairs in all, with those of users who have every item."""
         return int(self.popularity.sum())
 
@@ -173,26 +192,78 @@ class Graph:
     def device(self) -> torch.device:
         return self.pair_users.device
 
-    def propagate(self, x: Tensor) -> Tensor:
-        """Ã x, [n, d] → [n, d]."""
-        return self.verbs.hops(self.adjacency, x, 1)[1]
+    def propagate(self, x: Tensor, left: float = 0.5, right: float = 0.5) -> Tensor:
+        """D^-left A D^-right x, [n, d] → [n, d]; Ã x by default."""
+        return self.hops(x, 1, left, right)[1]
 
-    def hops(self, x: Tensor, count: int) -> tuple[Tensor, ...]:
-        """x, Ãx, Ã²x, … : count + 1 tensors [n, d]."""
-        return self.verbs.hops(self.adjacency, x, count)
+    def hops(self, x: Tensor, count: int, left: float = 0.5, right: float = 0.5) -> tuple[Tensor, ...]:
+        """x, Px, P²x, … : count + 1 tensors [n, d], with P = D^-left A D^-right = D^(½-left) Ã D^(½-right)."""
+        if left == right == 0.5:
+            return self._hops(x, count)
+        degrees = self.adjacency.degrees.clamp(min=1).to(x.dtype)[:, None]
+        before, after = degrees ** (0.5 - right), degrees ** (0.5 - left)
+        layers = [x]
+        for _ in range(count):
+            layers.append(after * self._hops(before * layers[-1], 1)[1])
+        return tuple(layers)
 
     def draw(self, users: Tensor, count: int, rng: Rng, unseen: Unseen | None = None) -> Tensor:
-        """[B] → [B, count] item ids the users have not seen in training, with replacement."""
-        return self.verbs.draw(unseen or self.unseen, users, count, rng)
+        """[B] → [B, count] item ids the users have not seen in training, with replacement.
+
+        A number below the unseen weight, then one binary search over the user's seen items. Numbers run down the columns,
+        so a pool of 1 is the first column of a pool of 10 drawn with the same seed.
+        """
+        unseen = unseen or self.unseen
+        x = rng.below(unseen.room[users], count, len(users)).t()  # [B, N]
+        start = unseen.offsets[users][:, None]
+        wanted = ((users * (unseen.total + 1))[:, None] + x).contiguous()
+        t = torch.searchsorted(unseen.keys, wanted, right=True) - start  # seen items that lie before x
+        if unseen.cumulative is None or unseen.skipped is None:
+            return x + t
+        x = (x + unseen.skipped[start + users[:, None] + t]).contiguous()
+        return torch.searchsorted(unseen.cumulative, x, right=True)
+
+    @torch.no_grad()
+    def match(self, batch: Batch, candidates: Tensor) -> tuple[Tensor, Tensor]:
+        """p [B, T] and a [B, N, T] = <anchor[b, t], layers[t][row]>, of the positive and of each candidate [B, N]."""
+        users = torch.stack([layer.index_select(0, batch.users) for layer in batch.layers], dim=1)
+        anchor = batch.aggregation.anchor(users)  # [B, T, d]
+        rows = torch.cat([batch.positives[:, None], candidates], dim=1) + self.n_users
+        scores = torch.stack(self._dots(anchor, batch.layers, rows), dim=-1)
+        return scores[:, 0], scores[:, 1:]
+
+    def mix(self, layers: tuple[Tensor, ...], *reads: Read) -> tuple[Tensor, ...]:
+        """[R, T, d] for each read; each gathers and combines on its own, and autograd adds up their gradients."""
+        return mix_rows(layers, *reads)
+
+    def _hops(self, x: Tensor, count: int) -> tuple[Tensor, ...]:
+        """Row i of Ãx is the sum over its edges e of values[e] · x[columns[e]]."""
+        edges = self.adjacency
+        rows = torch.repeat_interleave(
+            torch.arange(edges.n, device=x.device), edges.degrees, output_size=len(edges.columns)
+        )
+        layers = [x]
+        for _ in range(count):
+            messages = layers[-1].index_select(0, edges.columns) * edges.values[:, None]
+            layers.append(torch.zeros_like(x).index_add(0, rows, messages))
+        return tuple(layers)
+
+    def _dots(self, anchor: Tensor, layers: tuple[Tensor, ...], rows: Tensor) -> list[Tensor]:
+        """<anchor[b, t], layers[t][rows[b, m]]>, T times [B, M]."""
+        return [torch.einsum("bd,bnd->bn", anchor[:, t], _take(layer, rows)) for t, layer in enumerate(layers)]
 
     def reweighted(self, weights: Tensor) -> Unseen:
         """Draw tables for candidates in proportion to `weights [n_items]`, whole numbers."""
-        if not isinstance(weights, Tensor):
-            raise SettingError(f"sampling weights must be a torch tensor; these are {type(weights).__name__}")
-        if weights.shape != (self.n_items,) or weights.is_floating_point() or bool((weights < 0).any()):
+        fits = isinstance(weights, Tensor) and weights.shape == (self.n_items,) and not weights.is_floating_point()
+        if not fits or bool((weights < 0).any()):
+            found = (
+                f"shape {list(weights.shape)}, {weights.dtype}"
+                if isinstance(weights, Tensor)
+                else type(weights).__name__
+            )
             raise SettingError(
-                f"sampling weights must be whole numbers, 0 or more, one for each of the {self.n_items} items; these have "
-                f"shape {list(weights.shape)} and type {weights.dtype} (multiply shares by 2^20 and round them)"
+                f"sampling weights must be a torch tensor of whole numbers, 0 or more, one for each of the {self.n_items} "
+                f"items; these are {found} (multiply shares by 2^20 and round them)"
             )
         unseen = Unseen.of(self.seen_offsets, self.seen_items, self.n_items, weights.long())
         stuck = torch.nonzero((unseen.room <= 0) & (self.unseen.room > 0))
@@ -203,3 +274,22 @@ class Graph:
                 "without training pairs, prepare the data with unseen='drop', which leaves them out"
             )
         return unseen
+
+
+def mix_rows(layers: tuple[Tensor, ...], *reads: Read) -> tuple[Tensor, ...]:
+    """`Graph.mix` in plain torch."""
+    mixed = []
+    for rows, weights in reads:
+        parts = []
+        for t, layer in enumerate(layers):
+            gathered = _take(layer, rows[..., min(t, rows.shape[-1] - 1)])  # [R, M, d]
+            if weights is not None:
+                gathered = gathered * weights[..., t, None]
+            parts.append(gathered.sum(1))
+        mixed.append(torch.stack(parts, dim=1))
+    return tuple(mixed)
+
+
+def _take(table: Tensor, rows: Tensor) -> Tensor:
+    """table[rows], […] → […, d]; index_select copies whole rows, twice as fast on a CPU as indexing."""
+    return table.index_select(0, rows.reshape(-1)).view(*rows.shape, -1)

@@ -6,8 +6,6 @@
 needs the counter. int64 arithmetic wraps like uint64, so these are the bits of `counter.bits`.
 """
 
-from contextlib import suppress
-
 import torch
 from torch import Tensor
 
@@ -63,11 +61,6 @@ class Rng:
             size *= extent
         start = self.call * CALL
         self.call += 1
-        if self.device.type == "cuda":
-            with suppress(ImportError):  # without Triton, the lines below give the same bits in more launches
-                from sahcns.kernels.gpu.bits import bits
-
-                return bits(self.step, self.key, start, size).view(shape)
         k = torch.arange(start + 1, start + size + 1, dtype=torch.int64, device=self.device)
         return mix(self.base() + k * signed(GOLDEN)).view(shape)
 

@@ -6,7 +6,7 @@ import pytest
 
 from sahcns.cli.train_progress import Progress, train_progress
 from sahcns.training import Protocol
-from sahcns.training.stopping import EarlyStopping
+from sahcns.training.fit import EarlyStopping
 
 
 def progress(recalls: dict[int, float], last: int, seconds: float = 0.5, **protocol: Any) -> Progress:

@@ -23,9 +23,14 @@ from triton.runtime.jit import JITFunction
 
 from sahcns.aggregation import Aggregation
 from sahcns.backbones import NGCF, Backbone, LightGCN, SimGCL
-from sahcns.graph import Graph
+from sahcns.graph import Batch, Graph
 from sahcns.kernels import gpu
-from sahcns.kernels.gpu.bits import bits
+from sahcns.kernels.gpu.bns import outscored
+from sahcns.kernels.gpu.divns import diversify
+from sahcns.kernels.gpu.graph import GpuGraph
+from sahcns.kernels.gpu.match import table
+from sahcns.kernels.gpu.random import GpuRng
+from sahcns.kernels.gpu.simgcl import extra_loss
 from sahcns.rng import Rng
 from sahcns.samplers import AHNS, BNS, DENS, DNS, DNSMN, SAHC, DivNS, MixGCF, Sampler
 from sahcns.samplers.sahc import HCOnly, SAHCFixed, SAHCGlobal, SAOnly, WithoutMean
@@ -89,13 +94,13 @@ def take(backbone: Backbone, sampler: Sampler, half: bool = False, dtype: torch.
     step = step_of(backbone, sampler, graph=graph_of(half, dtype), dtype=dtype)
     step.checked = False  # no item was really chosen
     step(*batch(step, torch.arange(192)))
-    backbone.vectors(step.parameters, step.graph)
+    step.vectors(step.parameters)
 
 
 def graph_of(half: bool = False, dtype: torch.dtype = torch.float32) -> Graph:
     """So many items that Adam's kernel takes the table."""
-    graph = Graph.of(random_split(40, 5000, each=5), dtype=dtype, path="reference")
-    return replace(graph, verbs=gpu.GpuVerbs(half=half))
+    graph = GpuGraph.of(random_split(40, 5000, each=5), dtype=dtype)
+    return replace(graph, path="triton-half") if half else graph
 
 
 def steps() -> None:
@@ -121,14 +126,14 @@ def parts() -> None:
     graph, ids = graph_of(), torch.arange(192)
     tables = tuple(torch.zeros(3, graph.n, 64))
     pools, joined = ids[:, None].expand(-1, 10).contiguous(), Aggregation("concat")
-    graph.verbs.match(tables, joined, graph.n_users, ids, ids, pools)
-    graph.verbs.outscored(tables, joined, graph.n_users, ids % graph.n_users, pools)
+    graph.match(Batch(ids, ids, tables, joined), pools)
+    outscored(table(tables), "concat", graph.n_users, ids % graph.n_users, pools)
     one_hop = SimGCL(depth=1, include_layer0=True)
-    one_hop.extra_loss({"ego": tables[0]}, graph, ids % graph.n_users, ids, Rng(0, "noise"), tables[:2])
+    extra_loss(one_hop, {"ego": tables[0]}, graph, ids % graph.n_users, ids, Rng(0, "noise"), tables[:2])
     layers = graph_of(half=True).hops(torch.zeros(graph.n, 16, requires_grad=True), 2)
     torch.stack(layers).sum().backward()  # type: ignore[no-untyped-call]
-    bits(torch.zeros((), dtype=torch.int64), 3, 0, 100)
-    dense = replace(Graph.of(random_split(100, 100, each=70), path="reference"), verbs=gpu.GpuVerbs())
+    GpuRng(0, "choice").bits(100)
+    dense = GpuGraph.of(random_split(100, 100, each=70))
     for width in (64, 128):
         layers = dense.hops(torch.zeros(dense.n, width, requires_grad=True), 2)
         torch.stack(layers).sum().backward()  # type: ignore[no-untyped-call]
@@ -138,7 +143,7 @@ def deal(longest: int, dim: int) -> None:
     """The end of DivNS's epoch for users with up to `longest` pairs."""
     hard, cache, queue = (torch.zeros(*shape, dtype=torch.int64) for shape in ((640,), (640, 4), (640,)))
     group = torch.zeros(3, dtype=torch.int64), torch.ones(3, dtype=torch.int64), longest
-    assert gpu.GpuVerbs().diversify(torch.zeros(50, dim), *group, hard, cache, queue, 512, Rng(0, "choice"))
+    assert diversify(torch.zeros(50, dim), *group, hard, cache, queue, 512, Rng(0, "choice"))
 
 
 @triton.jit

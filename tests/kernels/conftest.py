@@ -1,4 +1,4 @@
-"""Every path of the verbs, on every device this machine has: a new one is tested by adding its name here."""
+"""Every path on every device this machine has: a new one is tested by adding its name here."""
 
 import os
 from dataclasses import dataclass
@@ -6,11 +6,15 @@ from dataclasses import dataclass
 import pytest
 import torch
 
-from sahcns.kernels import Verbs, verbs_for
+from sahcns.data.split import Split
+from sahcns.graph import Graph
+from sahcns.kernels import build_graph
+from tests.splits import random_split
 
 INTERPRETED = ("triton", "triton-ordered") if os.environ.get("TRITON_INTERPRET") == "1" else ()  # else they need a GPU
 ON_CPU = ("reference", "cpu", *INTERPRETED)
 ON_GPU = ("reference", "triton", "triton-ordered")
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
 @dataclass(frozen=True)
@@ -20,9 +24,8 @@ class Path:
     name: str
     device: str
 
-    @property
-    def verbs(self) -> Verbs:
-        return verbs_for(torch.device(self.device), self.name)
+    def graph(self, split: Split | None = None, dtype: torch.dtype = torch.float32) -> Graph:
+        return build_graph(split or random_split(4, 6, each=2), self.device, dtype, self.name)
 
 
 PATHS = [pytest.param(Path(name, "cpu"), id=name) for name in ON_CPU]

@@ -6,7 +6,8 @@ import sys
 import numpy as np
 import torch
 
-from sahcns.kernels.plain_adam import PlainAdam
+from sahcns.kernels import make_adam
+from sahcns.kernels.cpu import PlainAdam
 from tests.kernels.conftest import Path
 
 SHAPES = [(1100, 64), (7, 4), (3, 3), (1, 5)]  # a table of its own kernel on a GPU, and small ones that share a launch
@@ -17,7 +18,7 @@ def test_several_tables_over_several_steps(path: Path) -> None:
     values = [rng.normal(size=shape) for shape in SHAPES]
     tables = [torch.from_numpy(v).to(path.device, torch.float32).requires_grad_() for v in values]
     counter = torch.zeros((), dtype=torch.int64, device=path.device)  # steps taken so far, kept by the trainer
-    optimiser = path.verbs.adam(tables, 0.05, counter)
+    optimiser = make_adam(path.graph(), tables, 0.05, counter)
     first, second = ([np.zeros(shape) for shape in SHAPES] for _ in range(2))
     for step in range(1, 6):
         gradients = [rng.normal(size=shape) * 10.0 ** rng.integers(-3, 3) for shape in SHAPES]
@@ -53,9 +54,9 @@ def test_a_training_step_does_not_import_torch_s_compiler() -> None:
     program = """
 import sys
 import torch
-from sahcns.kernels import verbs_for
+from sahcns.kernels.cpu import PlainAdam
 table = torch.zeros(3, 2, requires_grad=True)
-optimiser = verbs_for(torch.device("cpu"), "cpu").adam([table], 0.1, torch.zeros((), dtype=torch.int64))
+optimiser = PlainAdam([table], 0.1)
 table.grad = torch.ones(3, 2)
 optimiser.step()
 print("torch._dynamo" in sys.modules)

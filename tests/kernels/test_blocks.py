@@ -12,6 +12,7 @@ from torch import Tensor
 
 from sahcns.data.split import Split
 from sahcns.graph import Graph
+from sahcns.kernels import build_graph
 from tests.kernels.conftest import PATHS, Path
 from tests.splits import normalised, random_split, splits
 
@@ -35,7 +36,7 @@ def device(request: pytest.FixtureRequest) -> str:
 
 
 def graph_of(split: Split, device: str) -> Graph:
-    return Graph.of(split, device, torch.float32, "triton")
+    return build_graph(split, device, path="triton")
 
 
 def table(rows: int, columns: int, seed: int, device: str) -> Tensor:
@@ -141,7 +142,7 @@ def test_dense_graphs_take_this_way_and_others_do_not(device: str, monkeypatch: 
     monkeypatch.setattr(gpu_blocks, "cut", seen)
     split = random_split(100, 100, each=70, seed=1)
     for dim, dtype, there in ((16, torch.float32, split), (4, torch.float32, split), (16, torch.float64, split)):
-        graph = Graph.of(there, device, dtype, "triton")
+        graph = build_graph(there, device, dtype, "triton")
         x = table(graph.n, dim, 0, device).to(dtype)
         agree(graph.propagate(x), normalised(there) @ x.double().cpu().numpy())
     sparse = graph_of(random_split(100, 100, each=10), device)

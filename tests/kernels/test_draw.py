@@ -10,7 +10,6 @@ from torch import Tensor
 
 from sahcns.data.split import Split
 from sahcns.graph import Graph, Unseen
-from sahcns.kernels.reference import ReferenceVerbs
 from sahcns.rng import Rng
 from tests.kernels.conftest import Path
 from tests.splits import random_split, splits
@@ -24,10 +23,10 @@ class EveryNumber(Rng):
         return torch.arange(count)[:, None].expand(count, batch) % bound
 
 
-def support(unseen: Unseen, user: int) -> Counter[int]:
+def support(graph: Graph, unseen: Unseen, user: int) -> Counter[int]:
     """How many of the equally likely numbers lead to each item."""
     room = int(unseen.room[user])
-    drawn = ReferenceVerbs().draw(unseen, torch.tensor([user]), room, EveryNumber(0, "pools"))
+    drawn = graph.draw(torch.tensor([user]), room, EveryNumber(0, "pools"), unseen)
     return Counter(drawn[0].tolist())
 
 
@@ -41,7 +40,7 @@ def unseen_items(split: Split, user: int) -> list[int]:
 def test_every_unseen_item_has_one_number(split: Split) -> None:
     graph = Graph.of(split)
     for user in range(split.n_users):
-        assert support(graph.unseen, user) == dict.fromkeys(unseen_items(split, user), 1)
+        assert support(graph, graph.unseen, user) == dict.fromkeys(unseen_items(split, user), 1)
 
 
 @given(splits(), st.data())
@@ -54,7 +53,7 @@ def test_with_weights_every_unseen_item_has_as_many_numbers_as_its_weight(split:
     for user in range(split.n_users):
         expected = {item: weights[item] for item in unseen_items(split, user) if weights[item]}
         assert int(unseen.room[user]) == sum(expected.values())
-        assert support(unseen, user) == expected
+        assert support(graph, unseen, user) == expected
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -63,7 +62,7 @@ def test_with_weights_every_unseen_item_has_as_many_numbers_as_its_weight(split:
 def test_every_path_draws_the_same_unseen_items(
     path: Path, weighted: bool, split: Split, count: int, batch: int, seed: int
 ) -> None:
-    graph, plain = Graph.of(split, path.device, path=path.name), Graph.of(split, path="reference")
+    graph, plain = path.graph(split), Graph.of(split)
     weights = torch.arange(1, split.n_items + 1) * 3
     users = torch.arange(batch) * 5 % split.n_users
     drawn, expected = (
@@ -82,7 +81,7 @@ def test_every_path_draws_the_same_unseen_items(
 
 def test_draws_are_uniform_and_independent_of_the_column() -> None:
     """χ² over 60,000 draws for one user with 7 unseen items; 35 is beyond a chance of 10⁻⁵ at 6 degrees of freedom."""
-    graph = Graph.of(Split.from_pairs([[0, 2], [0, 3], [0, 9]], n_items=10), path="reference")  # all paths draw alike
+    graph = Graph.of(Split.from_pairs([[0, 2], [0, 3], [0, 9]], n_items=10))  # all paths draw alike
     drawn = graph.draw(torch.zeros(6000, dtype=torch.int64), 10, Rng(3, "pools"))
     for part in (drawn, drawn[:, 0], drawn[:, 9], drawn[:3000]):
         counts = torch.bincount(part.flatten(), minlength=10)
@@ -94,14 +93,14 @@ def test_draws_are_uniform_and_independent_of_the_column() -> None:
 
 
 def test_a_small_pool_is_the_beginning_of_a_large_one(path: Path) -> None:
-    graph = Graph.of(random_split(6, 30, each=4), path.device, path=path.name)
+    graph = path.graph(random_split(6, 30, each=4))
     users = torch.arange(6, device=path.device).repeat(3)
     large = graph.draw(users, 12, Rng(5, "pools", path.device))
     assert torch.equal(graph.draw(users, 4, Rng(5, "pools", path.device)), large[:, :4])
 
 
 def test_another_step_another_call_and_another_seed_draw_differently(path: Path) -> None:
-    graph = Graph.of(random_split(6, 30, each=4), path.device, path=path.name)
+    graph = path.graph(random_split(6, 30, each=4))
     users, rng = torch.arange(6, device=path.device), Rng(5, "pools", path.device)
     first, second = graph.draw(users, 8, rng), graph.draw(users, 8, rng)
     rng.advance()

@@ -12,7 +12,7 @@ from torch import Tensor
 from sahcns.data.split import Split
 from sahcns.graph import Graph
 from tests.kernels.conftest import Path
-from tests.splits import normalised, random_split, splits
+from tests.splits import normalised, random_split, splits, training_matrix
 
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-13}
 
@@ -22,7 +22,7 @@ def table(rows: int, columns: int, seed: int, dtype: torch.dtype = torch.float64
 
 
 def random_input(path: Path, split: Split, dim: int, seed: int) -> tuple[Graph, Tensor]:
-    graph = Graph.of(split, path.device, torch.float64, path.name)
+    graph = path.graph(split, torch.float64)
     return graph, table(graph.n, dim, seed).to(path.device).requires_grad_()
 
 
@@ -32,7 +32,7 @@ def random_input(path: Path, split: Split, dim: int, seed: int) -> tuple[Graph, 
 def test_hops_are_powers_of_the_dense_matrix(
     path: Path, dtype: torch.dtype, split: Split, count: int, dim: int, seed: int
 ) -> None:
-    graph = Graph.of(split, path.device, dtype, path.name)
+    graph = path.graph(split, dtype)
     x = table(graph.n, dim, seed, dtype).to(path.device)
     layers = graph.hops(x, count)
     assert len(layers) == count + 1
@@ -76,7 +76,7 @@ def test_layers_that_the_loss_does_not_use_get_no_gradient(path: Path) -> None:
 
 def test_a_table_that_is_not_contiguous(path: Path) -> None:
     split = random_split(5, 6, each=3, seed=4)
-    graph = Graph.of(split, path.device, torch.float64, path.name)
+    graph = path.graph(split, torch.float64)
     matrix = torch.from_numpy(normalised(split)).to(path.device)
     ours, plain = (table(3, graph.n, 0).to(path.device).requires_grad_() for _ in range(2))
     # Read and written transposed: the gradient that reaches hops is not contiguous either.
@@ -88,8 +88,25 @@ def test_a_table_that_is_not_contiguous(path: Path) -> None:
 
 
 def test_the_input_is_left_as_it_was(path: Path) -> None:
-    graph = Graph.of(random_split(5, 6, each=3), path.device, torch.float64, path.name)
+    graph = path.graph(random_split(5, 6, each=3), torch.float64)
     x = table(graph.n, 4, 1).to(path.device)
     before = x.clone()
     graph.hops(x, 3)
     assert torch.equal(x, before)
+
+
+@pytest.mark.parametrize(("left", "right"), [(1.0, 0.0), (0.3, 0.8), (0.5, 0.5)])
+def test_another_normalisation(path: Path, left: float, right: float) -> None:
+    """D^-left A D^-right, forward and backward, on every path."""
+    split = random_split(5, 6, each=3, seed=4)
+    matrix = training_matrix(split)
+    degrees = np.maximum(matrix.sum(1), 1.0)
+    matrix = np.diag(degrees**-left) @ matrix @ np.diag(degrees**-right)
+    graph, x = random_input(path, split, 3, 0)
+    layers = graph.hops(x, 2, left, right)
+    for power, layer in enumerate(layers):
+        expected = np.linalg.matrix_power(matrix, power) @ x.detach().cpu().numpy()
+        np.testing.assert_allclose(layer.detach().cpu().numpy(), expected, rtol=0, atol=1e-12)
+    layers[2].sum().backward()  # type: ignore[no-untyped-call]
+    assert x.grad is not None
+    np.testing.assert_allclose(x.grad.cpu().numpy(), (matrix @ matrix).T @ np.ones((11, 3)), rtol=0, atol=1e-12)

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sahcns.aggregation import Aggregation, Kind
+from sahcns.graph import Batch
 from tests.kernels.conftest import Path
 
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-13}
@@ -23,10 +24,11 @@ TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-13}
     depth=st.integers(1, 4),
     dim=st.sampled_from([1, 4, 7]),
     seed=st.integers(0, 99),
+    weighted=st.booleans(),
 )
 @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_every_score_is_a_dot_product(
-    path: Path, kind: Kind, dtype: torch.dtype, batch: int, pool: int, depth: int, dim: int, seed: int
+    path: Path, kind: Kind, dtype: torch.dtype, batch: int, pool: int, depth: int, dim: int, seed: int, weighted: bool
 ) -> None:
     n_users, n_items = 4, 6
     rng = np.random.default_rng(seed)
@@ -34,12 +36,9 @@ def test_every_score_is_a_dot_product(
     users, positives = rng.integers(n_users, size=batch), rng.integers(n_items, size=batch)
     candidates = rng.integers(n_items, size=(batch, pool))  # with repeats within a pool
     layers = tuple(torch.from_numpy(t).to(path.device, dtype).requires_grad_() for t in tables)
-    p, a = path.verbs.match(
-        layers,
-        Aggregation(kind),
-        n_users,
-        *(torch.from_numpy(ids).to(path.device) for ids in (users, positives, candidates)),
-    )
+    ids = [torch.from_numpy(ids).to(path.device) for ids in (users, positives, candidates)]
+    weights = tuple(rng.random(depth).tolist()) if weighted else None
+    p, a = path.graph().match(Batch(ids[0], ids[1], layers, Aggregation(kind, weights)), ids[2])
     assert p.shape == (batch, depth)
     assert a.shape == (batch, pool, depth)
     assert p.dtype == a.dtype == dtype
@@ -48,7 +47,9 @@ def test_every_score_is_a_dot_product(
     for b in range(batch):
         own = tables[:, users[b]]  # [T, d]
         for t in range(depth):
-            anchor = {"mean": own.sum(0) / depth, "sum": own.sum(0), "concat": own[t]}[kind]
+            shares = np.array(weights or [1.0] * depth)
+            total = (shares[:, None] * own).sum(0)
+            anchor = {"mean": total / depth, "sum": total, "concat": shares[t] * own[t]}[kind] * shares[t]
             expected = [float(anchor @ tables[t, n_users + item]) for item in (positives[b], *candidates[b])]
             found = [p[b, t], *a[b, :, t]]
             np.testing.assert_allclose([float(x) for x in found], expected, rtol=0, atol=TOLERANCE[dtype] * 10)
@@ -58,9 +59,11 @@ def test_a_process_that_matches_is_not_warned_of_torch() -> None:
     program = """
 import torch
 from sahcns.aggregation import Aggregation
-from sahcns.kernels import verbs_for
-ids = torch.zeros(1, dtype=torch.int64)
-verbs_for(torch.device("cpu"), "cpu").match((torch.ones(9, 2),), Aggregation("mean"), 4, ids, ids, ids[:, None])
+from sahcns.graph import Batch
+from sahcns.kernels import build_graph
+from sahcns.data.split import Split
+graph, ids = build_graph(Split.from_pairs([[0, 0]], n_items=8)), torch.zeros(1, dtype=torch.int64)
+graph.match(Batch(ids, ids, (torch.ones(9, 2),), Aggregation("mean")), ids[:, None])
 """
     ran = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stderr) == (0, "")

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from sahcns.kernels import Read
+from sahcns.graph import Read
 from tests.kernels.conftest import Path
 
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-13}
@@ -60,7 +60,7 @@ def by_loops(tables: list[Tensor], read: Read) -> Tensor:
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_forward_is_the_weighted_sum(path: Path, dtype: torch.dtype, case: tuple[list[Tensor], list[Read]]) -> None:
     layers, asked = place(path, dtype, *case)
-    mixed = path.verbs.mix(tuple(layers), *asked)
+    mixed = path.graph().mix(tuple(layers), *asked)
     assert len(mixed) == len(asked)
     for found, read in zip(mixed, case[1], strict=True):
         assert found.dtype == dtype
@@ -76,7 +76,7 @@ def test_backward_gives_each_row_its_share_as_often_as_it_was_read(
 ) -> None:
     tables, plan = case
     layers, asked = place(path, torch.float64, tables, plan)
-    mixed = path.verbs.mix(tuple(layers), *asked)
+    mixed = path.graph().mix(tuple(layers), *asked)
     gradients = [torch.randn(m.shape, generator=torch.Generator().manual_seed(7), dtype=m.dtype) for m in mixed]
     torch.autograd.backward(mixed, [g.to(path.device) for g in gradients])
     expected = [torch.zeros_like(table) for table in tables]
@@ -96,12 +96,12 @@ def test_backward_gives_each_row_its_share_as_often_as_it_was_read(
 @settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_gradcheck(path: Path, case: tuple[list[Tensor], list[Read]]) -> None:
     layers, asked = place(path, torch.float64, *case)
-    assert torch.autograd.gradcheck(lambda *tables: path.verbs.mix(tables, *asked), tuple(layers), fast_mode=True)
+    assert torch.autograd.gradcheck(lambda *tables: path.graph().mix(tables, *asked), tuple(layers), fast_mode=True)
 
 
 def test_a_read_that_the_loss_does_not_use_gives_nothing(path: Path) -> None:
     table = torch.ones(3, 2, dtype=torch.float64, device=path.device, requires_grad=True)
     used, unused = (Read(torch.tensor([[[row]]], device=path.device), None) for row in (0, 2))
-    path.verbs.mix((table, table), used, unused)[0][:, 1].sum().backward()  # type: ignore[no-untyped-call]
+    path.graph().mix((table, table), used, unused)[0][:, 1].sum().backward()  # type: ignore[no-untyped-call]
     assert table.grad is not None
     assert table.grad.tolist() == [[1, 1], [0, 0], [0, 0]]

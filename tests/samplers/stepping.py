@@ -8,9 +8,10 @@ from torch import Tensor
 from sahcns.aggregation import Aggregation
 from sahcns.backbones import MF, NGCF, Backbone, LightGCN, SimGCL
 from sahcns.graph import Graph
+from sahcns.objectives import BPR, Objective
 from sahcns.rng import Rng
 from sahcns.samplers import Matching, Mixture, Sampler
-from sahcns.training.clock import Clock
+from sahcns.training.profiler import Profiler
 from sahcns.training.protocol import Protocol
 from sahcns.training.step import SAMPLER, Streams, TrainingStep
 from tests.samplers.world import graph_of
@@ -43,6 +44,7 @@ def step_of(
     l2_on: str = "mixed",
     graph: Graph | None = None,
     spread: float = 1.5,
+    objective: Objective | None = None,
 ) -> TrainingStep:
     """As `fit` builds it; the start is spread out a little, so that scores differ and some λ are above 0."""
     graph = graph or small_graph(dtype)
@@ -53,8 +55,8 @@ def step_of(
     for name, value in sampler.trainable(backbone.dim, streams.choice, dtype).items():
         parameters[SAMPLER + name] = value.requires_grad_()
     protocol = Protocol(l2=l2, l2_on=l2_on, batch=16, learning_rate=0.05)
-    clock = Clock(torch.device("cpu"), enabled=False)
-    return TrainingStep(graph, backbone, sampler, protocol, parameters, streams, clock)
+    profiler = Profiler(torch.device("cpu"), enabled=False)
+    return TrainingStep(graph, backbone, sampler, objective or BPR(), protocol, parameters, streams, profiler)
 
 
 def every_pair(step: TrainingStep) -> Tensor:

@@ -12,6 +12,7 @@ from sahcns import counter
 from sahcns.data.split import Split
 from sahcns.errors import DataError, SettingError
 from sahcns.graph import Graph, Unseen
+from sahcns.kernels import build_graph
 from sahcns.rng import Rng
 from sahcns.samplers import Popularity
 from tests.samplers.world import graph_of
@@ -67,7 +68,7 @@ def test_every_number_gives_each_item_as_often_as_its_weight(seed: int) -> None:
 def test_draws_of_a_batch_are_unseen_and_uniform(path: str) -> None:
     seen = random_seen(0)
     pairs = [(u, i) for u, his in seen.items() for i in his]
-    graph = Graph.of(Split.from_pairs(pairs, n_users=12, n_items=20), path=path)
+    graph = build_graph(Split.from_pairs(pairs, n_users=12, n_items=20), path=path)
     users = torch.arange(12).repeat(50)
     drawn = graph.draw(users, 100, Rng(1, "pools"))
     assert drawn.shape == (600, 100)
@@ -123,7 +124,7 @@ def test_the_same_numbers_as_numpys_counter() -> None:
 
 
 def test_repeated_training_pairs_are_seen_once() -> None:
-    graph = Graph.of(Split.from_pairs([(0, 1), (0, 1), (0, 3), (1, 0)], n_users=2, n_items=5))
+    graph = build_graph(Split.from_pairs([(0, 1), (0, 1), (0, 3), (1, 0)], n_users=2, n_items=5))
     assert graph.draw(torch.tensor([0]), 3, Ladder(0, "pools"))[0].tolist() == [0, 2, 4]
     assert graph.popularity.tolist() == [1, 2, 0, 1, 0]
 
@@ -204,5 +205,5 @@ def test_large_weights_are_still_exact() -> None:
 def test_weights_in_numpy_or_a_list_are_refused() -> None:
     graph = graph_of({0: {0}}, 1, 3)
     for weights in (np.ones(3, dtype=np.int64), [1, 1, 1]):
-        with pytest.raises(SettingError, match=rf"must be a torch tensor; these are {type(weights).__name__}"):
+        with pytest.raises(SettingError, match=type(weights).__name__):
             graph.reweighted(weights)  # type: ignore[arg-type]

@@ -82,7 +82,7 @@ def test_items_from_elsewhere_in_the_place_of_the_pool(kind: Kind, depth: int, s
     other = replace(match, candidates=ids)
     scores = (match.user_vectors[:, None] * match.item_vectors[ids]).sum(-1)
     torch.testing.assert_close(other.scores, scores)
-    assert torch.equal(other.ranked(), ids.gather(1, other.scores.argmax(1)[:, None])[:, 0])
+    assert torch.equal(other.item_at_rank(), ids.gather(1, other.scores.argmax(1)[:, None])[:, 0])
     assert torch.equal(other.positive_score, match.positive_score)
 
 
@@ -98,12 +98,9 @@ def test_items_from_elsewhere_in_the_place_of_the_pool(kind: Kind, depth: int, s
         (lambda m: m.pick(m.scores.argmax()), r"\[B\] or \[B, X\] with B=\d+; it was given a tensor of shape \[\] "),
         (lambda m: m.pick(0), r"it was given 0"),
         (lambda m: m.pick(m.scores.argmax(1)[1:]), r"it was given a tensor of shape \[\d+\]"),
-        (
-            lambda m: m.ranked(2),
-            r"match.ranked takes places in the order as a whole-number tensor \[B\] with .*given 2",
-        ),
-        (lambda m: m.ranked(m.scores[:, 0]), r"\(torch.float64\)"),
-        (lambda m: m.ranked(m.hardest(2)), r"a tensor of shape \[\d+, 2\]"),
+        (lambda m: m.item_at_rank(4), "5"),
+        (lambda m: m.item_at_rank(m.scores[:, 0]), r"item_at_rank.*\(torch.float64\)"),
+        (lambda m: m.item_at_rank(m.hardest(2)), r"a tensor of shape \[\d+, 2\]"),
         (lambda m: m.nearest(0.5), r"match.nearest takes target scores as a tensor \[B\] with B=\d+; it was given 0.5"),
         (lambda m: m.nearest(m.positive_score[:, None]), r"a tensor of shape \[\d+, 1\]"),
         (lambda m: m.hardest(5), r"match.hardest\(5\): the pool has 4 candidates; set pool higher"),
@@ -119,5 +116,6 @@ def test_positions_of_any_whole_type() -> None:
     match = World.random("mean", 2, 0).match(DNS(pool=4))
     n = match.scores.argmax(1)
     for kind in (torch.int32, torch.int16, torch.uint8):
-        assert torch.equal(match.chosen(n.to(kind)), match.ranked())
-        assert torch.equal(match.ranked(torch.zeros_like(n, dtype=kind)), match.ranked())
+        assert torch.equal(match.chosen(n.to(kind)), match.item_at_rank())
+        assert torch.equal(match.item_at_rank(torch.zeros_like(n, dtype=kind)), match.item_at_rank())
+    assert torch.equal(match.item_at_rank(2), match.chosen(match.hardest(3)[:, 2]))

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from sahcns.aggregation import Kind
+from sahcns.graph import Read
 from sahcns.samplers import DNS, RNS, SAHC, Matching, Mixture, Sampler, SAOnly
-from sahcns.samplers.calibration import LayerGap
-from sahcns.samplers.selection import discrepancy, selection_score, standardised
+from sahcns.samplers.sahc_parts import LayerGap, discrepancy, selection_score, standardised
 from tests.samplers.oracle import Negative, Pair, Vector, assert_agrees, first_largest, mean, negatives_of, pairs_of
 from tests.samplers.world import World, choice, every_case, scored
 
@@ -140,7 +140,7 @@ def bit_for_bit(one: Sampler, other: Sampler, match: Matching) -> bool:
     found = []
     for full in rows:
         read = (full.items[:, 0] + match.graph.n_users, None if full.weights is None else full.weights[:, 0])
-        found.append(match.graph.verbs.mix(layers, read)[0])  # type: ignore[arg-type]
+        found.append(match.graph.mix(layers, Read(*read))[0])
     return torch.equal(found[0], found[1])
 
 

@@ -12,6 +12,7 @@ from torch import Tensor
 from sahcns.aggregation import Aggregation, Kind
 from sahcns.data.split import Split
 from sahcns.graph import Graph
+from sahcns.kernels import build_graph
 from sahcns.rng import Rng
 from sahcns.samplers import Matching, Sampler
 
@@ -90,7 +91,7 @@ def graph_of(
 
 @cache
 def _graph_of(pairs: tuple[tuple[int, int], ...], users: int, items: int, dtype: torch.dtype, path: str) -> Graph:
-    return Graph.of(Split.from_pairs(pairs, n_users=users, n_items=items), dtype=dtype, path=path)
+    return build_graph(Split.from_pairs(pairs, n_users=users, n_items=items), dtype=dtype, path=path)
 
 
 def scored(a: list[list[float]], p: list[float], kind: Kind = "mean", copies: int = 1) -> Matching:

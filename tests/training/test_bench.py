@@ -28,8 +28,8 @@ class Watching(Sampler):
 
     def choose(self, match: Matching, rng: Rng) -> Mixture:
         there = {"scores", "candidate_layers", "item_vectors"} & set(vars(match))
-        SEEN.append((match.asked, there))
-        return Mixture.single(match.ranked()) if self.scores else match.pick(torch.zeros_like(match.users))
+        SEEN.append(("layer_scores" in vars(match), there))
+        return Mixture.single(match.item_at_rank()) if self.scores else match.pick(torch.zeros_like(match.users))
 
 
 @pytest.mark.parametrize("scores", [True, False])

@@ -7,6 +7,7 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,12 +16,13 @@ from torch import Tensor
 
 from sahcns.backbones import MF, NGCF, Backbone
 from sahcns.graph import Graph
+from sahcns.kernels import build_graph
+from sahcns.objectives import BPR
 from sahcns.rng import Rng
 from sahcns.samplers import DNS, DivNS, Matching, Mixture, Sampler
 from sahcns.training import Protocol, fit
-from sahcns.training.bindings import bindings, replaced
-from sahcns.training.clock import Clock
 from sahcns.training.epochs import WARM_UP, Epochs
+from sahcns.training.profiler import Profiler
 from sahcns.training.step import PARTS, Streams, TrainingStep
 from tests.splits import random_split
 
@@ -47,9 +49,9 @@ class Drawing(Sampler):
 
 
 def epochs_of(sampler: Sampler, backbone: Backbone = SMALL) -> Epochs:
-    graph, streams = Graph.of(SPLIT), Streams.of(0, CPU)
+    graph, streams = build_graph(SPLIT), Streams.of(0, CPU)
     parameters = {name: value.requires_grad_() for name, value in backbone.initial(graph, streams.start).items()}
-    step = TrainingStep(graph, backbone, sampler, Protocol(batch=12), parameters, streams, Clock(CPU))
+    step = TrainingStep(graph, backbone, sampler, BPR(), Protocol(batch=12), parameters, streams, Profiler(CPU))
     return Epochs(step, capture=False)
 
 
@@ -124,14 +126,14 @@ def test_the_parts_of_a_few_steps_do_not_stand_for_all(captured: type[Played]) -
     """A replay is one piece: what is kept is what is still measured, the end of each epoch."""
     captured.epochs = epochs_of(Drawing(pool=2))
     captured.epochs.capture = True
-    clock = captured.epochs.step.clock
+    profiler = captured.epochs.step.profiler
     captured.epochs.run(0)
     assert captured.epochs.done > WARM_UP
-    assert set(clock.seconds) == {"sampler"}
-    with clock("evaluate"):
+    assert set(profiler.seconds) == {"sampler"}
+    with profiler("evaluate"):
         pass
     captured.epochs.run(1)
-    assert set(clock.seconds) == {"sampler", "evaluate"}
+    assert set(profiler.seconds) == {"sampler", "evaluate"}
 
 
 @dataclass(frozen=True)
@@ -164,8 +166,8 @@ class Keeping(Sampler):
     ("how", "mode"),
     [
         ("in place", "captured"),
-        ("replaced in a step", r"eager (Keeping replaces state['mean']; change it in place)"),
-        ("replaced between epochs", r"eager (Keeping replaces state['epochs']; change it in place)"),
+        ("replaced in a step", "mean"),
+        ("replaced between epochs", "epochs"),
     ],
 )
 def test_state_that_is_replaced_is_not_replayed(captured: type[Played], how: str, mode: str) -> None:
@@ -173,7 +175,7 @@ def test_state_that_is_replaced_is_not_replayed(captured: type[Played], how: str
     captured.epochs.capture, captured.epochs.mode = True, "captured"
     for epoch in range(2):
         captured.epochs.run(epoch)
-    assert captured.epochs.mode == mode
+    assert mode in captured.epochs.mode
     assert (captured.epochs.captured is None) == (mode != "captured")
 
 
@@ -185,16 +187,18 @@ def test_what_divns_keeps_can_be_replayed(captured: type[Played]) -> None:
     assert captured.epochs.mode == "captured"
 
 
-def test_a_number_that_is_counted_up_is_found_and_one_that_holds_itself_ends() -> None:
-    state: dict[str, Any] = {"count": 1, "rows": [torch.zeros(2), "a"]}
-    state["self"] = state
-    before = bindings(state)
-    assert replaced(before, state) is None
-    state["rows"][0] += 1
-    state["new"] = 3
-    assert replaced(before, state) is None
-    state["count"] += 1
-    assert replaced(before, state) == "state['count']"
+@pytest.mark.parametrize("state", [{"count": 1, "rows": torch.zeros(2)}, [1, torch.zeros(2)], SimpleNamespace(count=1)])
+def test_a_number_that_is_counted_up_is_replaced(captured: type[Played], state: Any) -> None:
+    captured.epochs = epochs_of(Drawing(pool=2))
+    captured.epochs.capture, captured.epochs.step.state = True, state
+    captured.epochs.run(0)
+    assert captured.epochs.captured is not None
+    if isinstance(state, SimpleNamespace):
+        state.count += 1
+    else:
+        state["count" if isinstance(state, dict) else 0] += 1
+    captured.epochs.run(1)
+    assert captured.epochs.captured is None
 
 
 def test_an_eager_run_measures_every_part() -> None:
@@ -205,7 +209,7 @@ def test_an_eager_run_measures_every_part() -> None:
 def test_the_marks_of_an_epoch_are_read_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a GPU each part of each step is two events; a thousand epochs of them would fill the driver."""
     settled: list[int] = []
-    monkeypatch.setattr(Clock, "settle", lambda clock: settled.append(1))
+    monkeypatch.setattr(Profiler, "settle", lambda profiler: settled.append(1))
     epochs = epochs_of(DNS())
     for epoch in range(3):
         epochs.run(epoch)

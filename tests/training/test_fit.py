@@ -3,23 +3,22 @@
 import sys
 from typing import Any
 
-import polars
 import pytest
 import torch
 from torch import Tensor
 
 from sahcns.backbones import MF, LightGCN
 from sahcns.data.split import Split
-from sahcns.errors import DataError, SettingError
-from sahcns.graph import Graph
+from sahcns.errors import DataError
+from sahcns.kernels import build_graph
+from sahcns.objectives import BPR
 from sahcns.ranking import Truth, evaluate
 from sahcns.samplers import DNS, RNS, SAHC
 from sahcns.training import Protocol, fit
-from sahcns.training.clock import Clock
 from sahcns.training.epochs import Epochs
-from sahcns.training.start import start
-from sahcns.training.step import Streams, TrainingStep
-from sahcns.training.stopping import EarlyStopping
+from sahcns.training.fit import EarlyStopping
+from sahcns.training.profiler import Profiler
+from sahcns.training.step import Streams, TrainingStep, initial_parameters
 from tests.model.films import films
 from tests.splits import random_split
 from tests.training.spying import spying
@@ -94,9 +93,9 @@ def test_it_looks_at_epoch_0_then_regularly_and_at_the_last(epochs: int, every: 
 def test_the_loss_of_an_epoch_is_the_mean_over_its_steps() -> None:
     run = fit(SPLIT, SMALL, RNS(), protocol=protocol(epochs=1), device="cpu")
     where = torch.device("cpu")
-    graph, streams = Graph.of(SPLIT, where), Streams.of(0, where)
-    parameters = start(SMALL, RNS(), graph, streams)
-    step = TrainingStep(graph, SMALL, RNS(), protocol(), parameters, streams, Clock(where))
+    graph, streams = build_graph(SPLIT, where), Streams.of(0, where)
+    parameters = initial_parameters(SMALL, RNS(), graph, streams)
+    step = TrainingStep(graph, SMALL, RNS(), BPR(), protocol(), parameters, streams, Profiler(where))
     losses = Epochs(step, capture=False).run(0)
     assert len(set(losses.tolist())) == 3
     assert run.record.history[0]["loss"] == pytest.approx(losses.double().mean().item(), rel=1e-12)
@@ -287,7 +286,7 @@ def test_the_defaults_are_the_papers_method_on_lightgcn() -> None:
     assert run.record.sampler == {"name": "sahc", **SAHC().to_dict()}
 
 
-def test_every_path_of_the_verbs_trains_alike() -> None:
+def test_every_path_trains_alike() -> None:
     fast, plain = (
         fit(SPLIT, LightGCN(dim=8), SAHC(pool=4), protocol=protocol(), device="cpu", kernels=path)
         for path in ("cpu", "reference")
@@ -319,9 +318,3 @@ def test_a_run_and_its_model_show_what_they_are_and_not_their_vectors() -> None:
     assert repr(run) == f"Run({model}, 1 epochs, best epoch 0, {numbers})"
     live = fit(split, LightGCN(dim=4), DNS(), protocol=protocol, device="cpu", whole=True)
     assert repr(live) == f"Run({model}, 1 epochs)"
-
-
-def test_a_frame_for_a_split_is_refused_in_one_line() -> None:
-    frame = polars.DataFrame({"user": [1, 2], "item": [3, 4]})
-    with pytest.raises(SettingError, match=r"^fit: split=<DataFrame> must be a Split, such as .*$"):
-        fit(frame)  # type: ignore[arg-type]

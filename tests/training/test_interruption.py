@@ -2,7 +2,7 @@
 
 import pytest
 
-from sahcns.training.interruption import kept_from_ctrl_c
+from sahcns.training.fit import retry_once_on_interrupt
 
 
 @pytest.mark.parametrize("stops", [0, 1, 2])
@@ -18,7 +18,7 @@ def test_one_ctrl_c_begins_it_again_and_another_ends_it(stops: int) -> None:
 
     if stops == 2:
         with pytest.raises(KeyboardInterrupt):
-            kept_from_ctrl_c(make)
+            retry_once_on_interrupt(make)
     else:
-        assert kept_from_ctrl_c(make) == "made"
+        assert retry_once_on_interrupt(make) == "made"
     assert calls == min(stops + 1, 2)

@@ -8,10 +8,11 @@ import torch
 from torch import Tensor
 
 from sahcns.backbones import MF, NGCF, Backbone, LightGCN, SimGCL
-from sahcns.graph import Graph
+from sahcns.kernels import build_graph
+from sahcns.objectives import BPR
 from sahcns.samplers import RNS, Matching, Mixture
 from sahcns.training import Protocol
-from sahcns.training.clock import Clock
+from sahcns.training.profiler import Profiler
 from sahcns.training.step import Streams, TrainingStep
 from tests.splits import random_split
 from tests.training.spying import Answering
@@ -30,10 +31,10 @@ WEIGHT = 0.3
 
 
 def build(backbone: Backbone, answer: Callable[[Matching], Mixture], protocol: Protocol) -> TrainingStep:
-    graph, streams = Graph.of(SPLIT, dtype=torch.float64), Streams.of(5, CPU)
+    graph, streams = build_graph(SPLIT, dtype=torch.float64), Streams.of(5, CPU)
     parameters = backbone.initial(graph, streams.start, torch.float64)
     parameters = {name: value.requires_grad_() for name, value in parameters.items()}
-    return TrainingStep(graph, backbone, Answering(4, answer), protocol, parameters, streams, Clock(CPU))
+    return TrainingStep(graph, backbone, Answering(4, answer), BPR(), protocol, parameters, streams, Profiler(CPU))
 
 
 def batch(step: TrainingStep) -> tuple[Tensor, Tensor, Tensor]:
@@ -176,7 +177,7 @@ def test_streams_are_apart() -> None:
 
 
 def test_a_sampler_of_several_negatives_is_a_pool_of_several() -> None:
-    graph, streams = Graph.of(SPLIT), Streams.of(0, CPU)
+    graph, streams = build_graph(SPLIT), Streams.of(0, CPU)
     parameters = {"ego": torch.zeros(graph.n, 4, requires_grad=True)}
-    step = TrainingStep(graph, MF(dim=4), RNS(pool=5), Protocol(), parameters, streams, Clock(CPU))
+    step = TrainingStep(graph, MF(dim=4), RNS(pool=5), BPR(), Protocol(), parameters, streams, Profiler(CPU))
     assert loss_of(step) == pytest.approx(math.log(1 + 5))  # all scores are 0

@@ -1,6 +1,7 @@
 """What a backbone is: tables to learn, the layers they give, and how layers become one embedding."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -20,7 +21,7 @@ Parameters = dict[str, Tensor]
 class Backbone(Configured):
     """A graph recommender, described by its constructor arguments; its parameters are a plain dict of tensors.
 
-    `layers` gives the stacked layers that `aggregation` combines, each [n, d] over users then items.
+    `layers` gives the layers that `aggregation` combines, each [n, d] over users then items.
     """
 
     dim: int = setting(64, "size d of an embedding", low=1)
@@ -30,7 +31,13 @@ class Backbone(Configured):
 
     @property
     def aggregation(self) -> Aggregation:
+        """How layers become one embedding, with weights if they are not to count alike."""
         return Aggregation("mean")
+
+    @property
+    def normalisation(self) -> tuple[float, float]:
+        """Exponents (a, b) of the graph that layers propagate over, D^-a A D^-b; symmetric by default."""
+        return 0.5, 0.5
 
     def initial(self, graph: Graph, rng: Rng, dtype: torch.dtype = torch.float32) -> Parameters:
         """Xavier-uniform tables, users and items each with its own bound (the lineage's start)."""
@@ -57,7 +64,7 @@ class Backbone(Configured):
         rng: Rng,
         layers: tuple[Tensor, ...] | None = None,
     ) -> Tensor | None:
-        """A loss of the backbone's own (SimGCL's InfoNCE), or None; `layers` are the `training_layers` where known."""
+        """A loss of the backbone's own (SimGCL's InfoNCE), or None; `layers` are the batch's `training_layers`."""
         return None
 
     def vectors(self, parameters: Parameters, graph: Graph) -> tuple[Tensor, Tensor]:
@@ -71,3 +78,17 @@ def xavier(rng: Rng, rows: int, columns: int, dtype: torch.dtype = torch.float32
     """Uniform in ±√(6 / (rows + columns))  (Glorot & Bengio 2010)."""
     bound = math.sqrt(6.0 / (rows + columns))
     return (rng.uniform(rows, columns, dtype=torch.float64) * (2 * bound) - bound).to(dtype)
+
+
+def check_layers(layers: Sequence[Tensor], n: int, backbone: str) -> None:
+    """Raise a `TrainingError` unless these are T ≥ 1 tables [n, d]: on a GPU a short one would be read past its end."""
+    if not isinstance(layers, tuple | list | Tensor):  # a generator could be read once only
+        raise TrainingError(
+            f"{backbone}.layers() must return a tuple of tables [n, d]; it returned {type(layers).__name__}"
+        )
+    shapes = [list(layer.shape) for layer in layers]
+    if not shapes or any(shape != [n, *shapes[0][-1:]] for shape in shapes):
+        raise TrainingError(
+            f"{backbone} returned layers of shapes {shapes[:8]}; layers() must return tables [n, d], all of one width, "
+            f"with n={n} rows: users, then items"
+        )

@@ -21,4 +21,4 @@ class LightGCN(Backbone):
     name: ClassVar[str] = "lightgcn"
 
     def layers(self, parameters: Parameters, graph: Graph) -> tuple[Tensor, ...]:
-        return graph.hops(parameters["ego"], self.depth)
+        return graph.hops(parameters["ego"], self.depth, *self.normalisation)

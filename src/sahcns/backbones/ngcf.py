@@ -57,12 +57,6 @@ class NGCF(Backbone):
 
     def _forward(self, parameters: Parameters, graph: Graph, rng: Rng | None) -> tuple[Tensor, ...]:
         e = parameters["ego"]  # [n, d]
-        known = self.variant == "mixgcf" and type(self)._neighbours is NGCF._neighbours
-        if known and rng is None and self.depth > 0:
-            weights = [parameters[f"{part}.{k}"] for k in range(self.depth) for part in ("W1", "b1", "W2", "b2")]
-            layers = graph.verbs.ngcf_layers(graph.adjacency, e, tuple(weights))
-            if layers is not None:
-                return layers
         stored = [e]
         for layer in range(self.depth):
             side = self._neighbours(graph, e)
@@ -80,7 +74,7 @@ class NGCF(Backbone):
 
     def _neighbours(self, graph: Graph, e: Tensor) -> Tensor:
         if self.variant == "mixgcf":
-            return graph.propagate(e)
+            return graph.propagate(e, *self.normalisation)
         degrees = graph.adjacency.degrees.to(e.dtype)[:, None]
         root = degrees.sqrt()
         return (root * graph.propagate(root * e) + e) / (degrees + 1.0)  # D^-1 (A + I) E with A = D^½ Ã D^½

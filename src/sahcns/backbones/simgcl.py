@@ -40,7 +40,7 @@ class SimGCL(Backbone):
         return self.include_layer0
 
     def layers(self, parameters: Parameters, graph: Graph) -> tuple[Tensor, ...]:
-        layers = graph.hops(parameters["ego"], self.depth)
+        layers = graph.hops(parameters["ego"], self.depth, *self.normalisation)
         return layers if self.include_layer0 else layers[1:]
 
     def extra_loss(
@@ -54,31 +54,24 @@ class SimGCL(Backbone):
     ) -> Tensor | None:
         if self.cl_weight == 0:
             return None
-        if self._as_published():
-            layers = layers or self.layers(parameters, graph)
-            batch = graph.n_users, users, positives
-            scales = self.noise, self.temperature, self.cl_weight
-            found = graph.verbs.contrast(graph.adjacency, layers, self.has_ego_layer, *batch, *scales, rng)
-            if found is not None:
-                return found
         first, second = (self._noisy(parameters["ego"], graph, rng) for _ in range(2))
         loss = info_nce(first, second, users, self.temperature)
         loss = loss + info_nce(first, second, positives + graph.n_users, self.temperature)
         return self.cl_weight * loss
 
-    def _as_published(self) -> bool:
-        """Whether no subclass has other layers or other noise, of which the kernels would not know."""
-        own, here = type(self), SimGCL
-        passes = (own.layers, own.training_layers, own._noisy)
-        return passes == (here.layers, here.training_layers, here._noisy)
-
     def _noisy(self, ego: Tensor, graph: Graph, rng: Rng) -> Tensor:
         """One perturbed pass, [n, d]."""
         e, total = ego, ego if self.include_layer0 else torch.zeros_like(ego)
         for _ in range(self.depth):
-            e = graph.verbs.perturb(graph.propagate(e), self.noise, rng)
+            e = perturb(graph.propagate(e, *self.normalisation), self.noise, rng)
             total = total + e
         return total / (self.depth + self.include_layer0)
+
+
+def perturb(e: Tensor, length: float, rng: Rng) -> Tensor:
+    """e + length · sign(e) ⊙ normalise(U(0,1)^d), [n, d]; the noise carries no gradient."""
+    direction = normalize(rng.uniform(*e.shape, dtype=e.dtype), dim=1)
+    return e + length * torch.sign(e.detach()) * direction
 
 
 def info_nce(first: Tensor, second: Tensor, nodes: Tensor, temperature: float) -> Tensor:

@@ -102,7 +102,7 @@ def build(
 
 def unchanged_pools(rows: "Sequence[Contestant]", assignments: Sequence[str]) -> list[str]:
     """A sentence for each sampler that `--set pool=…` for all leaves alone."""
-    drawing = [row for row in rows if row.kind.draws_negatives()]
+    drawing = [row for row in rows if row.kind.draws_negatives]
     if len(drawing) == len(rows) or not any(text.partition("=")[0].strip() == "pool" for text in assignments):
         return []
     return [
@@ -131,7 +131,7 @@ def _assign(text: str, samplers: list[Spec], backbones: list[Spec]) -> None:
         meant = [spec for spec in samplers if not where or where[0] in (spec["name"], spec.get("label"), "sampler")]
         known = [spec.get("label") or spec["name"] for spec in samplers] + ["backbone"]
         if (where, argument) == ([], "pool"):
-            meant = [spec for spec in samplers if not class_named(Sampler, spec["name"]).draws_negatives()] or samplers
+            meant = [spec for spec in samplers if not class_named(Sampler, spec["name"]).draws_negatives] or samplers
     if not meant:
         raise SettingError(f"--set {text!r}: {'.'.join(where)} is not compared; {nearest('.'.join(where), known)}")
     for spec in meant:

@@ -113,7 +113,7 @@ def command(
     from sahcns.lab.grid.sources import own_code
     from sahcns.model.folder import check_place
     from sahcns.training import fit
-    from sahcns.training.interruption import kept_from_ctrl_c
+    from sahcns.training.fit import retry_once_on_interrupt
 
     import_files(plan.imports)
     check_known(plan)
@@ -148,7 +148,7 @@ def command(
         record["imports"] = [str(path) for path in own]
     if code is not None:
         record["code"] = code
-    saved = kept_from_ctrl_c(lambda: _save(run.recommender, place))
+    saved = retry_once_on_interrupt(lambda: _save(run.recommender, place))
     full, items, pairs = (record["data"].get(name, 0) for name in ("users_with_every_item", "items", "train"))
     warn_of_full_users(full, items)
     if json:

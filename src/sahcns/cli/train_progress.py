@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from sahcns.training import Protocol
-    from sahcns.training.stopping import EarlyStopping
+    from sahcns.training.fit import EarlyStopping
 
 WINDOW = 20  # epochs that the rate is taken over
 PAUSE = 60  # seconds between two lines of a log
@@ -87,7 +87,7 @@ def train_progress(protocol: "Protocol", quiet: bool = False, looks: bool = True
     from rich.live import Live
     from rich.text import Text
 
-    from sahcns.training.stopping import EarlyStopping
+    from sahcns.training.fit import EarlyStopping
 
     console, progress = err(), Progress(protocol, EarlyStopping(protocol.patience), looks)
     live = Live(

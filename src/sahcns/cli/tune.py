@@ -162,7 +162,7 @@ def space_lines(space: "Space", trials: int, pools: bool) -> list[str]:
     few = points is not None and len(points) <= trials
     ending = ("; it is trained once" if not space.dimensions else ", each tried once") if few else ""
     lines = [f"{space}{ending}"]
-    if pools and space.kind.draws_negatives() and "pool" in space.rest:
+    if pools and space.kind.draws_negatives and "pool" in space.rest:
         lines.append(f"{space.name}: its pool stays {space.rest['pool']}; it draws negatives, not candidates")
     for name in space.unbounded:
         lines.append(f"{space.name}: {name} stays {space.rest[name]}, since it is unbounded; --search says what to try")

@@ -1,4 +1,4 @@
-"""The verbs on a CPU: what won by measurement on two cores (docs/performance.md).
+"""The graph's operations, BPR and Adam on a CPU: what won by measurement on two cores (docs/performance.md).
 
 The sparse product runs as `embedding_bag` with per-sample weights, several times faster than torch's own CSR product; scores
 of candidates are the entries of a sampled product, for which no row is copied; all reads of a step share one gradient buffer
@@ -6,24 +6,25 @@ for each layer, where autograd would make and add one for each read.
 """
 
 import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.functional import embedding_bag
+from torch.nn.functional import embedding_bag, softplus
+from torch.optim.adam import adam
 
-from sahcns.aggregation import Aggregation
-from sahcns.kernels.cpu_pair_loss import PairLoss
-from sahcns.kernels.reference import ReferenceVerbs
-from sahcns.kernels.verbs import Read
-from sahcns.objectives import l2
+from sahcns.graph import Adjacency, Graph, Read, mix_rows
+from sahcns.kernels.registry import Setup, register
+from sahcns.objectives.base import Comparison, l2
+from sahcns.objectives.bpr import BPR
 
-if TYPE_CHECKING:
-    from sahcns.graph import Adjacency
+BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8  # Adam's
 
 
-def product(adjacency: "Adjacency", x: Tensor) -> Tensor:
+def product(adjacency: Adjacency, x: Tensor) -> Tensor:
     """Ã x, [n, d] → [n, d]."""
     return embedding_bag(
         adjacency.columns,
@@ -39,7 +40,7 @@ class _Hops(torch.autograd.Function):
     """x, Ãx, … Ã^L x. Backward is Horner's rule: g ← Ã g + g_l, from the last layer to the first."""
 
     @staticmethod
-    def forward(ctx: Any, adjacency: "Adjacency", x: Tensor, count: int) -> tuple[Tensor, ...]:
+    def forward(ctx: Any, adjacency: Adjacency, x: Tensor, count: int) -> tuple[Tensor, ...]:
         ctx.adjacency = adjacency
         layers = [x.detach()]  # a table that asks for gradient sends embedding_bag the slow way
         for _ in range(count):
@@ -61,7 +62,7 @@ class Mix(torch.autograd.Function):
     def forward(ctx: Any, reads: tuple[Read, ...], ordered: bool, *layers: Tensor) -> tuple[Tensor, ...]:
         """`ordered` adds in a fixed order on a GPU too, by sorting; a CPU always does."""
         ctx.reads, ctx.ordered, ctx.shape = reads, ordered, layers[0].shape
-        return ReferenceVerbs().mix(layers, *reads)
+        return mix_rows(layers, *reads)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
@@ -112,7 +113,7 @@ def _gathered_back(reads: tuple[Read, ...], grads: tuple[Tensor, ...], t: int, n
 
 
 @cache
-def _warned() -> None:
+def _silence_torch() -> None:
     """torch warns once a process that its CSR tensors are in beta, which no user of ours can do anything about."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -121,13 +122,14 @@ def _warned() -> None:
         )
 
 
-class CpuVerbs(ReferenceVerbs):
-    """Reference draws, fast products, matching and reads."""
+@dataclass(frozen=True, eq=False)
+class CpuGraph(Graph):
+    """Draws as written, fast products, matching and reads."""
 
-    name = "cpu"
+    path: str = "cpu"
 
-    def hops(self, adjacency: "Adjacency", x: Tensor, count: int) -> tuple[Tensor, ...]:
-        layers: tuple[Tensor, ...] = _Hops.apply(adjacency, x, count)  # type: ignore[no-untyped-call]
+    def _hops(self, x: Tensor, count: int) -> tuple[Tensor, ...]:
+        layers: tuple[Tensor, ...] = _Hops.apply(self.adjacency, x, count)  # type: ignore[no-untyped-call]
         return layers
 
     def _dots(self, anchor: Tensor, layers: tuple[Tensor, ...], rows: Tensor) -> list[Tensor]:
@@ -135,7 +137,7 @@ class CpuVerbs(ReferenceVerbs):
         (batch, count), n = rows.shape, len(layers[0])
         if count > n:  # a row of the matrix has no room for them
             return super()._dots(anchor, layers, rows)
-        _warned()
+        _silence_torch()
         starts = torch.arange(0, batch * count + 1, count, dtype=torch.int32)
         empty = torch.zeros(batch * count, dtype=anchor.dtype)
         pattern = torch.sparse_csr_tensor(starts, rows.int().view(-1), empty, (batch, n), check_invariants=False)
@@ -148,37 +150,139 @@ class CpuVerbs(ReferenceVerbs):
         mixed: tuple[Tensor, ...] = Mix.apply(reads, False, *layers)  # type: ignore[no-untyped-call]
         return mixed
 
-    def pair_loss(
-        self,
-        layers: tuple[Tensor, ...],
-        agg: Aggregation,
-        n_users: int,
-        users: Tensor,
-        positives: Tensor,
-        items: Tensor,
-        weights: Tensor | None,
-        strength: float,
-    ) -> Tensor | None:
-        if agg.kind == "concat":  # each layer has an anchor of its own
-            return None
-        c = 1.0 / len(layers) if agg.kind == "mean" else 1.0
-        loss: Tensor = PairLoss.apply(c, n_users, users, positives, items, weights, strength, *layers)  # type: ignore[no-untyped-call]
-        return loss
 
-    def ridge(
-        self,
-        ego: Tensor,
+class PairLoss(torch.autograd.Function):
+    """BPR and L2 of a batch with the gradient written down instead of taped, one negative a pair.
+
+    Where the layers are summed (c = 1) or averaged (c = 1/T), every layer of a user, of a positive and of a negative
+    receives the same vector, so three rows a pair are kept instead of 3T, and all layers share one order of touched rows:
+
+        ē = c Σ_t U_t,   D = c Σ_t (N_t - I_t),   x = y⁻ - y⁺ = <ē, D>,   g = c · sigmoid(x) / B
+        ∂/∂U_t = g D,   ∂/∂I_t = -g ē,   ∂/∂N_t = g ē,   ∂/∂V[m, t] = w[m, t] ∂/∂N_t;   layer 0 has l2/B · itself beside
+
+    items [B, M, T or 1], weights [B, M, T] or None, T layers [n, d] → scalar.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        c: float,
         n_users: int,
         users: Tensor,
         positives: Tensor,
         items: Tensor,
         weights: Tensor | None,
-        strength: float,
+        l2: float,
+        *layers: Tensor,
     ) -> Tensor:
-        first = None if weights is None else weights[..., :1]
-        reads = (
-            (users[:, None, None], None),
-            ((positives + n_users)[:, None, None], None),
-            (items[..., :1] + n_users, first),
-        )
-        return l2(strength, *(read[:, 0] for read in self.mix((ego,), *(Read(*read) for read in reads))))
+        (batch, mixed, width), (n, dim) = items.shape, layers[0].shape
+        own = torch.cat([users, positives + n_users]).expand(width, -1)
+        rows = torch.cat([own, (items + n_users).permute(2, 0, 1).reshape(width, -1)], 1)  # [T or 1, (2+M)·B]
+        starts = torch.cat([torch.arange(2 * batch), torch.arange(batch + 1) * mixed + 2 * batch])  # of 3B sums
+        shares = None if weights is None else _shares(weights)
+        total, ego = layers[0].new_zeros(3, batch, dim), layers[0]
+        for t, layer in enumerate(layers):
+            row = rows[min(t, width - 1)]
+            if shares is None:
+                read = layer.index_select(0, row)
+            else:
+                read = embedding_bag(
+                    row, layer.detach(), starts, mode="sum", per_sample_weights=shares[t], include_last_offset=True
+                )
+            read = read.view(3, batch, dim)
+            ego = read if t == 0 else ego  # users, positives, negatives
+            total += read
+        anchor, apart = total[0] * c, (total[2] - total[1]) * c  # ē and D, [B, d]
+        margin = (anchor * apart).sum(1)
+        ctx.kept = rows, shares, anchor, apart, ego
+        ctx.slope, ctx.ridge = torch.sigmoid(margin)[:, None] * (c / batch), l2 / batch
+        ctx.n, ctx.count = n, len(layers)
+        loss = softplus(margin).mean()
+        return loss + (l2 / (2 * batch)) * ego.square().sum() if l2 else loss
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        rows, shares, anchor, apart, ego = ctx.kept
+        batch, dim = anchor.shape
+        slope = ctx.slope * grad
+        pulled = slope * anchor
+        source = torch.stack([slope * apart, -pulled, pulled])  # [3, B, d]: users, positives, negatives
+        first = source + ego * (ctx.ridge * grad)
+        mixed = rows.shape[1] // batch - 2
+        reader = torch.cat([torch.arange(2 * batch), torch.arange(2 * batch, 3 * batch).repeat_interleave(mixed)])
+        order, offsets = _by_row(rows[0], ctx.n)
+        grads: list[Tensor] = []
+        for t in range(ctx.count):
+            if t > 1 and shares is None and len(rows) == 1:
+                grads.append(grads[1])  # nothing differs from the layer before
+                continue
+            if 0 < t < len(rows):
+                order, offsets = _by_row(rows[t], ctx.n)
+            gathered = embedding_bag(
+                reader[order],
+                (source if t else first).view(3 * batch, dim),
+                offsets,
+                mode="sum",
+                per_sample_weights=None if shares is None else shares[t][order],
+                include_last_offset=True,
+            )
+            grads.append(gathered)
+        return (None,) * 7 + tuple(grads)
+
+
+def _shares(weights: Tensor) -> Tensor:
+    """weights [B, M, T] → [T, (2+M)·B]: what each read counts, 1 for a user and a positive."""
+    batch, mixed, count = weights.shape
+    made = weights.new_ones(count, (2 + mixed) * batch)
+    made[:, 2 * batch :] = weights.permute(2, 0, 1).reshape(count, -1)
+    return made
+
+
+def _by_row(rows: Tensor, n: int) -> tuple[Tensor, Tensor]:
+    """The reads in the order of the rows they read, and where each of n rows begins."""
+    ends = torch.bincount(rows, minlength=n).cumsum(0)
+    return torch.argsort(rows, stable=True), torch.cat([ends.new_zeros(1), ends])
+
+
+def _supports_bpr(setup: Setup) -> bool:
+    """L2 on what was mixed, layers that share an anchor, and no loss of the sampler's own, which would want the rows."""
+    one_anchor = setup.backbone.aggregation.kind != "concat"
+    return setup.l2_on == "mixed" and one_anchor and not setup.sampler.has_loss()
+
+
+@register("cpu", "loss", BPR, supports=_supports_bpr)
+def bpr_and_l2(objective: BPR, pairs: Comparison, strength: float, table: Tensor | None) -> Tensor:
+    """See `registry.PairLoss`."""
+    batch = pairs.batch
+    c = 1.0 / len(batch.layers) if batch.aggregation.kind == "mean" else 1.0
+    items, weights = pairs.items[:, 0].contiguous(), None if pairs.weights is None else pairs.weights[:, 0].contiguous()
+    ids = pairs.graph.n_users, batch.users, batch.positives
+    loss: Tensor = PairLoss.apply(c, *ids, items, weights, 0.0 if table is not None else strength, *batch.layers)  # type: ignore[no-untyped-call]
+    return loss if table is None else loss + l2(strength, *pairs.ego_rows(table))
+
+
+class PlainAdam:
+    """Adam by torch's own fused kernel (Kingma & Ba, ICLR 2015), with the bits of torch.optim.Adam.
+
+    Making one of those imports torch's compiler, which takes as long as importing torch itself and is of no use here.
+    """
+
+    def __init__(self, parameters: Iterable[Tensor], lr: float) -> None:
+        self.lr = lr
+        self.tables = [
+            (one, torch.zeros_like(one), torch.zeros_like(one), torch.zeros((), dtype=torch.float32, device=one.device))
+            for one in parameters
+        ]  # each with both moments and how many steps it has had
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        for parameter, *_ in self.tables:
+            parameter.grad = None
+
+    @torch.no_grad()
+    def step(self) -> None:
+        rows = [(one, one.grad, *state) for one, *state in self.tables if one.grad is not None]
+        parameters, gradients, first, second, steps = ([row[k] for row in rows] for k in range(5))
+        adam(
+            parameters, gradients, first, second, [], steps,
+            fused=True, amsgrad=False, beta1=BETA_1, beta2=BETA_2, lr=self.lr, weight_decay=0.0, eps=EPSILON, maximize=False,
+        )  # fmt: skip

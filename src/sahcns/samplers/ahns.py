@@ -11,6 +11,8 @@ docs/ahns.md says what this does on a graph backbone.
 from dataclasses import dataclass
 from typing import ClassVar
 
+from torch import Tensor
+
 from sahcns.rng import Rng
 from sahcns.samplers.base import Sampler
 from sahcns.samplers.matching import Matching
@@ -29,5 +31,8 @@ class AHNS(Sampler):
     p: int = setting(-2, "exponent p, a whole number (a negative base has no other powers)", high=-1, search=())
 
     def choose(self, match: Matching, rng: Rng) -> Mixture:
-        target = self.beta * (match.positive_score + self.alpha) ** (self.p + 1)  # [B]
-        return Mixture.single(match.nearest(target))
+        return Mixture.single(match.nearest(self.target(match)))
+
+    def target(self, match: Matching) -> Tensor:
+        """[B]."""
+        return self.beta * (match.positive_score + self.alpha) ** (self.p + 1)

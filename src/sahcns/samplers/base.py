@@ -10,22 +10,19 @@
 That is a whole sampler: it works in `fit` on any backbone, and on the command line once its file is imported.
 """
 
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
 from sahcns.aggregation import Aggregation
 from sahcns.errors import TrainingError
+from sahcns.graph import Graph
 from sahcns.rng import Rng
 from sahcns.samplers.matching import Matching
 from sahcns.samplers.mixture import Mixture
 from sahcns.settings import Configured, setting
-
-if TYPE_CHECKING:
-    from sahcns.graph import Graph
-    from sahcns.kernels import Verbs
 
 
 @dataclass(frozen=True)
@@ -34,19 +31,18 @@ class Sampler(Configured):
 
     pool: int = setting(10, "candidates drawn for each pair, N", low=1)
 
+    draws_negatives: ClassVar[bool] = (
+        False  # `pool` counts negatives, not candidates: one pool for all is not meant for it
+    )
+
     def choose(self, match: Matching, rng: Rng) -> Mixture:
         """The negatives of a batch; runs without gradient."""
         raise TrainingError(f"{type(self).__name__} does not define choose(self, match, rng), which returns a Mixture")
 
     @classmethod
-    def draws_negatives(cls) -> bool:
-        """Whether `pool` is a number of negatives and not of candidates, so that one pool for all is not meant for it."""
-        return any(entry.name == "pool" and entry.metadata.get("search") == () for entry in fields(cls))
-
-    @classmethod
     def has_loss(cls) -> bool:
-        """Whether it has a loss of its own, so that a step is more than BPR and L2."""
-        return (cls.extra_loss, cls.extra_loss_through) != (Sampler.extra_loss, Sampler.extra_loss_through)
+        """Whether it has a loss of its own, so that a step is more than objective and L2."""
+        return cls.extra_loss is not Sampler.extra_loss
 
     # What follows is opt-in; most samplers never see it.
 
@@ -64,21 +60,9 @@ class Sampler(Configured):
         """A loss on the batch's layers, with gradient: users, positives [B, T, d], negatives [B, K, T, d]."""
         return None
 
-    def extra_loss_through(
-        self,
-        verbs: "Verbs",
-        parameters: dict[str, Tensor],
-        users: Tensor,
-        positives: Tensor,
-        negatives: Tensor,
-        agg: Aggregation,
-    ) -> Tensor | None:
-        """The same loss by a kernel that `verbs` may have for it; what the trainer calls."""
-        return self.extra_loss(parameters, users, positives, negatives, agg)
-
-    def begin(self, graph: "Graph") -> Any:
+    def begin(self, graph: Graph) -> Any:
         """State to keep from epoch to epoch, made once before training; found again as `match.state`."""
         return None
 
-    def end_epoch(self, state: Any, item_vectors: Tensor, graph: "Graph", rng: Rng) -> None:
+    def end_epoch(self, state: Any, item_vectors: Tensor, graph: Graph, rng: Rng) -> None:
         """Called after each epoch with the current final item embeddings [n_items, D], if `begin` gave a state."""

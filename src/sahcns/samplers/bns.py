@@ -9,6 +9,7 @@ Liu, Wang. Bayesian Negative Sampling for Recommendation. ICDE 2023.
     risk   = info · (1 - (1 + λ) · unbias),   n* = argmin_n risk
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -21,7 +22,13 @@ from sahcns.samplers.matching import Matching
 from sahcns.samplers.mixture import Mixture
 from sahcns.settings import Between, setting
 
+Count = Callable[[Tensor, Tensor], Tensor]
 CHUNK = 1 << 24  # scores held at once: 64 MiB of float32
+
+
+def count_below(scores: Tensor, own: Tensor) -> Tensor:
+    """scores [B, n_items], own [B, N] → how many of a row are ≤ each of own, [B, N]: one by one, as N is small."""
+    return torch.stack([(scores <= mine[:, None]).sum(1) for mine in own.unbind(1)], dim=1)
 
 
 @dataclass(frozen=True)
@@ -41,53 +48,29 @@ class BNS(Sampler):
     )
 
     def choose(self, match: Matching, rng: Rng) -> Mixture:
-        below = self._outscored(match) if self._as_published(match) else None
-        if below is not None:
-            graph, mean = match.graph, match.aggregation.kind == "mean"
-            pools = match.p, match.a, mean, match.candidates
-            found = graph.verbs.least_risk(*pools, graph.popularity, graph.taken, below, graph.n_items + 1, self.lam)
-            if found is not None:
-                return Mixture.single(found)
         return match.pick(self.risks(match).argmin(1))
 
-    def _as_published(self, match: Matching) -> bool:
-        """Whether a kernel may reckon the risks: neither they nor the scores are a subclass's own."""
-        kind = type(self)
-        return not match.scored and (kind.risks, kind.standing) == (BNS.risks, BNS.standing)
-
-    def _outscored(self, match: Matching) -> Tensor | None:
-        """How many of S score no higher than each candidate [B, N], if a kernel can count them."""
-        if self.ranks_among != "all":
-            return None
-        graph = match.graph
-        return graph.verbs.outscored(match.layers, match.aggregation, graph.n_users, match.users, match.candidates)
-
-    def risks(self, match: Matching) -> Tensor:
-        """[B, N]."""
+    def risks(self, match: Matching, count: Count = count_below) -> Tensor:
+        """[B, N], by a `count` of the items below each candidate."""
         info = torch.sigmoid(match.scores - match.positive_score[:, None])  # = 1 - σ(y⁺ - s)
-        prior = match.popularity[match.candidates].to(info.dtype) / match.graph.taken
-        return risk(info, prior, self.standing(match), self.lam)
+        prior = match.popularity[match.candidates].to(info.dtype) / match.graph.n_train_pairs
+        return risk(info, prior, self.standing(match, count), self.lam)
 
-    def standing(self, match: Matching) -> Tensor:
+    def standing(self, match: Matching, count: Count = count_below) -> Tensor:
         """F [B, N]: the empirical distribution of the user's scores, at each candidate."""
-        below = self._outscored(match)
-        if below is not None:
-            return below.to(match.layers[0].dtype) / (match.graph.n_items + 1)
         size = max(1, CHUNK // match.graph.n_items)
-        parts = [self._standing(match, slice(b, b + size)) for b in range(0, len(match.users), size)]
+        parts = [self._standing(match, slice(b, b + size), count) for b in range(0, len(match.users), size)]
         return torch.cat(parts)
 
-    def _standing(self, match: Matching, rows: slice) -> Tensor:
+    def _standing(self, match: Matching, rows: slice, count: Count) -> Tensor:
         scores = match.user_vectors[rows] @ match.item_vectors.T  # [b, n_items]
         own = torch.gather(scores, 1, match.candidates[rows])  # of the same product, so that F counts it and its equals
         size: Tensor | int = match.graph.n_items
         if self.ranks_among == "unseen":
             users = match.users[rows]
-            seen = _seen_mask(match, users)
-            scores = scores.masked_fill(seen, float("inf"))  # above every candidate: never counted
+            scores = scores.masked_fill(_seen_mask(match, users), float("inf"))  # above every candidate: never counted
             size = match.graph.unseen.room[users][:, None]
-        below = match.graph.verbs.standing(scores, own)
-        return below.to(own.dtype) / (size + 1)
+        return count(scores, own).to(own.dtype) / (size + 1)
 
 
 def risk(info: Tensor, prior: Tensor, standing: Tensor, lam: float) -> Tensor:

@@ -1,8 +1,6 @@
-"""The trainer's check of a sampler's answers: real ids, unseen items, shares that add up to one, nothing else changed.
+"""The trainer's checks of a sampler: real ids, unseen items, shares that add up to one, hooks that have an effect."""
 
-And of its hooks: what they do must have an effect, and only where it is meant to.
-"""
-
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -15,14 +13,16 @@ from sahcns.samplers.base import Sampler
 from sahcns.samplers.matching import Matching, seen_in
 from sahcns.samplers.mixture import Mixture
 
+Choose = Callable[[Matching, Rng], Mixture]
 
-def drawn_from(sampler: Sampler, graph: Graph) -> Unseen:
+
+def candidate_tables(sampler: Sampler, graph: Graph) -> Unseen:
     """What its pools are drawn from, by its own weights if it has some."""
     weights = sampler.weights(graph.popularity.clone())  # a copy: one that is added to would change what all see
     return graph.unseen if weights is None else graph.reweighted(weights)
 
 
-def begun(sampler: Sampler, graph: Graph) -> Any:
+def initial_state(sampler: Sampler, graph: Graph) -> Any:
     """The state that the sampler begins with."""
     kind = type(sampler)
     if kind.end_epoch is not Sampler.end_epoch and kind.begin is Sampler.begin:
@@ -33,43 +33,30 @@ def begun(sampler: Sampler, graph: Graph) -> Any:
     return sampler.begin(graph)
 
 
-def ended(sampler: Sampler, state: Any, item_vectors: Tensor, graph: Graph, rng: Rng) -> None:
-    """Its work between epochs; what it returns would be lost."""
-    returned = sampler.end_epoch(state, item_vectors, graph, rng)  # type: ignore[func-returns-value]
-    if returned is not None:
-        raise TrainingError(
-            f"{type(sampler).__name__}.end_epoch() returned {type(returned).__name__}, which nothing would look at; change the "
-            "state in place, such as state.copy_(new), and return None"
-        )
-
-
-def answer(sampler: Sampler, match: Matching, rng: Rng, checked: bool = True) -> Mixture:
-    """The sampler's mixture for a batch in its full form; `checked` looks at its ids and weights too."""
+def check_choice(sampler: Sampler, match: Matching, rng: Rng, choose: Choose | None = None) -> Mixture:
+    """The sampler's mixture for a batch in its full form, with its ids and weights checked."""
     name = type(sampler).__name__
-    lent = _lent(match) if checked else {}
-    before = {what: tensor._version for what, tensor in lent.items()}
-    mixture = sampler.choose(match, rng)
-    changed = [f"match.{what}" for what, tensor in lent.items() if tensor._version != before[what]]
+    shared = _shared_tensors(match)
+    before = {what: tensor._version for what, tensor in shared.items()}
+    mixture = (choose or sampler.choose)(match, rng)
+    changed = [f"match.{what}" for what, tensor in shared.items() if tensor._version != before[what]]
     if changed:  # parts of one tensor cannot be told apart
         raise TrainingError(
             f"{name}.choose() changed {' or '.join(changed)} in place, with which training goes on; change a copy (.clone())"
         )
     if not isinstance(mixture, Mixture):
         raise TrainingError(f"{name}.choose() must return a Mixture; it returned {type(mixture).__name__}")
-    mixture = mixture.checked(len(match.users), len(match.layers), name)
-    if mixture.weights is not None:  # in another float type they would widen, or break, what comes after
-        mixture = Mixture(mixture.items, mixture.weights.to(match.layers[0].dtype))
-    if checked:
-        if mixture.weights is not None and bool(mixture.weights.isnan().any()) and _sound(match):
-            raise TrainingError(
-                f"{name} returned weights that are not numbers (NaN), though all scores are; look for 0/0, inf - inf, or the "
-                "root or logarithm of something below 0"
-            )
-        check(mixture, match.users, match.positives, match.graph, name)
+    mixture = mixture.checked(len(match.users), len(match.layers), name, match.layers[0].dtype)
+    if mixture.weights is not None and bool(mixture.weights.isnan().any()) and _scores_are_finite(match):
+        raise TrainingError(
+            f"{name} returned weights that are not numbers (NaN), though all scores are; look for 0/0, inf - inf, or the "
+            "root or logarithm of something below 0"
+        )
+    check(mixture, match.users, match.positives, match.graph, name)
     return mixture
 
 
-def _lent(match: Matching) -> dict[str, Tensor]:
+def _shared_tensors(match: Matching) -> dict[str, Tensor]:
     """What a sampler reads and somebody else goes on with: the loss, the next batch, the parameters themselves."""
     graph = match.graph
     whole = ("pair_users", "pair_items", "seen_offsets", "seen_items", "seen_keys")
@@ -80,8 +67,8 @@ def _lent(match: Matching) -> dict[str, Tensor]:
     }
 
 
-def _sound(match: Matching) -> bool:
-    """Whether scores and even their squares are finite: where training exploded, the sampler is not to blame."""
+def _scores_are_finite(match: Matching) -> bool:
+    """Scores and even their squares: where training exploded, the sampler is not to blame."""
     return all(bool(scores.square().sum().isfinite()) for scores in (match.a, match.p))
 
 

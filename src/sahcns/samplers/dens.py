@@ -22,7 +22,6 @@ from torch import Tensor
 from torch.nn.functional import linear, softplus
 
 from sahcns.aggregation import Aggregation
-from sahcns.kernels import Verbs
 from sahcns.rng import Rng
 from sahcns.samplers.base import Sampler
 from sahcns.samplers.matching import Matching
@@ -70,10 +69,6 @@ class DENS(Sampler):
 
     def choose(self, match: Matching, rng: Rng) -> Mixture:
         alpha = self.alpha_at(match.epoch)
-        batch = match.graph.n_users, match.users, match.positives, match.candidates
-        ids = match.graph.verbs.dens_choice(match.layers, *batch, match.parameters, alpha)
-        if ids is not None:
-            return Mixture.per_layer(ids)
         e_u, e_n = match.user_layers, match.candidate_layers  # [B, T, d], [B, N, T, d]
         r_p = relevant_positive(match.parameters, e_u, match.positive_layers)
         r_n = relevant_negative(match.parameters, r_p[:, None], e_n)
@@ -81,6 +76,7 @@ class DENS(Sampler):
         return Mixture.per_layer(match.chosen(sel.argmax(1)))
 
     def alpha_at(self, epoch: Tensor) -> Tensor | float:
+        """α of the schedule at an epoch."""
         if self.schedule == "fixed":
             return self.alpha
         progress = (epoch / self.warmup).clamp(max=1.0)
@@ -100,25 +96,8 @@ class DENS(Sampler):
 
         p_r, p_q = score(r_p[:, None]), score((positives - r_p)[:, None])
         n_r, n_q = score(r_n), score(negatives - r_n)
-        terms = softplus(p_q - p_r).squeeze(1) + (softplus(n_r - n_q) + softplus(n_r - p_r) + softplus(p_q - n_q)).sum(
-            1
-        )
-        return self.gamma / 4 * terms.mean()
-
-    def extra_loss_through(
-        self,
-        verbs: Verbs,
-        parameters: dict[str, Tensor],
-        users: Tensor,
-        positives: Tensor,
-        negatives: Tensor,
-        agg: Aggregation,
-    ) -> Tensor | None:
-        loss: Tensor | None = None
-        known = type(self).extra_loss is DENS.extra_loss and negatives.shape[1] == 1  # what the kernel computes
-        if known and self.gamma > 0:
-            loss = verbs.gate_loss(parameters, users, positives, negatives[:, 0], agg, self.gamma)
-        return self.extra_loss(parameters, users, positives, negatives, agg) if loss is None else loss
+        negative = softplus(n_r - n_q) + softplus(n_r - p_r) + softplus(p_q - n_q)  # [B, K]
+        return self.gamma / 4 * (softplus(p_q - p_r).squeeze(1) + negative.sum(1)).mean()
 
 
 def relevant_positive(gates: dict[str, Tensor], e_u: Tensor, e_i: Tensor) -> Tensor:

@@ -91,13 +91,8 @@ class DivNS(Sampler):
 
     def choose(self, match: Matching, rng: Rng) -> Mixture:
         if match.state is None:
-            return Mixture.single(match.ranked())
+            return Mixture.single(match.item_at_rank())
         state: Caches = match.state
-        if not match.scored:
-            mean = match.aggregation.kind == "mean"
-            found = match.graph.verbs.divns(match.a, mean, match.candidates, match.pairs, *state.tables, self.lam)
-            if found is not None:
-                return Mixture(*found)
         top = match.chosen(match.hardest(1 + self.ratio))  # [B, 1 + r], hardest first
         hard = top[:, 0]
         state.hard[match.pairs] = hard
@@ -109,14 +104,15 @@ class DivNS(Sampler):
 
     def end_epoch(self, state: Caches, item_vectors: Tensor, graph: Graph, rng: Rng) -> None:
         """Fill the queue of every pair from its user's cache."""
+        unit = normalize(item_vectors, dim=1)
+        for group in self.groups(state, graph):
+            self.fill(state, unit, group, rng)
+
+    def groups(self, state: Caches, graph: Graph) -> tuple[Group, ...]:
+        """All users with pairs; found once, and kept."""
         if not state.groups:
             state.groups = tuple(self._groups(graph))
-        unit = normalize(item_vectors, dim=1)
-        fused = graph.verbs.diversify if self.selector == "kdpp" else None
-        for group in state.groups:
-            users = group.starts, group.counts, group.longest
-            if fused is None or not fused(unit, *users, *state.tables, self.cap, rng):
-                self._fill(state, unit, group, rng)
+        return state.groups
 
     def _groups(self, graph: Graph) -> Iterator[Group]:
         """Users of like size together, so that padding is small."""
@@ -137,7 +133,8 @@ class DivNS(Sampler):
             yield Group(starts[users], counts[users], int(sizes[end - 1]))
             begin = end
 
-    def _fill(self, state: Caches, unit: Tensor, group: Group, rng: Rng) -> None:
+    def fill(self, state: Caches, unit: Tensor, group: Group, rng: Rng) -> None:
+        """The queues of one group, from unit item vectors [n_items, D]."""
         slot = torch.arange(group.longest, device=unit.device)
         inside = slot < group.counts[:, None]  # [G, s]
         pairs = torch.where(inside, group.starts[:, None] + slot, 0)
@@ -157,11 +154,11 @@ class DivNS(Sampler):
             weight = 1.0 / (1.0 + like.clamp(min=0.0))
         want = torch.minimum(group.counts, valid.sum(1))
         picked = SELECTORS[self.selector](vectors, valid, weight, want, rng)  # [G, k]
-        given = (picked >= 0).sum(1, keepdim=True)
-        turn = slot % given.clamp(min=1)  # [G, s]: round and round
+        found = (picked >= 0).sum(1, keepdim=True)
+        turn = slot % found.clamp(min=1)  # [G, s]: round and round
         at = torch.gather(picked, 1, turn.clamp(max=max(picked.shape[1] - 1, 0))) if picked.shape[1] else turn - 1
         items = torch.gather(cached, 1, at.clamp(min=0))
-        state.queue[pairs[inside]] = torch.where((given > 0) & (at >= 0), items, -1)[inside]
+        state.queue[pairs[inside]] = torch.where((found > 0) & (at >= 0), items, -1)[inside]
 
 
 def _least_cosine(vectors: Tensor, used: Tensor, known: Tensor) -> Tensor:

@@ -21,4 +21,4 @@ class DNS(Sampler):
     name: ClassVar[str] = "dns"
 
     def choose(self, match: Matching, rng: Rng) -> Mixture:
-        return Mixture.single(match.ranked())
+        return Mixture.single(match.item_at_rank())

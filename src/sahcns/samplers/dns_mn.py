@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
+from torch import Tensor
 
 from sahcns.errors import SettingError
 from sahcns.rng import Rng
@@ -44,12 +45,14 @@ class DNSMN(Sampler):
             )
 
     def choose(self, match: Matching, rng: Rng) -> Mixture:
-        pairs = len(match.users)
         if self.pick == "all":
             return Mixture.several(match.chosen(match.hardest(self.top_k)))  # [B, top_k], hardest first
+        return Mixture.single(match.item_at_rank(self.draw_ranks(match, rng)))
+
+    def draw_ranks(self, match: Matching, rng: Rng) -> Tensor:
+        """r [B], 0 for the hardest."""
+        pairs = len(match.users)
         if self.pick == "uniform":
-            r = rng.below(self.top_k, pairs)
-        else:
-            share = torch.cumsum(1.0 / torch.arange(1, self.top_k + 1, device=match.users.device), 0)
-            r = torch.searchsorted(share, rng.uniform(pairs) * share[-1], right=True)
-        return Mixture.single(match.ranked(r))
+            return rng.below(self.top_k, pairs)
+        share = torch.cumsum(1.0 / torch.arange(1, self.top_k + 1, device=match.users.device), 0)
+        return torch.searchsorted(share, rng.uniform(pairs) * share[-1], right=True)

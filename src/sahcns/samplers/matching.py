@@ -13,7 +13,7 @@ from torch import Tensor
 
 from sahcns.aggregation import Aggregation
 from sahcns.errors import TrainingError
-from sahcns.graph import Graph
+from sahcns.graph import Batch, Graph
 from sahcns.samplers.mixture import WHOLE, Mixture
 
 
@@ -55,36 +55,25 @@ class Matching:
         return torch.stack([layer[rows] for layer in self.layers], dim=2)
 
     @cached_property
-    def _scores(self) -> tuple[Tensor, Tensor]:
-        graph = self.graph
-        return graph.verbs.match(
-            self.layers, self.aggregation, graph.n_users, self.users, self.positives, self.candidates
-        )
-
-    @property
-    def asked(self) -> bool:
-        """Whether anybody has asked for scores; they are not computed before."""
-        return "_scores" in self.__dict__
+    def layer_scores(self) -> tuple[Tensor, Tensor]:
+        """p [B, T] and a [B, N, T], computed when one of them is first asked for."""
+        batch = Batch(self.users, self.positives, self.layers, self.aggregation)
+        return self.graph.match(batch, self.candidates)
 
     @property
     def a(self) -> Tensor:
         """[B, N, T]: a[b, n, l] = <anchor_l(ē_u), V[candidate n, l]>   (Eq. 5 of the paper)."""
-        return self._scores[1]
+        return self.layer_scores[1]
 
     @property
     def p(self) -> Tensor:
         """[B, T]: the positive's layer-wise scores."""
-        return self._scores[0]
+        return self.layer_scores[0]
 
     @cached_property
     def scores(self) -> Tensor:
         """[B, N]: the model's score of each candidate."""
         return self.aggregation.score(self.a)
-
-    @property
-    def scored(self) -> bool:
-        """Whether scores are there already, perhaps a sampler's own: no kernel may then add up `a` in their place."""
-        return "scores" in self.__dict__
 
     @cached_property
     def positive_score(self) -> Tensor:
@@ -122,26 +111,18 @@ class Matching:
             )
         return self.scores.argsort(dim=1, descending=True, stable=True)[:, :count]
 
-    def ranked(self, place: Tensor | None = None) -> Tensor:
-        """[B]: the item at a place [B] of its pool, 0 for the hardest, which is also what no place means; equals as above."""
-        if place is not None:
-            place = self._one_a_pair("ranked", "places in the order", place).long()
-        if not self.scored:
-            found = self.graph.verbs.ranked(self.a, self.aggregation.kind == "mean", self.candidates, place)
-            if found is not None:
-                return found
-        if place is None:
+    def item_at_rank(self, rank: Tensor | int = 0) -> Tensor:
+        """[B]: the item at a rank of its pool by falling score, 0 for the hardest: one number for all, or one a pair [B]."""
+        if isinstance(rank, int) and rank == 0:
             return self.chosen(self.scores.argmax(1))
-        order = self.hardest(self.candidates.shape[1])
-        return self.chosen(torch.gather(order, 1, place[:, None])[:, 0])
+        if isinstance(rank, int):
+            return self.chosen(self.hardest(rank + 1)[:, rank])
+        rank = self._one_a_pair("item_at_rank", "ranks", rank).long()
+        return self.chosen(torch.gather(self.hardest(self.candidates.shape[1]), 1, rank[:, None])[:, 0])
 
     def nearest(self, target: Tensor) -> Tensor:
         """[B]: the item of its pool whose score is nearest to a target [B]; of equals the first."""
         self._one_a_pair("nearest", "target scores", target, whole=False)
-        if not self.scored:
-            found = self.graph.verbs.nearest(self.a, self.aggregation.kind == "mean", self.candidates, target)
-            if found is not None:
-                return found
         return self.chosen((self.scores - target[:, None]).abs().argmin(1))
 
     def chosen(self, n: Tensor) -> Tensor:

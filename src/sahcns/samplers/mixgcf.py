@@ -13,6 +13,8 @@ The algebra saves the mixed pool: only the T chosen vectors are ever mixed.
 from dataclasses import dataclass
 from typing import ClassVar
 
+from torch import Tensor
+
 from sahcns.errors import SettingError
 from sahcns.rng import Rng
 from sahcns.samplers.base import Sampler
@@ -42,9 +44,9 @@ class MixGCF(Sampler):
             )
 
     def choose(self, match: Matching, rng: Rng) -> Mixture:
-        a = match.a  # [B, N, T]
-        beta = rng.uniform(len(a), a.shape[2], dtype=a.dtype) * (self.beta_high - self.beta_low) + self.beta_low
-        found = match.graph.verbs.mixgcf(a, match.candidates, match.positives, beta)
-        if found is not None:
-            return Mixture(*found)
-        return Mixture.blend(match.positives, match.chosen(a.argmax(1)), beta)
+        beta = self.draw_shares(match.a, rng)
+        return Mixture.blend(match.positives, match.chosen(match.a.argmax(1)), beta)
+
+    def draw_shares(self, a: Tensor, rng: Rng) -> Tensor:
+        """β [B, T], for a [B, N, T]."""
+        return rng.uniform(len(a), a.shape[2], dtype=a.dtype) * (self.beta_high - self.beta_low) + self.beta_low

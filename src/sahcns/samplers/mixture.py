@@ -1,4 +1,4 @@
-"""A sampler's answer: a negative is a mixture of real items, layer by layer."""
+"""What a sampler returns: a negative is a mixture of real items, layer by layer."""
 
 from dataclasses import dataclass
 from numbers import Real
@@ -65,8 +65,8 @@ class Mixture:
         items = torch.stack([side.expand(-1, width) for side in ids], dim=1)  # [B, 2, T or 1]
         return cls(items[:, None], torch.stack([share, 1.0 - share], dim=1)[:, None])
 
-    def checked(self, pairs: int, layers: int, sampler: str) -> "Mixture":
-        """In its full form, items [B, K, M, T or 1] and weights [B, K, M, T]; a wrong shape is an error."""
+    def checked(self, pairs: int, layers: int, sampler: str, dtype: torch.dtype | None = None) -> "Mixture":
+        """In its full form, items [B, K, M, T or 1] and weights [B, K, M, T] of `dtype`; a wrong shape is an error."""
         items, weights = self.items, self.weights
         for what, value in (("items", items), ("weights", weights)):
             if not isinstance(value, Tensor) and (value is not None or what == "items"):
@@ -88,7 +88,7 @@ class Mixture:
                     f"{sampler} returned weights of shape {list(weights.shape)}; "
                     f"expected {list(full)}, one for each item and layer (or 1)"
                 )
-            weights = weights.detach().expand(full).contiguous()  # kernels read them by place
+            weights = weights.detach().expand(full).contiguous().to(dtype or weights.dtype)
         return Mixture(items.long(), weights)
 
 

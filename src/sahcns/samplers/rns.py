@@ -20,6 +20,7 @@ class RNS(Sampler):
     """Takes every candidate as a negative: with the default pool of 1, plain uniform sampling."""
 
     name: ClassVar[str] = "rns"
+    draws_negatives: ClassVar[bool] = True
 
     pool: int = setting(1, "negatives drawn for each pair, K; more than one share one loss term", low=1, search=())
 

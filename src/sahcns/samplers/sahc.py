@@ -7,22 +7,28 @@ Filtering.
     λ_l = λmax (1 - exp(-max(p_l - max_j a_{j,l}, 0)))                how much of the positive (HC, Eqs. 11–13)
     negative_l = λ_l e_{i,l} + (1 - λ_l) e_{j*,l}                     at each layer            (Eq. 14)
 
-λ carries no gradient; the positive and j* do. The paper's ablations are other pairs of the same two parts, and so is
-whatever a subclass puts in their place; a kernel takes over those of them that it knows.
+λ carries no gradient; the positive and j* do. The paper's ablations are other pairs of the same two parts.
 """
 
 from dataclasses import dataclass
 from typing import ClassVar
 
 from sahcns.errors import TrainingError
-from sahcns.kernels.fused import Half
 from sahcns.rng import Rng
 from sahcns.samplers.base import Sampler
-from sahcns.samplers.calibration import Calibration, FixedUniform, GlobalGap, LayerGap, NoCalibration
-from sahcns.samplers.halves import in_kernel, in_one_kernel
 from sahcns.samplers.matching import Matching
 from sahcns.samplers.mixture import Mixture
-from sahcns.samplers.selection import DiscrepancyOnly, Hardest, Selection, StructureAware
+from sahcns.samplers.sahc_parts import (
+    Calibration,
+    DiscrepancyOnly,
+    FixedUniform,
+    GlobalGap,
+    Hardest,
+    LayerGap,
+    NoCalibration,
+    Selection,
+    StructureAware,
+)
 from sahcns.settings import setting
 
 ALPHA = "weight α of the cross-layer discrepancy (Eq. 9)"
@@ -39,13 +45,7 @@ class SelectThenCalibrate(Sampler):
 
     def choose(self, match: Matching, rng: Rng) -> Mixture:
         selection, calibration = self.parts()
-        which = in_kernel(selection, match) or selection(match)  # [B], unless a kernel finds it
-        share = in_kernel(calibration, match) or calibration(match, rng)  # [B, T] or None, likewise
-        mixture = in_one_kernel(which, share, match)
-        if mixture is not None:
-            return mixture
-        n = selection(match) if isinstance(which, Half) else which
-        lam = calibration(match, rng) if isinstance(share, Half) else share
+        n, lam = selection(match), calibration(match, rng)  # [B], [B, T] or None
         return match.pick(n) if lam is None else Mixture.blend(match.positives, match.chosen(n), lam)
 
 

@@ -17,15 +17,16 @@ from torch import Tensor
 
 from sahcns.backbones import Backbone
 from sahcns.data.split import Split
-from sahcns.graph import Graph
+from sahcns.graph import Batch
+from sahcns.kernels import build_graph
+from sahcns.objectives import BPR
 from sahcns.ranking import Truth, evaluate
 from sahcns.samplers import Sampler
 from sahcns.samplers.matching import Matching
-from sahcns.training.clock import Clock
 from sahcns.training.epochs import Epochs
+from sahcns.training.profiler import Profiler
 from sahcns.training.protocol import Protocol
-from sahcns.training.start import start
-from sahcns.training.step import Streams, TrainingStep
+from sahcns.training.step import Streams, TrainingStep, initial_parameters
 
 REPEATS = {"cuda": 20, "cpu": 5}
 LONG = 5.0  # seconds on a CPU from which one call says enough: ranking a million users takes minutes
@@ -77,7 +78,7 @@ def bench(
     memory = torch.cuda.max_memory_allocated(device) if device.type == "cuda" else 0  # before the large copy
     return Bench(
         torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
-        graph.verbs.name,
+        graph.path,
         runner.mode,
         runner.steps,
         median,
@@ -96,9 +97,10 @@ def timed_epochs(
     split: Split, backbone: Backbone, sampler: Sampler, protocol: Protocol, device: torch.device, path: str, epochs: int
 ) -> tuple[Epochs, list[float]]:
     """Seconds of each of epochs + 1 epochs, as training runs them; the first holds compilation and capture."""
-    graph, streams = Graph.of(split, device, path=path), Streams.of(0, device)
-    parameters = start(backbone, sampler, graph, streams)
-    step = TrainingStep(graph, backbone, sampler, protocol, parameters, streams, Clock(device, enabled=False))
+    graph, streams = build_graph(split, device, path=path), Streams.of(0, device)
+    parameters = initial_parameters(backbone, sampler, graph, streams)
+    profiler = Profiler(device, enabled=False)
+    step = TrainingStep(graph, backbone, sampler, BPR(), protocol, parameters, streams, profiler)
     runner = Epochs(step, capture=path != "reference")
     times = []
     for epoch in range(epochs + 1):
@@ -125,38 +127,35 @@ def _parts(step: TrainingStep, batch: Tensor, whole: float, capture: bool) -> li
 
     def propagate() -> tuple[Tensor, ...]:
         step.streams.noise.call = 0
-        return backbone.training_layers(step.parameters, graph, step.streams.noise)
+        return step.training_layers(step.parameters, graph, step.streams.noise)
 
     candidates, layers = draw(), propagate()
     depth = len(layers)
-    detached = tuple(layer.detach() for layer in layers)
 
     def matching() -> Matching:
         step.streams.choice.call = 0
-        return Matching(
-            users, positives, candidates, pairs, detached, graph, step.aggregation, step.epoch, step.own, step.state
-        )
+        return step.matching(pairs, users, positives, candidates, layers)
 
     @torch.no_grad()
     def match() -> Tensor:
         return matching().a
 
-    fresh = matching()
+    first = matching()
     with torch.no_grad():
-        mixture = sampler.choose(fresh, step.streams.choice).checked(size, depth, sampler.name)
-    asked = fresh.asked
+        mixture = step.negatives(first)
+    asks = "layer_scores" in vars(first)  # some samplers never look at scores
 
     @torch.no_grad()
     def choose() -> object:
         """As in a step: the layers' scores are there, which are a part of their own, and nothing that is made of them."""
         again = matching()
-        if asked:
-            again._scores = fresh._scores
-        return sampler.choose(again, step.streams.choice)
+        if asks:
+            again.layer_scores = first.layer_scores
+        return step.choose(again, step.streams.choice)
 
     def loss() -> Tensor:
         step.streams.noise.call = 0
-        return step._objective(layers, users, positives, mixture)
+        return step.total_loss(Batch(users, positives, layers, step.aggregation), mixture)
 
     # Every edge reads a row, an index and a value; every row is written.
     hop = edges * (dim * word + 8) + n * dim * word
@@ -166,24 +165,24 @@ def _parts(step: TrainingStep, batch: Tensor, whole: float, capture: bool) -> li
     def timed(name: str, work: Callable[[], object], moved: int) -> Part:
         return Part(name, _median(work, device, capture), moved)
 
-    found = [
+    parts = [
         timed("draw", draw, size * pool * 8 * 2),
         timed("propagate", propagate, backbone.depth * hop),
         timed("choose", choose, size * pool * depth * word),
         timed("mix and loss", loss, read),
     ]
-    if asked:
+    if asks:
         moved = size * (pool + 2) * depth * dim * word + size * pool * depth * word
-        found.insert(2, timed("match", match, moved))
+        parts.insert(2, timed("match", match, moved))
     step.loss(pairs, users, positives).backward()  # type: ignore[no-untyped-call]
-    found.append(timed("step", lambda: step.optimiser.step(), 7 * weights))
-    rest = max(whole - sum(part.seconds for part in found), 0.0)  # what a whole step takes beyond its other parts
-    found.insert(-1, Part("backward", rest, 2 * read + depth * n * dim * word + backbone.depth * hop))
-    return found
+    parts.append(timed("step", lambda: step.optimiser.step(), 7 * weights))
+    rest = max(whole - sum(part.seconds for part in parts), 0.0)  # what a whole step takes beyond its other parts
+    parts.insert(-1, Part("backward", rest, 2 * read + depth * n * dim * word + backbone.depth * hop))
+    return parts
 
 
 def _evaluation(step: TrainingStep, truth: Truth) -> Part:
-    vectors = step.backbone.vectors(step.parameters, step.graph)
+    vectors = step.vectors(step.parameters)
     seconds = _median(lambda: evaluate(*vectors, truth), step.graph.device, capture=False)
     scores = len(truth) * step.graph.n_items * 4
     return Part("evaluate", seconds, 3 * scores)  # scores are written once and read by the mask and the selection

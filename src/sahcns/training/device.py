@@ -1,11 +1,14 @@
-"""The device that training runs on: which one, whether it still answers, and what to do where its memory ran out."""
+"""What surrounds a run: its device, torch's global state, and the global generators of torch, numpy and Python."""
 
+import random
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
+import numpy as np
 import torch
 
+from sahcns.counter import stream_key
 from sahcns.errors import DeviceError, SettingError, TrainingError
 
 
@@ -27,7 +30,7 @@ def pick_device(device: str) -> torch.device:
 
 @contextmanager
 def answering(device: torch.device) -> Iterator[None]:
-    """An error in the block after which the device does not answer any more is a `DeviceError`.
+    """Name an error of the device: a `DeviceError` where it does not respond any more.
 
     Where its memory ran out it is a `TrainingError` that says what needs less; others stay as they are.
     """
@@ -74,3 +77,38 @@ def _wanted(error: Exception) -> str | None:
         return ""
     size = f"{float(amount[1]) / 2**30:.2f} GiB" if amount[2] == "bytes" else f"{amount[1]} {amount[2]}"
     return f": {size} more were asked for"
+
+
+@contextmanager
+def default_torch_state() -> Iterator[None]:
+    """Within the block gradients are recorded and new tensors are made on the CPU, as torch starts.
+
+    A caller's `no_grad` or default device, in a notebook say, would change or break a run.
+    """
+    elsewhere = torch.get_default_device().type != "cpu"
+    with torch.inference_mode(False), torch.enable_grad(), torch.device("cpu") if elsewhere else nullcontext():
+        yield
+
+
+@contextmanager
+def seeded_generators(seed: int, device: torch.device) -> Iterator[None]:
+    """Within the block torch's, numpy's and Python's generators follow from the seed; after it they are as before.
+
+    No code of ours reads them, but a user's own sampler or backbone may (`torch.multinomial`, dropout, `nn.Linear`), and
+    a run must depend on its seed alone.
+    """
+    key = stream_key(seed, "global")
+    cuda = device.type == "cuda"
+    python, legacy = random.getstate(), np.random.get_state()  # noqa: NPY002 (numpy's global one is what is meant)
+    with torch.random.fork_rng(devices=[device] if cuda else []):
+        torch.default_generator.manual_seed(key)
+        if cuda:
+            with torch.cuda.device(device):  # others are none of this run's business
+                torch.cuda.manual_seed(key)
+        random.seed(key)
+        np.random.seed(key % 2**32)  # noqa: NPY002
+        try:
+            yield
+        finally:
+            random.setstate(python)
+            np.random.set_state(legacy)  # noqa: NPY002

@@ -5,12 +5,13 @@ after a few ordinary steps one step is captured, and from then on a step is a si
 step to step (batch, counters of the random streams, Adam's state) lives in tensors, so the replayed step is the same code.
 """
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
-from sahcns.samplers.contract import ended
-from sahcns.training.bindings import Bindings, bindings, replaced
-from sahcns.training.clock import Clock
+from sahcns.errors import TrainingError
+from sahcns.training.profiler import Profiler
 from sahcns.training.step import PARTS, TrainingStep
 
 WARM_UP = 4  # ordinary, checked steps before the capture
@@ -22,7 +23,7 @@ class Epochs:
     def __init__(self, step: TrainingStep, capture: bool) -> None:
         graph, protocol = step.graph, step.protocol
         pairs = len(graph.pair_users)
-        self.step, self.clock = step, step.clock
+        self.step, self.profiler = step, step.profiler
         self.size = min(protocol.batch, pairs)
         self.steps = pairs // self.size
         self.rest = 0 if protocol.drop_last else pairs - self.steps * self.size
@@ -33,13 +34,13 @@ class Epochs:
         self.capture = capture and graph.device.type == "cuda"
         self.captured: torch.cuda.CUDAGraph | None = None
         self.mode = "captured" if self.capture else "eager"
-        self.bound: Bindings | None = None  # of the sampler's state, where steps are to be replayed
+        self.bound: dict[Any, Any] | None = None  # what the sampler's state held, where steps are to be replayed
 
     def run(self, epoch: int) -> Tensor:
         """All batches of one epoch; returns the loss of each step."""
         step = self.step
         if self.capture and self.bound is None:
-            self.bound = bindings(step.state)
+            self.bound = contents(step.state)
         step.epoch.fill_(epoch)
         order = step.streams.shuffle.permutation(len(step.graph.pair_users))
         step.streams.shuffle.advance()
@@ -53,7 +54,7 @@ class Epochs:
         torch.index_select(graph.pair_items, 0, pairs, out=items)
         self.cursor.zero_()
         for at in range(self.steps):
-            if not self.capture:  # a sampler's answers are checked throughout the first epoch, then once an epoch
+            if not self.capture:  # a sampler's choices are checked throughout the first epoch, then once an epoch
                 step.checked = epoch == 0 or at == 0
             if self.captured is not None:
                 self.captured.replay()
@@ -70,19 +71,22 @@ class Epochs:
             self._end()
             if self.captured is not None:
                 self._replayable()
-        self.clock.settle()  # or the marks of all epochs would pile up; the losses are waited for in any case
+        self.profiler.settle()  # or the marks of all epochs would pile up; the losses are waited for in any case
         return self.losses
 
     @torch.no_grad()
     def _end(self) -> None:
         """A sampler that keeps something between epochs sees the items as they are now."""
         step = self.step
-        with self.clock("sampler"):
-            layers = step.backbone.layers(step.parameters, step.graph)
-            items = step.aggregation.pool_layers(tuple(layer[step.graph.n_users :] for layer in layers))
+        with self.profiler("sampler"):
+            items = step.vectors(step.parameters)[1]
             if not bool(torch.isfinite(items).all()):  # the last step overshot: the next look, or loss, will say so
                 return
-            ended(step.sampler, step.state, items, step.graph, step.streams.choice)
+            if step.end_epoch(step.state, items, step.graph, step.streams.choice) is not None:
+                raise TrainingError(
+                    f"{type(step.sampler).__name__}.end_epoch() returned something, which nothing would look at; change the "
+                    "state in place, such as state.copy_(new), and return None"
+                )
 
     def _one(self) -> None:
         """The batch under the cursor; the same code runs eagerly and inside the capture."""
@@ -99,26 +103,43 @@ class Epochs:
 
     def _replayable(self) -> bool:
         """Not if the sampler puts something else in the place of what it keeps: a replay would go on with the old."""
-        place = replaced(self.bound or {}, self.step.state)
-        if place is not None:
-            self.capture, self.captured, self.step.clock = False, None, self.clock
-            self.mode = f"eager ({type(self.step.sampler).__name__} replaces {place}; change it in place)"
-        return place is None
+        before, now = self.bound or {}, contents(self.step.state)
+        other = [
+            name for name, value in before.items() if now.get(name) is not value and not _equal(now.get(name), value)
+        ]
+        if other:
+            self.capture, self.captured, self.step.profiler = False, None, self.profiler
+            self.mode = (
+                f"eager ({type(self.step.sampler).__name__} replaces {other[0]!r} of its state; change it in place)"
+            )
+        return not other
 
     def _capture(self) -> None:
         """Record one step; a sampler that asks the device for a value cannot be recorded and stays ordinary."""
         self.step.checked = False
-        self.step.clock = Clock(self.step.graph.device, enabled=False)  # a replay cannot be told apart into parts
+        self.step.profiler = Profiler(self.step.graph.device, enabled=False)  # a replay cannot be told apart into parts
         captured = torch.cuda.CUDAGraph()
         torch.cuda.synchronize()
         try:
             with torch.cuda.graph(captured):
                 self._one()
             self.captured = captured
-            self.clock.forget(PARTS)  # of a few steps out of thousands, with compilation among them
+            self.profiler.forget(PARTS)  # of a few steps out of thousands, with compilation among them
         except RuntimeError as error:
             self.capture = False
             self.mode = f"eager ({str(error).splitlines()[0]})"
-            self.step.clock = self.clock
+            self.step.profiler = self.profiler
             streams = self.step.streams
             streams.pools.call = streams.choice.call = streams.noise.call = 0
+
+
+def contents(state: Any) -> dict[Any, Any]:
+    """Tensors, numbers and texts that a sampler's state holds, by name or place: a captured step goes on with those it saw."""
+    held = dict(enumerate(state)) if isinstance(state, list | tuple) else getattr(state, "__dict__", {})
+    values = state if isinstance(state, dict) else held
+    return {name: value for name, value in values.items() if isinstance(value, Tensor | int | float | str | None)}
+
+
+def _equal(one: Any, other: Any) -> bool:
+    """Whether two numbers or texts are the same; a tensor only is the same object."""
+    return not isinstance(one, Tensor) and not isinstance(other, Tensor) and one == other

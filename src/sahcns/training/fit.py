@@ -3,9 +3,9 @@
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Integral
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -13,27 +13,45 @@ from torch import Tensor
 from sahcns.backbones import Backbone, LightGCN
 from sahcns.data.split import Split
 from sahcns.errors import SettingError, TrainingError
-from sahcns.graph import Graph
+from sahcns.kernels import build_graph
 from sahcns.model.recommender import Recommender
+from sahcns.objectives import BPR, Objective
 from sahcns.ranking import Masked, Truth, evaluate
 from sahcns.samplers import SAHC, Sampler
-from sahcns.training.clock import Clock
-from sahcns.training.device import answering, pick_device
+from sahcns.training.device import answering, default_torch_state, pick_device, seeded_generators
 from sahcns.training.epochs import Epochs
-from sahcns.training.global_generators import seeded_generators
-from sahcns.training.interruption import kept_from_ctrl_c
+from sahcns.training.profiler import Profiler
 from sahcns.training.protocol import Protocol
 from sahcns.training.record import Record
-from sahcns.training.start import start
-from sahcns.training.step import Streams, TrainingStep
-from sahcns.training.stopping import EarlyStopping
-from sahcns.training.surroundings import as_torch_starts
+from sahcns.training.step import Streams, TrainingStep, initial_parameters
 
 OnEpoch = Callable[[dict[str, Any]], None]
 Vectors = tuple[Tensor, Tensor]  # of users and items
+Made = TypeVar("Made")
 KS = (10, 20)
 WATCHED = ("recall", "ndcg")  # at each look at the validation part
 REPORTED = ("recall", "ndcg", "precision", "hit", "mrr", "map", "coverage", "popularity", "bias", "gini")
+
+
+@dataclass
+class EarlyStopping:
+    """Patience counts looks, not epochs; an equal value counts as a new best, as in the lineage."""
+
+    patience: int
+    best: float = float("-inf")
+    best_epoch: int = -1
+    since: int = 0
+    weights: dict[str, Tensor] = field(default_factory=dict)
+
+    def update(self, epoch: int, value: float, parameters: dict[str, Tensor]) -> bool:
+        """Take note of one look; true when training should stop."""
+        if value >= self.best:
+            weights = {name: tensor.detach().clone() for name, tensor in parameters.items()}
+            # Together, and after the copying: a Ctrl-C within it leaves the former best as it was.
+            self.best, self.best_epoch, self.since, self.weights = value, epoch, 0, weights
+            return False
+        self.since += 1
+        return self.since >= self.patience
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,6 +78,7 @@ def fit(
     split: Split,
     backbone: Backbone | None = None,
     sampler: Sampler | None = None,
+    objective: Objective | None = None,
     *,
     protocol: Protocol | None = None,
     seed: int = 0,
@@ -68,17 +87,18 @@ def fit(
     whole: bool = False,
     on_epoch: OnEpoch | None = None,
 ) -> Run:
-    """Train `backbone` on the split's training part with negatives from `sampler`, judged on its validation part.
+    """Train `backbone` on the split's training part with negatives from `sampler` to minimise `objective`.
 
-    The epoch is picked on validation and the best weights are restored; the test part is ranked once at the end, for
+    The epoch is picked on the validation part and the best weights are restored; the test part is ranked once at the end, for
     the best and for the last epoch. Ctrl-C, or a notebook's stop button, ends training early and keeps the best epoch
     so far; before the first look there is none, and it ends the call. During that ranking it ends the ranking and keeps
     the model: test numbers are then missing, and `evaluate` has them.
     The pairs of users who have every item shape the graph and are not trained on: there is nothing to prefer them to.
 
-    backbone   LightGCN() unless told
-    sampler    SAHC() unless told
-    protocol   Protocol() unless told: up to 1000 epochs, and when to stop; `help(Protocol)` has them all
+    backbone   LightGCN() by default
+    sampler    SAHC() by default
+    objective  BPR() by default; L2 is the protocol's, and comes on top
+    protocol   Protocol() by default: up to 1000 epochs, and when to stop; `help(Protocol)` has them all
     seed       any whole number; the same gives the same result, bit for bit on a CPU with as many threads
     device     "auto" is the GPU when there is one; "cpu", "cuda", "cuda:1"
     kernels    "auto" is the fastest of the device; "reference" is plain torch
@@ -87,19 +107,21 @@ def fit(
     on_epoch   is called after each epoch with its entry of the history, {"epoch": 0, "loss": …, "seconds": …}, with
                "valid": {"recall@20": …} where it looked; a KeyboardInterrupt that it raises ends training like Ctrl-C
     """
-    backbone, sampler, protocol = backbone or LightGCN(), sampler or SAHC(), protocol or Protocol()
-    _check_kinds(split, backbone, sampler, protocol)
-    seed = _checked_seed(seed)
+    backbone, sampler, objective = backbone or LightGCN(), sampler or SAHC(), objective or BPR()
+    protocol = protocol or Protocol()
+    _check_kinds(split=(split, Split), backbone=(backbone, Backbone), sampler=(sampler, Sampler))
+    _check_kinds(objective=(objective, Objective), protocol=(protocol, Protocol), seed=(seed, Integral))
     where = pick_device(device)
     _check_monitor(protocol.monitor)
-    with answering(where), seeded_generators(seed, where), as_torch_starts():
-        return _trained(split, backbone, sampler, protocol, seed, where, kernels, whole, on_epoch)
+    with answering(where), seeded_generators(seed, where), default_torch_state():
+        return _train(split, backbone, sampler, objective, protocol, int(seed), where, kernels, whole, on_epoch)
 
 
-def _trained(
+def _train(
     split: Split,
     backbone: Backbone,
     sampler: Sampler,
+    objective: Objective,
     protocol: Protocol,
     seed: int,
     where: torch.device,
@@ -109,17 +131,17 @@ def _trained(
 ) -> Run:
     """The run itself; all that touches the device."""
     began = time.perf_counter()
-    given, split = split, split.whole() if whole else split
+    fingerprint, split = split.fingerprint, split.whole() if whole else split
     valid = None if whole else Truth.of(split, "valid", "train", where)
     test = _test_truth(split, protocol, where)
-    graph = Graph.of(split, where, path=kernels)
-    streams, clock = Streams.of(seed, where), Clock(where)
-    parameters = start(backbone, sampler, graph, streams)
-    step = TrainingStep(graph, backbone, sampler, protocol, parameters, streams, clock)
+    graph = build_graph(split, where, path=kernels)
+    streams, profiler = Streams.of(seed, where), Profiler(where)
+    parameters = initial_parameters(backbone, sampler, graph, streams)
+    step = TrainingStep(graph, backbone, sampler, objective, protocol, parameters, streams, profiler)
     epochs = Epochs(step, capture=kernels != "reference")
-    record = Record.of(split, backbone, sampler, protocol, seed, where, graph.verbs.name)
+    record = Record.of(split, backbone, sampler, protocol, seed, where, graph.path, objective)
     if whole:
-        record.data["whole_of"] = given.fingerprint
+        record.data["whole_of"] = fingerprint
     if full := graph.full_users:
         record.data["users_with_every_item"] = full
     stopping = EarlyStopping(protocol.patience)
@@ -133,8 +155,8 @@ def _trained(
             if valid is None:
                 stop = epoch == protocol.epochs - 1 and stopping.update(epoch, 0.0, parameters)
             elif epoch % protocol.evaluate_every == 0 or epoch == protocol.epochs - 1:
-                with clock("evaluate"):
-                    entry["valid"] = evaluate(*backbone.vectors(parameters, graph), valid, KS, WATCHED)
+                with profiler("evaluate"):
+                    entry["valid"] = evaluate(*step.vectors(parameters), valid, KS, WATCHED)
                 stop = stopping.update(epoch, entry["valid"][protocol.monitor], parameters)
             if on_epoch is not None:
                 on_epoch(entry)
@@ -147,11 +169,11 @@ def _trained(
         record.stopped = "interrupted"
     record.best_epoch = stopping.best_epoch
     record.machine["steps"] = epochs.mode
-    users, items = kept_from_ctrl_c(lambda: backbone.vectors(stopping.weights, graph))
+    users, items = retry_once_on_interrupt(lambda: step.vectors(stopping.weights))
     if valid is None and not all(bool(table.isfinite().all()) for table in (users, items)):  # no ranking will find it
         raise TrainingError("the last step left vectors that are not finite; lower the learning rate")
     try:
-        clock.settle()
+        profiler.settle()
         _judge(record, "best", (users, items), valid, test)
         if record.stopped == "interrupted":
             pass  # a cut epoch is no reading
@@ -159,17 +181,17 @@ def _trained(
             for found in (record.valid, record.test):
                 found.update({"last": dict(found["best"])} if found else {})
         else:
-            _judge(record, "last", backbone.vectors(parameters, graph), valid, test)
+            _judge(record, "last", step.vectors(parameters), valid, test)
     except KeyboardInterrupt:
-        _judged_no_further(record)
-    record.seconds = {part: round(value, 6) for part, value in clock.seconds.items()}
+        _stop_judging(record)
+    record.seconds = {part: round(value, 6) for part, value in profiler.seconds.items()}
     record.seconds["total"] = round(time.perf_counter() - began, 6)
 
     def model() -> Recommender:
         weights = {name: value.cpu() for name, value in stopping.weights.items()}
         return Recommender.of(split, users.cpu(), items.cpu(), weights, record.to_dict())
 
-    return Run(kept_from_ctrl_c(model), record)
+    return Run(retry_once_on_interrupt(model), record)
 
 
 def _epoch(epochs: Epochs, epoch: int) -> dict[str, Any]:
@@ -193,7 +215,7 @@ def _judge(record: Record, reading: str, vectors: Vectors, valid: Truth | None, 
         record.test[reading] = evaluate(*vectors, test, KS, REPORTED)
 
 
-def _judged_no_further(record: Record) -> None:
+def _stop_judging(record: Record) -> None:
     """Ctrl-C cut the ranking, not the model: of validation there is at least what training looked at."""
     record.stopped = "interrupted"
     for found in (record.valid, record.test):
@@ -208,27 +230,20 @@ def _test_truth(split: Split, protocol: Protocol, device: torch.device) -> Truth
     return Truth.of(split, "test", mask, device) if len(split.test) else None
 
 
-def _check_kinds(split: object, backbone: object, sampler: object, protocol: object) -> None:
-    """A folder for a split, a name or a class for an object: what is handed over by mistake, said by its name."""
-    wanted = {
-        "split": (split, Split, "load_split(folder) or prepare(read(file))"),
-        "backbone": (backbone, Backbone, "LightGCN()"),
-        "sampler": (sampler, Sampler, "SAHC()"),
-        "protocol": (protocol, Protocol, "Protocol(epochs=40)"),
-    }
-    for name, (value, kind, such) in wanted.items():
-        if not isinstance(value, kind):
-            shown = value.__name__ if isinstance(value, type) else repr(value)
-            if len(shown) > 60 or "\n" in shown:  # a frame, say, whose text is a page
-                shown = f"<{type(value).__name__}>"
-            raise SettingError(f"fit: {name}={shown} must be a {kind.__name__}, such as {such}")
+def retry_once_on_interrupt(make: Callable[[], Made]) -> Made:
+    """What `make` makes in a moment: a Ctrl-C begins it again, and only another one ends it."""
+    try:
+        return make()
+    except KeyboardInterrupt:
+        return make()
 
 
-def _checked_seed(seed: object) -> int:
-    """A number of numpy is one of Python's from here on, and in the record."""
-    if not isinstance(seed, Integral) or isinstance(seed, bool):
-        raise SettingError(f"fit: seed={seed!r} must be a whole number")
-    return int(seed)
+def _check_kinds(**parts: tuple[object, type]) -> None:
+    """A folder for a split, a class for an object: what is handed over by mistake is named."""
+    for name, (value, kind) in parts.items():
+        if not isinstance(value, kind) or isinstance(value, bool):
+            shown = value.__name__ if isinstance(value, type) else f"{value!r:.60}".partition("\n")[0]
+            raise SettingError(f"fit: {name}={shown} must be a {kind.__name__}")
 
 
 def _check_monitor(monitor: str) -> None:

@@ -9,6 +9,7 @@ import torch
 
 from sahcns.backbones.base import Backbone
 from sahcns.data.split import Split
+from sahcns.objectives import BPR, Objective
 from sahcns.samplers.base import Sampler
 from sahcns.training.protocol import Protocol
 from sahcns.version import __version__
@@ -32,6 +33,9 @@ class Record:
     valid: dict[str, dict[str, float]] = field(default_factory=dict)  # {"best": metrics, "last": metrics}
     test: dict[str, dict[str, float]] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
+    objective: dict[str, Any] = field(
+        default_factory=lambda: described(BPR())
+    )  # records from before objectives have none
 
     @classmethod
     def of(
@@ -43,11 +47,13 @@ class Record:
         seed: int,
         device: torch.device,
         path: str,
+        objective: Objective = BPR(),  # noqa: B008 (nothing changes it)
     ) -> "Record":
         return cls(
             seed=seed,
             backbone=described(backbone),
             sampler=described(sampler),
+            objective=described(objective),
             protocol=protocol.to_dict(),
             data={
                 "fingerprint": split.fingerprint,
@@ -71,6 +77,6 @@ class Record:
         return {"format": "sahcns-run", "format_version": 1, **self.__dict__}
 
 
-def described(part: Backbone | Sampler) -> dict[str, Any]:
+def described(part: Backbone | Sampler | Objective) -> dict[str, Any]:
     """`{"name": "sahc", "pool": 10, …}`: what `by_name` builds again."""
     return {"name": part.name or type(part).__name__, **part.to_dict()}

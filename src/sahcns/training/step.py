@@ -6,22 +6,22 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from sahcns.backbones.base import Backbone, Parameters
-from sahcns.backbones.contract import check_layers
-from sahcns.errors import SettingError
-from sahcns.graph import Graph, Unseen
-from sahcns.kernels import Read
-from sahcns.objectives import bpr, l2, one_number
+from sahcns.backbones.base import Backbone, Parameters, check_layers
+from sahcns.errors import SettingError, TrainingError
+from sahcns.graph import Batch, Graph
+from sahcns.kernels import make_adam, make_rng
+from sahcns.kernels.registry import PairLoss, Setup, find
+from sahcns.objectives.base import Comparison, Objective, l2
 from sahcns.rng import Rng
 from sahcns.samplers.base import Sampler
-from sahcns.samplers.contract import answer, begun, drawn_from
+from sahcns.samplers.contract import candidate_tables, check_choice, initial_state
 from sahcns.samplers.matching import Matching
 from sahcns.samplers.mixture import Mixture
-from sahcns.training.clock import Clock
+from sahcns.training.profiler import Profiler
 from sahcns.training.protocol import Protocol
 
 SAMPLER = "sampler."  # prefix of a sampler's own parameters in the table of all of them
-PARTS = ("draw", "propagate", "match", "loss", "backward", "step")  # what the clock tells apart
+PARTS = ("draw", "propagate", "match", "loss", "backward", "step")  # what the profiler tells apart
 BETWEEN = 1 << 16  # calls of a step's random numbers that are left to the end of the epoch before it
 
 
@@ -37,9 +37,10 @@ class Streams:
 
     @classmethod
     def of(cls, seed: int, device: torch.device) -> "Streams":
-        start, shuffle = Rng(seed, "start", device), Rng(seed, "shuffle", device)
-        pools = Rng(seed, "pools", device)
-        choice, noise = (Rng(seed, name, device, pools.step) for name in ("choice", "noise"))  # one counter of steps
+        start, shuffle, pools = (make_rng(seed, name, device) for name in ("start", "shuffle", "pools"))
+        choice, noise = (
+            make_rng(seed, name, device, pools.step) for name in ("choice", "noise")
+        )  # one counter of steps
         return cls(start, shuffle, pools, choice, noise)
 
     def next_step(self) -> None:
@@ -48,157 +49,152 @@ class Streams:
 
 
 class TrainingStep:
-    """Everything a step needs, bound once; calling it on a batch of pairs updates the parameters in place."""
+    """Everything a step needs, bound once; calling it on a batch of pairs updates the parameters in place.
+
+    Each method of a part is looked up in the registry of fast paths before the first step, and never again.
+    """
 
     def __init__(
         self,
         graph: Graph,
         backbone: Backbone,
         sampler: Sampler,
+        objective: Objective,
         protocol: Protocol,
         parameters: Parameters,
         streams: Streams,
-        clock: Clock,
+        profiler: Profiler,
     ) -> None:
-        self.graph, self.backbone, self.sampler, self.protocol = graph, backbone, sampler, protocol
-        self.parameters, self.streams, self.clock = parameters, streams, clock
+        self.graph, self.backbone, self.sampler, self.objective = graph, backbone, sampler, objective
+        self.protocol, self.parameters, self.streams, self.profiler = protocol, parameters, streams, profiler
         self.aggregation = backbone.aggregation
         self.own = {k.removeprefix(SAMPLER): v for k, v in parameters.items() if k.startswith(SAMPLER)}
-        self.unseen: Unseen = drawn_from(sampler, graph)
-        self.state: Any = begun(sampler, graph)
+        self.unseen = candidate_tables(sampler, graph)
+        self.state: Any = initial_state(sampler, graph)
         self.first_call = 0 if self.state is None else BETWEEN
         self.epoch = torch.zeros((), device=graph.device)
         self.checked = True
-        # What the one-kernel loss knows: L2 on what was mixed.
-        self.fusible = protocol.l2_on == "mixed"
-        self.apart = protocol.l2 > 0 and not backbone.has_ego_layer  # L2 on the table, which is none of the layers
-        if protocol.l2 > 0 and not (backbone.has_ego_layer and self.fusible) and "ego" not in parameters:
+        mixed = protocol.l2_on == "mixed"
+        if protocol.l2 > 0 and not (backbone.has_ego_layer and mixed) and "ego" not in parameters:
             raise SettingError(
                 f"{type(backbone).__name__}: L2 looks for the trainable table under the name 'ego', and initial() gave "
                 f"{', '.join(parameters)}; call it so, or set l2 to 0"
             )
-        self.plain_sampler = not sampler.has_loss()
-        self.optimiser = graph.verbs.adam(parameters.values(), protocol.learning_rate, streams.pools.step)
+        # The table that L2 reads where it is none of the layers.
+        apart = protocol.l2 > 0 and not backbone.has_ego_layer
+        self.table = parameters["ego"] if apart else None
+        setup = Setup(graph, backbone, sampler, objective, protocol.l2_on)
+        self.choose = find(sampler, "choose", setup) or sampler.choose
+        self.sampler_loss = find(sampler, "extra_loss", setup) or sampler.extra_loss
+        self.end_epoch = find(sampler, "end_epoch", setup) or sampler.end_epoch
+        self.training_layers = find(backbone, "training_layers", setup) or backbone.training_layers
+        self.backbone_loss = find(backbone, "extra_loss", setup) or backbone.extra_loss
+        self.fast_layers = find(backbone, "layers", setup)
+        self.fast_loss: PairLoss | None = find(objective, "loss", setup)
+        self.optimiser = make_adam(graph, parameters.values(), protocol.learning_rate, streams.pools.step)
 
     def __call__(self, pairs: Tensor, users: Tensor, positives: Tensor) -> Tensor:
         """A batch: positions among the training pairs, their users and items, [B] each. Returns the loss, detached."""
         loss = self.loss(pairs, users, positives)
-        with self.clock("backward"):
+        with self.profiler("backward"):
             self.optimiser.zero_grad(set_to_none=True)
             loss.backward()  # type: ignore[no-untyped-call]
-        with self.clock("step"):
+        with self.profiler("step"):
             self.optimiser.step()
             self.streams.next_step()
         return loss.detach()
 
     def loss(self, pairs: Tensor, users: Tensor, positives: Tensor) -> Tensor:
         """The whole forward pass of a batch; nothing is updated."""
-        graph, clock = self.graph, self.clock
-        with clock("draw"):
+        graph, profiler = self.graph, self.profiler
+        with profiler("draw"):
             candidates = graph.draw(users, self.sampler.pool, self.streams.pools, self.unseen)  # [B, N]
-        with clock("propagate"):
-            layers = self.backbone.training_layers(self.parameters, graph, self.streams.noise)
+        with profiler("propagate"):
+            layers = self.training_layers(self.parameters, graph, self.streams.noise)
         if self.checked:
             check_layers(layers, graph.n, type(self.backbone).__name__)
         # What a replayed step draws begins at the same call each time, so an eager one must too.
         self.streams.choice.call = max(self.streams.choice.call, self.first_call)
-        with clock("match"), torch.no_grad():
-            match = Matching(
-                users,
-                positives,
-                candidates,
-                pairs,
-                tuple(layer.detach() for layer in layers),
-                graph,
-                self.aggregation,
-                self.epoch,
-                self.own,
-                self.state,
-            )
-            mixture = answer(self.sampler, match, self.streams.choice, self.checked)
-        with clock("loss"):
-            return self._objective(layers, users, positives, mixture)
+        with profiler("match"), torch.no_grad():
+            mixture = self.negatives(self.matching(pairs, users, positives, candidates, layers))
+        with profiler("loss"):
+            return self.total_loss(Batch(users, positives, layers, self.aggregation), mixture)
 
-    def _objective(self, layers: tuple[Tensor, ...], users: Tensor, positives: Tensor, mixture: Mixture) -> Tensor:
-        total = self._fused_objective(layers, users, positives, mixture)
-        if total is None:
-            total = self._plain_objective(layers, users, positives, mixture)
-        extra = self.backbone.extra_loss(self.parameters, self.graph, users, positives, self.streams.noise, layers)
+    def matching(
+        self, pairs: Tensor, users: Tensor, positives: Tensor, candidates: Tensor, layers: tuple[Tensor, ...]
+    ) -> Matching:
+        """What the sampler looks at."""
+        detached = tuple(layer.detach() for layer in layers)
+        told = self.graph, self.aggregation, self.epoch, self.own, self.state
+        return Matching(users, positives, candidates, pairs, detached, *told)
+
+    def negatives(self, match: Matching) -> Mixture:
+        """The sampler's mixture, in its full form."""
+        if self.checked:
+            return check_choice(self.sampler, match, self.streams.choice, self.choose)
+        mixture: Mixture = self.choose(match, self.streams.choice)
+        sizes = len(match.users), len(match.layers)
+        return mixture.checked(*sizes, type(self.sampler).__name__, match.layers[0].dtype)
+
+    def total_loss(self, batch: Batch, mixture: Mixture) -> Tensor:
+        """The objective, L2, and the losses of the sampler's and the backbone's own."""
+        strength = self.protocol.l2
+        pairs = Comparison(batch, mixture.items, mixture.weights, self.graph)
+        if self.fast_loss is not None and mixture.items.shape[1] == 1:
+            total = self.fast_loss(pairs, strength, self.table)
+        else:
+            total = one_number(self.objective.loss(pairs), self.objective, "loss")
+            if strength > 0:
+                mixed = self.protocol.l2_on == "mixed"
+                table = self.table if mixed else self.parameters["ego"]
+                total = total + l2(strength, *pairs.ego_rows(table, mixed))
+        if self.sampler.has_loss():
+            extra = self.sampler_loss(self.own, *pairs.layers, self.aggregation)
+            total = total if extra is None else total + one_number(extra, self.sampler)
+        ids = batch.users, batch.positives
+        extra = self.backbone_loss(self.parameters, self.graph, *ids, self.streams.noise, batch.layers)
         return total if extra is None else total + one_number(extra, self.backbone)
 
-    def _fused_objective(
-        self, layers: tuple[Tensor, ...], users: Tensor, positives: Tensor, mixture: Mixture
-    ) -> Tensor | None:
-        """The same number from one kernel, where there is one and it knows this combination."""
-        verbs, agg = self.graph.verbs, self.aggregation
-        if not self.fusible or mixture.items.shape[1] != 1:
-            return None
-        weights = None if mixture.weights is None else mixture.weights[:, 0].contiguous()
-        items = mixture.items[:, 0].contiguous()
-        strength = 0.0 if self.apart else self.protocol.l2
-        batch = self.graph.n_users, users, positives, items, weights
-        if self.plain_sampler:
-            rows, total = None, verbs.pair_loss(layers, agg, *batch, strength)
-        else:
-            rows = verbs.pair_loss_and_rows(layers, agg, *batch, strength)
-            total = None if rows is None else rows[0]
-        if total is None:
-            return None
-        if self.apart:
-            ridge = verbs.ridge(self.parameters["ego"], *batch, self.protocol.l2)
-            if ridge is None:
-                return None
-            total = total + ridge
-        if rows is None:
-            return total
-        _, u, i, negatives = rows
-        extra = self.sampler.extra_loss_through(verbs, self.own, u, i, negatives[:, None], agg)
-        return total if extra is None else total + one_number(extra, self.sampler)
+    def vectors(self, parameters: Parameters) -> tuple[Tensor, Tensor]:
+        """Final user [n_users, D] and item [n_items, D] embeddings, for ranking."""
+        if self.fast_layers is None:
+            return self.backbone.vectors(parameters, self.graph)
+        with torch.no_grad():
+            final = self.aggregation.pool_layers(self.fast_layers(parameters, self.graph))
+        return final[: self.graph.n_users], final[self.graph.n_users :]
 
-    def _plain_objective(
-        self, layers: tuple[Tensor, ...], users: Tensor, positives: Tensor, mixture: Mixture
-    ) -> Tensor:
-        """BPR, L2 and the sampler's own loss, from the layers of the batch: the specification of `pair_loss`."""
-        graph, agg = self.graph, self.aggregation
-        batch, count = mixture.items.shape[:2]
-        rows = mixture.items.flatten(0, 1) + graph.n_users  # [B·K, M, T]
-        weights = None if mixture.weights is None else mixture.weights.flatten(0, 1)
-        u, i, negatives = graph.verbs.mix(
-            layers,
-            Read(users[:, None, None], None),
-            Read((positives + graph.n_users)[:, None, None], None),
-            Read(rows, weights),
-        )  # [B, T, d], [B, T, d], [B·K, T, d]
-        negatives = negatives.view(batch, count, *negatives.shape[1:])
-        anchor = agg.anchor(u)
-        y_pos = agg.score((anchor * i).sum(-1))
-        y_neg = agg.score((anchor[:, None] * negatives).sum(-1))
-        total = bpr(y_pos, y_neg)
-        if self.protocol.l2 > 0:
-            total = total + l2(self.protocol.l2, *self._ego(u, i, negatives, users, positives, rows, weights))
-        extra = self.sampler.extra_loss_through(graph.verbs, self.own, u, i, negatives, agg)
-        return total if extra is None else total + one_number(extra, self.sampler)
 
-    def _ego(
-        self,
-        u: Tensor,
-        i: Tensor,
-        negatives: Tensor,
-        users: Tensor,
-        positives: Tensor,
-        rows: Tensor,
-        weights: Tensor | None,
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Layer-0 rows for L2; where the stack has no layer 0 they are read from the table with the first layer's mix."""
-        mixed = self.protocol.l2_on == "mixed"
-        if self.backbone.has_ego_layer and mixed:
-            return u[:, 0], i[:, 0], negatives[:, :, 0]
-        first = None if weights is None or not mixed else weights[..., :1]
-        chosen = rows[..., :1] if mixed else rows[:, -1:, :1]  # the real item stands last in every mixture
-        read = self.graph.verbs.mix(  # [B, 1, d], [B, 1, d], [B·K, 1, d]
-            (self.parameters["ego"],),
-            Read(users[:, None, None], None),
-            Read((positives + self.graph.n_users)[:, None, None], None),
-            Read(chosen, first),
+def initial_parameters(backbone: Backbone, sampler: Sampler, graph: Graph, streams: Streams) -> Parameters:
+    """All that is trained, by name, on the graph's device; a sampler's names begin with `SAMPLER`."""
+    tables = _copies(backbone.initial(graph, streams.start), f"{type(backbone).__name__}.initial()", graph.device)
+    trainable = sampler.trainable(backbone.dim, streams.choice, torch.float32)
+    own = _copies(trainable, f"{type(sampler).__name__}.trainable()", graph.device)
+    if own and not sampler.has_loss():
+        raise TrainingError(
+            f"nothing would train what {type(sampler).__name__}.trainable() returned, since choose() runs without gradient: "
+            "write extra_loss() too, or keep what is not to be trained in begin()"
         )
-        return read[0][:, 0], read[1][:, 0], read[2].view_as(negatives[:, :, :1])[:, :, 0]
+    return tables | {SAMPLER + name: value for name, value in own.items()}
+
+
+def _copies(values: Parameters, source: str, device: torch.device) -> Parameters:
+    """Tensors that belong to the run: they are changed in place, and only one without a past receives gradient."""
+    if not isinstance(values, dict):
+        raise TrainingError(
+            f"{source} must return a dict of float tensors by name; it returned {type(values).__name__}"
+        )
+    for name, value in values.items():
+        if not isinstance(value, Tensor) or not value.is_floating_point():
+            found = value.dtype if isinstance(value, Tensor) else type(value).__name__
+            raise TrainingError(f"{source} must return float tensors, which can be trained; {name!r} is {found}")
+    return {name: value.detach().to(device, copy=True).requires_grad_() for name, value in values.items()}
+
+
+def one_number(loss: Tensor, part: object, method: str = "extra_loss") -> Tensor:
+    """A part's loss; anything but a scalar is an error that names its class."""
+    if isinstance(loss, Tensor) and loss.dim() == 0:
+        return loss
+    found = f"a loss of shape {list(loss.shape)}" if isinstance(loss, Tensor) else type(loss).__name__
+    raise TrainingError(
+        f"{type(part).__name__}.{method}() returned {found}; it must be one number, say a mean, as a tensor"
+    )

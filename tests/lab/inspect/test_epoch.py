@@ -9,7 +9,7 @@ import torch
 
 from sahcns.backbones import NGCF, Backbone, LightGCN
 from sahcns.errors import DataError, SettingError
-from sahcns.graph import Graph
+from sahcns.kernels import build_graph
 from sahcns.lab.inspect.epoch import SampledEpoch
 from sahcns.lab.inspect.model import TrainedModel
 from sahcns.rng import Rng
@@ -30,7 +30,7 @@ def test_the_layers_are_those_that_training_saw(name: str, tmp_path: Path) -> No
     """From the folder, so that what is stored is enough."""
     run = fit(small(), MORE[name], DNS(), protocol=Protocol(epochs=2, batch=16, learning_rate=0.1), device="cpu")
     model = TrainedModel.of(run.recommender.save(tmp_path / "run"), device="cpu")
-    expected = MORE[name].layers(run.recommender.weights, Graph.of(small()))
+    expected = MORE[name].layers(run.recommender.weights, build_graph(small()))
     assert model.backbone == MORE[name]
     assert model.sampler == DNS()
     assert model.first_layer == (1 if name == "simgcl" else 0)

@@ -10,7 +10,7 @@ import torch
 from sahcns.backbones import LightGCN
 from sahcns.data import Split
 from sahcns.errors import DataError, SettingError
-from sahcns.graph import Graph
+from sahcns.kernels import build_graph
 from sahcns.lab.inspect.epoch import SampledEpoch
 from sahcns.lab.inspect.model import TrainedModel
 from sahcns.lab.inspect.pairs import inspect_pairs
@@ -42,7 +42,7 @@ def by_hand(positive: list[float], candidates: list[list[float]]) -> TrainedMode
     layers = tuple(rows[:, t : t + 1] for t in range(len(positive)))
     backbone = LightGCN(dim=1, depth=len(positive) - 1)
     record: dict[str, Any] = {"best_epoch": 0, "sampler": {"name": "dns", "pool": 10}}
-    return TrainedModel(split, Graph.of(split), backbone, layers, {}, record)
+    return TrainedModel(split, build_graph(split), backbone, layers, {}, record)
 
 
 def view_with_all(model: TrainedModel, sampler: Sampler) -> PairView:

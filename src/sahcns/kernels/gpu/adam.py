@@ -11,7 +11,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from sahcns.kernels.plain_adam import BETA_1, BETA_2, EPSILON
+from sahcns.kernels.cpu import BETA_1, BETA_2, EPSILON
 
 SMALL = 1 << 16  # fewer numbers than this do not fill a launch of their own
 

@@ -13,18 +13,16 @@ No atomics: the product is deterministic. Where the GPU can, `_complete` gathers
 import itertools
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
 
+from sahcns.graph import Adjacency
 from sahcns.kernels.gpu.corner import Tile, by_degree, corner, without
 from sahcns.kernels.gpu.hops import Plan, Shape, _gather_row, _gather_rows
-
-if TYPE_CHECKING:
-    from sahcns.graph import Adjacency
 
 MOST_ROWS, MOST_EDGES = 1 << 18, 1 << 25  # so that counting tiles and keeping them stays small beside the graph
 PARTS = 3
@@ -161,7 +159,7 @@ class Blocks:
         return {"launch_pdl": True} if self.overlap else {}
 
     @classmethod
-    def of(cls, adjacency: "Adjacency", tile: Tile | None = None, shape: Shape | None = None) -> "Blocks | None":
+    def of(cls, adjacency: Adjacency, tile: Tile | None = None, shape: Shape | None = None) -> "Blocks | None":
         """None if no part of the graph is dense enough, or it is too large to look."""
         tile = tile or Tile()
         if adjacency.n > MOST_ROWS or len(adjacency.columns) > MOST_EDGES or adjacency.values.dtype != torch.float32:

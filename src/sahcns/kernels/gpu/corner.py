@@ -1,13 +1,11 @@
 """Which tiles of Ã are full enough to be multiplied, once users and items are each ordered by degree."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-if TYPE_CHECKING:
-    from sahcns.graph import Adjacency
+from sahcns.graph import Adjacency
 
 
 @dataclass(frozen=True)
@@ -44,7 +42,7 @@ class Belt:
         return [piece * self.tiles // max(count, 1) for piece in range(count + 1)]
 
 
-def by_degree(adjacency: "Adjacency", multiple: int) -> tuple[Tensor, tuple[Side, Side]]:
+def by_degree(adjacency: Adjacency, multiple: int) -> tuple[Tensor, tuple[Side, Side]]:
     """Places [n] of users, then of items, each by falling degree."""
     n_users, n = adjacency.n_users, adjacency.n
     users = Side(0, n_users, -(-n_users // multiple) * multiple)
@@ -73,7 +71,7 @@ def corner(row: Tensor, column: Tensor, sides: tuple[Side, Side], tile: Tile) ->
     return belts
 
 
-def without(adjacency: "Adjacency", gone: Tensor) -> "Adjacency":
+def without(adjacency: Adjacency, gone: Tensor) -> Adjacency:
     """The other edges of each row, in the same order."""
     running = torch.cat([gone.new_zeros(1, dtype=torch.int64), (~gone).cumsum(0)])
     offsets = running[adjacency.offsets.long()]

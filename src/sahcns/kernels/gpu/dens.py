@@ -17,8 +17,14 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from sahcns.kernels.gpu.ngcf_layer import PRECISION, block
-from sahcns.kernels.gpu.tables import Table
+from sahcns.aggregation import Aggregation
+from sahcns.kernels.gpu.match import Table, table
+from sahcns.kernels.gpu.ngcf import PRECISION, WIDEST, block
+from sahcns.kernels.registry import Setup, register
+from sahcns.rng import Rng
+from sahcns.samplers.dens import DENS
+from sahcns.samplers.matching import Matching
+from sahcns.samplers.mixture import Mixture
 
 PARTS = tuple(f"{gate}.{part}" for gate in ("item", "user", "pos", "neg") for part in ("weight", "bias"))
 SELECT = {"R": 32, "num_warps": 4, "num_stages": 1}  # pairs of a program; sizes found by measurement on an H200
@@ -290,3 +296,28 @@ class GateLoss(torch.autograd.Function):
         )
         to_gates = (part for gate in shares.sum(0) for part in (gate[: dim * dim].view(dim, dim), gate[dim * dim :]))
         return None, None, to_u, to_i, to_n, *to_gates
+
+
+def _supports(setup: Setup) -> bool:
+    """Matrices that stay on the chip."""
+    return setup.backbone.dim <= WIDEST and setup.single_precision
+
+
+@register("triton", "choose", DENS, supports=_supports)
+def choose(sampler: DENS, match: Matching, rng: Rng) -> Mixture:
+    ids = match.graph.n_users, match.users, match.positives, match.candidates
+    return Mixture.per_layer(dens_choice(table(match.layers), *ids, match.parameters, sampler.alpha_at(match.epoch)))
+
+
+@register("triton", "extra_loss", DENS, supports=lambda setup: _supports(setup) and _has_gate_loss(setup))
+def extra_loss(
+    sampler: DENS, parameters: dict[str, Tensor], users: Tensor, positives: Tensor, negatives: Tensor, agg: Aggregation
+) -> Tensor:
+    """DENS has one negative a pair."""
+    gates = (parameters[part] for part in PARTS)
+    loss: Tensor = GateLoss.apply(agg.kind, sampler.gamma, users, positives, negatives[:, 0], *gates)
+    return loss
+
+
+def _has_gate_loss(setup: Setup) -> bool:
+    return isinstance(setup.sampler, DENS) and setup.sampler.gamma > 0

@@ -8,10 +8,16 @@ import torch
 import triton
 import triton.language as tl
 from torch import Tensor
+from torch.nn.functional import normalize
 
+from sahcns.graph import Graph
 from sahcns.kernels.gpu.kdpp import fits, kdpp
-from sahcns.kernels.gpu.pools import highest, pool_scores
+from sahcns.kernels.gpu.pools import hardest, highest, pool_scores
+from sahcns.kernels.registry import Setup, register
 from sahcns.rng import Rng
+from sahcns.samplers.divns import Caches, DivNS
+from sahcns.samplers.matching import Matching
+from sahcns.samplers.mixture import Mixture
 
 
 @triton.jit
@@ -138,3 +144,26 @@ def divns(
         MEAN=mean, RATIO=cache.shape[1], T=layers, BLOCK=triton.next_power_of_2(count), num_warps=1,
     )  # fmt: skip
     return items, weights
+
+
+@register("triton", "choose", DivNS)
+def choose(sampler: DivNS, match: Matching, rng: Rng) -> Mixture:
+    if match.state is None:
+        return hardest(match)
+    state: Caches = match.state
+    mean = match.aggregation.kind == "mean"
+    return Mixture(*divns(match.a, mean, match.candidates, match.pairs, *state.tables, sampler.lam))
+
+
+def _supports(setup: Setup) -> bool:
+    return isinstance(setup.sampler, DivNS) and setup.sampler.selector == "kdpp"
+
+
+@register("triton", "end_epoch", DivNS, supports=_supports)
+def end_epoch(sampler: DivNS, state: Caches, item_vectors: Tensor, graph: Graph, rng: Rng) -> None:
+    """Groups too large for the kernels are filled by plain torch."""
+    unit = normalize(item_vectors, dim=1)
+    for group in sampler.groups(state, graph):
+        users = group.starts, group.counts, group.longest
+        if not diversify(unit, *users, *state.tables, sampler.cap, rng):
+            sampler.fill(state, unit, group, rng)

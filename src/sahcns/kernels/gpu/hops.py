@@ -9,16 +9,14 @@ written by the product before it; sums, layers and gradients that anyone else se
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
 
-if TYPE_CHECKING:
-    from sahcns.graph import Adjacency
-
+from sahcns.graph import Adjacency
 
 DENSE = 64  # edges a row; above it a graph is laid out otherwise
 
@@ -121,7 +119,7 @@ class Plan:
     shape: Shape
 
     @classmethod
-    def of(cls, adjacency: "Adjacency", shape: Shape) -> "Plan":
+    def of(cls, adjacency: Adjacency, shape: Shape) -> "Plan":
         index = torch.int32 if len(adjacency.columns) < 1 << 31 else torch.int64
         return cls(
             torch.argsort(adjacency.degrees, descending=True, stable=True).to(torch.int32),

@@ -1,11 +1,94 @@
-"""Layer-wise scores on a GPU: gather and dot in one pass, nothing of size [B, N, T, d] is ever stored."""
+"""Layers on a GPU: how kernels see a tuple of them, final embeddings of some rows, and layer-wise scores.
+
+Scores are gathered and multiplied in one pass; nothing of size [B, N, T, d] is ever stored.
+"""
+
+from itertools import pairwise
+from typing import NamedTuple
 
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
 
-from sahcns.kernels.gpu.tables import Table
+from sahcns.aggregation import Kind
+from sahcns.graph import Batch
+
+ROWS = 8  # of one program
+
+
+class Table(NamedTuple):
+    """Layer t, row r begins at `first + r·d` for t = 0, else at `rest + (t-1)·stride + r·d`."""
+
+    first: Tensor
+    rest: Tensor
+    stride: int
+    layers: int  # T
+    rows: int  # n
+    dim: int  # d
+
+    @property
+    def block(self) -> int:
+        """d rounded up to a power of two, as a tile must be."""
+        return int(triton.next_power_of_2(self.dim))
+
+
+def table(layers: tuple[Tensor, ...]) -> Table:
+    """Without a copy where layers 1 … lie evenly spaced (as `hops` leaves them); else they are stacked."""
+    first, later = layers[0], layers[1:]
+    rows, dim = first.shape
+    if not later:
+        return Table(first.contiguous(), first, 0, 1, rows, dim)
+    gaps = {b.data_ptr() - a.data_ptr() for a, b in pairwise(later)}
+    if len(gaps) <= 1 and all(layer.is_contiguous() for layer in layers):
+        gap = gaps.pop() if gaps else 0
+        if gap >= 0 and gap % first.element_size() == 0:
+            return Table(first, later[0], gap // first.element_size(), len(layers), rows, dim)
+    stacked = torch.stack(layers)
+    return Table(stacked[0], stacked[1], rows * dim, len(layers), rows, dim)
+
+
+def empty_like(layers: Table) -> tuple[Tensor, Table]:
+    """A zeroed table of the same shape [T, n, d], and how the kernels see it."""
+    zeros = torch.zeros(layers.layers, layers.rows, layers.dim, dtype=layers.first.dtype, device=layers.first.device)
+    rest = zeros[1] if layers.layers > 1 else zeros[0]
+    return zeros, Table(zeros[0], rest, layers.rows * layers.dim, layers.layers, layers.rows, layers.dim)
+
+
+@triton.jit
+def _pooled(
+    first, rest, stride, rows, begin, count, out,
+    KIND: tl.constexpr, LISTED: tl.constexpr, T: tl.constexpr, DIM: tl.constexpr, D: tl.constexpr, R: tl.constexpr,
+):  # fmt: skip
+    r, d = tl.program_id(0).to(tl.int64) * R + tl.arange(0, R), tl.arange(0, D)
+    real = r < count
+    mask = real[:, None] & (d < DIM)[None, :]
+    row = tl.load(rows + r, mask=real, other=0) if LISTED else begin + r
+    at = row[:, None] * DIM + d[None, :]
+    total = tl.load(first + at, mask=mask, other=0.0)
+    if KIND == "concat":
+        place = out + r[:, None] * (T * DIM) + d[None, :]
+        tl.store(place, total, mask=mask)
+        for t in tl.static_range(1, T):
+            tl.store(place + t * DIM, tl.load(rest + (t - 1) * stride + at, mask=mask, other=0.0), mask=mask)
+    else:
+        for t in tl.static_range(1, T):
+            total += tl.load(rest + (t - 1) * stride + at, mask=mask, other=0.0)
+        if KIND == "mean":
+            total = total / T
+        tl.store(out + r[:, None] * DIM + d[None, :], total, mask=mask)
+
+
+def pooled(layers: Table, kind: Kind, rows: Tensor | range) -> Tensor:
+    """[len(rows), D]: of the rows named, or of a range of them."""
+    width = layers.dim * (layers.layers if kind == "concat" else 1)
+    out = torch.empty(len(rows), width, dtype=layers.first.dtype, device=layers.first.device)
+    _pooled[(triton.cdiv(len(rows), ROWS),)](
+        layers.first, layers.rest, layers.stride, out if isinstance(rows, range) else rows,
+        rows.start if isinstance(rows, range) else 0, len(rows), out,
+        KIND=kind, LISTED=not isinstance(rows, range), T=layers.layers, DIM=layers.dim, D=layers.block, R=ROWS, num_warps=2,
+    )  # fmt: skip
+    return out
 
 
 @triton.jit
@@ -50,14 +133,13 @@ def _match(
             tl.store(a + (b.to(tl.int64) * N + place) * T + t, score, mask=inside)
 
 
-def match(
-    layers: Table, kind: str, n_users: int, users: Tensor, positives: Tensor, candidates: Tensor
-) -> tuple[Tensor, Tensor]:
+def match(batch: Batch, n_users: int, candidates: Tensor) -> tuple[Tensor, Tensor]:
     """p [B, T] and a [B, N, T]."""
-    batch, count = candidates.shape
-    p = torch.empty(batch, layers.layers, dtype=layers.first.dtype, device=users.device)
-    a = torch.empty(batch, count, layers.layers, dtype=p.dtype, device=users.device)
-    _match[(batch,)](
+    layers, kind, users, positives = table(batch.layers), batch.aggregation.kind, batch.users, batch.positives
+    size, count = candidates.shape
+    p = torch.empty(size, layers.layers, dtype=layers.first.dtype, device=users.device)
+    a = torch.empty(size, count, layers.layers, dtype=p.dtype, device=users.device)
+    _match[(size,)](
         layers.first, layers.rest, layers.stride, users, positives, candidates, p, a, n_users, count, layers.dim,
         T=layers.layers, D=layers.block, TILE=16, CONCAT=kind == "concat", MEAN=kind == "mean", num_warps=2,
     )  # fmt: skip

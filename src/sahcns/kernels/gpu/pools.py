@@ -9,6 +9,15 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from sahcns.kernels.registry import register
+from sahcns.rng import Rng
+from sahcns.samplers.ahns import AHNS
+from sahcns.samplers.dns import DNS
+from sahcns.samplers.dns_mn import DNSMN
+from sahcns.samplers.matching import Matching
+from sahcns.samplers.mixgcf import MixGCF
+from sahcns.samplers.mixture import Mixture
+
 
 @triton.jit
 def pool_scores(a, b, n, N, MEAN: tl.constexpr, T: tl.constexpr, BLOCK: tl.constexpr):
@@ -28,14 +37,14 @@ def highest(score, N):
 
 
 @triton.jit
-def _ranked(
-    a, candidates, place, items, N, MEAN: tl.constexpr, PLACE: tl.constexpr, T: tl.constexpr, BLOCK: tl.constexpr
+def _at_rank(
+    a, candidates, rank, items, N, MEAN: tl.constexpr, RANK: tl.constexpr, T: tl.constexpr, BLOCK: tl.constexpr
 ):
     b = tl.program_id(0).to(tl.int64)
     n = tl.arange(0, BLOCK)
     score = pool_scores(a, b, n, N, MEAN, T, BLOCK)
-    if PLACE:
-        for _ in range(tl.load(place + b)):
+    if RANK:
+        for _ in range(tl.load(rank + b)):
             score = tl.where(n == highest(score, N), float("-inf"), score)
     tl.store(items + b, tl.load(candidates + b * N + highest(score, N)))
 
@@ -62,13 +71,13 @@ def _mixgcf(a, candidates, positives, beta, items, weights, N, T: tl.constexpr, 
         tl.store(weights + (b * 2 + 1) * T + t, 1.0 - share)
 
 
-def ranked(a: Tensor, mean: bool, candidates: Tensor, place: Tensor | None) -> Tensor:
-    """a [B, N, T], candidates [B, N], place [B] → [B]."""
+def item_at_rank(a: Tensor, mean: bool, candidates: Tensor, rank: Tensor | None) -> Tensor:
+    """a [B, N, T], candidates [B, N], rank [B] → [B]."""
     batch, count, layers = a.shape
     items = torch.empty(batch, dtype=torch.int64, device=a.device)
-    _ranked[(batch,)](
-        a.contiguous(), candidates.contiguous(), items if place is None else place.contiguous(), items, count,
-        MEAN=mean, PLACE=place is not None, T=layers, BLOCK=triton.next_power_of_2(count), num_warps=1,
+    _at_rank[(batch,)](
+        a.contiguous(), candidates.contiguous(), items if rank is None else rank.contiguous(), items, count,
+        MEAN=mean, RANK=rank is not None, T=layers, BLOCK=triton.next_power_of_2(count), num_warps=1,
     )  # fmt: skip
     return items
 
@@ -94,3 +103,29 @@ def mixgcf(a: Tensor, candidates: Tensor, positives: Tensor, beta: Tensor) -> tu
         T=layers, BLOCK=triton.next_power_of_2(count), num_warps=1,
     )  # fmt: skip
     return items, weights
+
+
+def hardest(match: Matching, rank: Tensor | None = None) -> Mixture:
+    """The item at a rank of its pool, one for all layers."""
+    return Mixture.single(item_at_rank(match.a, match.aggregation.kind == "mean", match.candidates, rank))
+
+
+@register("triton", "choose", DNS)
+def choose_dns(sampler: DNS, match: Matching, rng: Rng) -> Mixture:
+    return hardest(match)
+
+
+@register("triton", "choose", DNSMN, supports=lambda setup: getattr(setup.sampler, "pick", "") != "all")
+def choose_dns_mn(sampler: DNSMN, match: Matching, rng: Rng) -> Mixture:
+    return hardest(match, sampler.draw_ranks(match, rng))
+
+
+@register("triton", "choose", AHNS)
+def choose_ahns(sampler: AHNS, match: Matching, rng: Rng) -> Mixture:
+    mean, target = match.aggregation.kind == "mean", sampler.target(match)
+    return Mixture.single(nearest(match.a, mean, match.candidates, target))
+
+
+@register("triton", "choose", MixGCF)
+def choose_mixgcf(sampler: MixGCF, match: Matching, rng: Rng) -> Mixture:
+    return Mixture(*mixgcf(match.a, match.candidates, match.positives, sampler.draw_shares(match.a, rng)))

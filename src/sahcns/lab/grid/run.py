@@ -109,7 +109,7 @@ def run_grid(
     folder in order. What failed in an earlier call comes last, so that one that is deadly does not bar the way for good.
     After `until`, in seconds as `time.time()` counts them, no job is begun, and the rest are left for another call.
     """
-    from sahcns.kernels.verbs import verbs_for
+    from sahcns.kernels import resolve_path
     from sahcns.training.device import pick_device
 
     if workers < 1:
@@ -118,7 +118,7 @@ def run_grid(
     wanted = list({job.key: job for job in jobs}.values())
     where = pick_device(device)  # an impossible device or kernel is refused before anything runs
     for path in {job.kernels for job in wanted}:
-        verbs_for(where, path)
+        resolve_path(where, path)
     sweep(home)
     missing = []
     for job in wanted:

@@ -23,15 +23,14 @@ from sahcns.lab.inspect.results import (
 )
 from sahcns.lab.inspect.running import Bins, RunningMeans, RunningSpread
 from sahcns.samplers import DNS, RNS, Sampler
-from sahcns.samplers.calibration import layer_gaps
-from sahcns.samplers.selection import Hardest, discrepancy
+from sahcns.samplers.sahc_parts import Hardest, discrepancy, layer_gaps
+from sahcns.training.device import default_torch_state
 from sahcns.training.record import described
-from sahcns.training.surroundings import as_torch_starts
 
 UNIT = Bins(0.0, 0.05, 20)  # of shares between 0 and 1
 
 
-@as_torch_starts()
+@default_torch_state()
 def diagnose(
     model: Model | TrainedModel,
     split: Split | None = None,

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from sahcns.lab.inspect.model import TrainedModel
 from sahcns.samplers import Matching, Mixture, Sampler
-from sahcns.samplers.contract import answer, begun, drawn_from, ended
+from sahcns.samplers.contract import candidate_tables, check_choice, initial_state
 from sahcns.training.record import described
 from sahcns.training.step import Streams
 
@@ -65,9 +65,9 @@ class SampledEpoch:
         self.streams = Streams.of(seed, graph.device)
         self.notes: list[str] = []
         self.parameters = self._parameters()
-        self.unseen = drawn_from(sampler, graph)
+        self.unseen = candidate_tables(sampler, graph)
         self.epoch = torch.tensor(float(max(model.record["best_epoch"], 0)), device=graph.device)
-        self.state: Any = begun(sampler, graph)
+        self.state: Any = initial_state(sampler, graph)
         if self.state is not None:
             self._fill_state()
 
@@ -102,7 +102,7 @@ class SampledEpoch:
             self.parameters,
             self.state,
         )
-        return match, answer(self.sampler, match, self.streams.choice)
+        return match, check_choice(self.sampler, match, self.streams.choice)
 
     @torch.no_grad()
     def _fill_state(self) -> None:
@@ -112,7 +112,7 @@ class SampledEpoch:
         vectors = self.model.backbone.aggregation.pool_layers(
             tuple(layer[graph.n_users :] for layer in self.model.layers)
         )
-        ended(self.sampler, self.state, vectors, graph, self.streams.choice)
+        self.sampler.end_epoch(self.state, vectors, graph, self.streams.choice)
         self.notes.append("what it keeps between epochs was filled by one epoch on this model")
 
     def _parameters(self) -> dict[str, Tensor]:

@@ -13,6 +13,7 @@ from sahcns.backbones import Backbone
 from sahcns.data.split import Split
 from sahcns.errors import DataError, SettingError
 from sahcns.graph import Graph
+from sahcns.kernels import build_graph
 from sahcns.model import Recommender
 from sahcns.samplers import Sampler
 from sahcns.settings import Configured, by_name, named
@@ -53,7 +54,7 @@ class TrainedModel:
             )
         split = recommender.split() if split is None else split
         backbone = _recorded(Backbone, record, "--import FILE.py")
-        graph = Graph.of(split, pick_device(device), path=kernels)
+        graph = build_graph(split, pick_device(device), path=kernels)
         weights = {name: value.to(graph.device) for name, value in recommender.weights.items()}
         own = {name.removeprefix(SAMPLER): value for name, value in weights.items() if name.startswith(SAMPLER)}
         with torch.no_grad():

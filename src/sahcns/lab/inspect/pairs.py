@@ -11,21 +11,22 @@ from sahcns.lab.inspect.model import HELD_OUT, Model, TrainedModel
 from sahcns.lab.inspect.results import Candidate, Ingredient, Negative, PairView
 from sahcns.rng import Rng
 from sahcns.samplers import Sampler
-from sahcns.samplers.calibration import hardness, layer_gaps
 from sahcns.samplers.sahc import SelectThenCalibrate
-from sahcns.samplers.selection import (
+from sahcns.samplers.sahc_parts import (
     DiscrepancyOnly,
     Hardest,
     StructureAware,
     discrepancy,
+    hardness,
+    layer_gaps,
     selection_score,
     standardised,
 )
+from sahcns.training.device import default_torch_state
 from sahcns.training.record import described
-from sahcns.training.surroundings import as_torch_starts
 
 
-@as_torch_starts()
+@default_torch_state()
 def inspect_pairs(
     model: Model | TrainedModel,
     split: Split | None = None,

@@ -107,7 +107,7 @@ class Space:
         for name in (*fixed, *search, *first, *others):
             if name not in known:
                 raise SettingError(f"{kind.name} has no argument {name!r}; {nearest(name, known)}")
-        if pool and not kind.draws_negatives():
+        if pool and not kind.draws_negatives:
             search.setdefault("pool", tuple(pool))
         dimensions, rest, unbounded = [], dict(fixed), []
         for name, entry in known.items():

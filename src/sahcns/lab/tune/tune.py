@@ -248,7 +248,7 @@ def spaces_of(
     for kind, (name, own) in zip(kinds, known.items(), strict=True):
         keys = sorted(wanted, key=lambda key: key.startswith(f"{name}."))  # its own go before those of all
         values = {argument: wanted[key] for key in keys if (argument := key.removeprefix(f"{name}.")) in own}
-        if kind.draws_negatives() and f"{name}.pool" not in wanted:
+        if kind.draws_negatives and f"{name}.pool" not in wanted:
             values.pop("pool", None)  # a number of negatives, not of candidates
         spaces.append(Space.of(kind, pool=pool, fixed=fixed.get(name), search=values, first=first.get(name), **parts))
     return spaces

@@ -7,7 +7,9 @@ gradient of every layer into one buffer by atomic adds:
     ∂/∂U_t = g · c (n̄ - ī)   (concat: N_t - I_t),   ∂/∂I_t = -g · c ē,   ∂/∂N_t = g · c ē,   ∂/∂V[m, t] = w[m, t] ∂/∂N_t
 
 For a sampler with a loss of its own the gathered rows U, I, N are given out as well; what comes back for them is added
-before the scatter.
+before the scatter. Where the layers leave the trainable table E out, L2 reads the batch's rows from it:
+
+    l2 / (2B) · Σ_b ( ‖E[u]‖² + ‖E[i]‖² + ‖Σ_m w[m, 0] E[j_m]‖² )
 """
 
 from typing import Any
@@ -17,8 +19,10 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from sahcns.kernels.gpu.match import anchor_rows
-from sahcns.kernels.gpu.tables import Table, empty_like, table
+from sahcns.kernels.gpu.match import Table, anchor_rows, empty_like, table
+from sahcns.kernels.registry import Setup, register
+from sahcns.objectives.base import Comparison
+from sahcns.objectives.bpr import BPR
 
 
 @triton.jit
@@ -85,26 +89,8 @@ def _forward(
     stride = stride.to(tl.int64)  # one layer may be within what 32 bits count, and several beyond
     d = tl.arange(0, D)
     margin, ridge, _, _ = _margin(
-        first,
-        rest,
-        stride,
-        users,
-        positives,
-        items,
-        weights,
-        b,
-        d,
-        d < DIM,
-        n_users,
-        DIM,
-        L2,
-        M,
-        T,
-        TI,
-        D,
-        CONCAT,
-        MEAN,
-    )
+        first, rest, stride, users, positives, items, weights, b, d, d < DIM, n_users, DIM, L2, M, T, TI, D, CONCAT, MEAN
+    )  # fmt: skip
     tl.store(losses + b, _softplus(margin) + ridge)
     if ROWS:
         inside_d = d < DIM
@@ -133,26 +119,8 @@ def _backward(
     d = tl.arange(0, D)
     inside_d = d < DIM
     margin, _, anchor, difference = _margin(
-        first,
-        rest,
-        stride,
-        users,
-        positives,
-        items,
-        weights,
-        b,
-        d,
-        inside_d,
-        n_users,
-        DIM,
-        L2,
-        M,
-        T,
-        TI,
-        D,
-        CONCAT,
-        MEAN,
-    )
+        first, rest, stride, users, positives, items, weights, b, d, inside_d, n_users, DIM, L2, M, T, TI, D, CONCAT, MEAN
+    )  # fmt: skip
     user = tl.load(users + b)
     positive = tl.load(positives + b) + n_users
     upstream = tl.load(scale) / B
@@ -239,3 +207,103 @@ def _sizes(seen: Table, kind: str, items: Tensor) -> dict[str, Any]:
         "M": items.shape[1], "T": seen.layers, "TI": items.shape[2], "D": seen.block,
         "CONCAT": kind == "concat", "MEAN": kind == "mean", "num_warps": 1,
     }  # fmt: skip
+
+
+@triton.jit
+def _ridge(
+    ego, users, positives, items, weights, sums, upstream, grad, n_users, scale,
+    DIM: tl.constexpr, D: tl.constexpr, M: tl.constexpr, T: tl.constexpr, TI: tl.constexpr, BACKWARD: tl.constexpr,
+):  # fmt: skip
+    b = tl.program_id(0).to(tl.int64)
+    d = tl.arange(0, D)
+    inside = d < DIM
+    user = tl.load(users + b)
+    positive = tl.load(positives + b) + n_users
+    u = tl.load(ego + user * DIM + d, mask=inside, other=0.0)
+    i = tl.load(ego + positive * DIM + d, mask=inside, other=0.0)
+    mixed = tl.zeros([D], dtype=u.dtype)
+    for m in tl.static_range(M):
+        row = tl.load(ego + (tl.load(items + (b * M + m) * TI) + n_users) * DIM + d, mask=inside, other=0.0)
+        if M > 1:
+            row = row * tl.load(weights + (b * M + m) * T)
+        mixed += row
+    if BACKWARD:
+        by = 2.0 * scale * tl.load(upstream)
+        tl.atomic_add(grad + user * DIM + d, by * u, mask=inside, sem="relaxed")
+        tl.atomic_add(grad + positive * DIM + d, by * i, mask=inside, sem="relaxed")
+        for m in tl.static_range(M):
+            share = by * mixed
+            if M > 1:
+                share = share * tl.load(weights + (b * M + m) * T)
+            to = tl.load(items + (b * M + m) * TI) + n_users
+            tl.atomic_add(grad + to * DIM + d, share, mask=inside, sem="relaxed")
+    else:
+        tl.store(sums + b, scale * tl.sum(u * u + i * i + mixed * mixed, axis=0))
+
+
+class Ridge(torch.autograd.Function):
+    """ego [n, d], users and positives [B], items [B, M, T or 1], weights [B, M, T] or None for M = 1 → scalar."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        l2: float,
+        users: Tensor,
+        positives: Tensor,
+        items: Tensor,
+        weights: Tensor | None,
+        n_users: int,
+        ego: Tensor,
+    ) -> Tensor:
+        ctx.call = (ego, users, positives, items, items if weights is None else weights)
+        ctx.rest = (n_users, l2 / (2 * len(users)))
+        ctx.sizes = {
+            "DIM": ego.shape[1], "D": triton.next_power_of_2(ego.shape[1]), "M": items.shape[1],
+            "T": 1 if weights is None else weights.shape[2], "TI": items.shape[2], "num_warps": 1,
+        }  # fmt: skip
+        sums = ego.new_empty(len(users))
+        _ridge[(len(users),)](*ctx.call, sums, sums, sums, *ctx.rest, **ctx.sizes, BACKWARD=False)
+        return sums.sum()
+
+    @staticmethod
+    def backward(ctx: Any, upstream: Tensor) -> tuple[Any, ...]:
+        grad = torch.zeros_like(ctx.call[0])
+        _ridge[(len(ctx.call[1]),)](*ctx.call, upstream, upstream, grad, *ctx.rest, **ctx.sizes, BACKWARD=True)
+        return (None,) * 6 + (grad,)
+
+
+def _supports(setup: Setup) -> bool:
+    """L2 on what was mixed; atomic adds come in whatever order, which the ordered path promises not to."""
+    return setup.l2_on == "mixed" and setup.graph.path != "triton-ordered"
+
+
+@register("triton", "loss", BPR, supports=lambda setup: _supports(setup) and not setup.sampler.has_loss())
+def bpr_and_l2(objective: BPR, pairs: Comparison, l2: float, table: Tensor | None) -> Tensor:
+    """See `registry.PairLoss`."""
+    loss: Tensor = _pair_loss(pairs, l2, table, rows=False)
+    return loss if table is None else loss + _ridge_loss(pairs, l2, table)
+
+
+@register("triton", "loss", BPR, supports=lambda setup: _supports(setup) and setup.sampler.has_loss())
+def bpr_and_l2_with_layers(objective: BPR, pairs: Comparison, l2: float, table: Tensor | None) -> Tensor:
+    """The same, with the gathered layers left in `pairs` for the sampler's own loss."""
+    loss: Tensor
+    loss, users, positives, negatives = _pair_loss(pairs, l2, table, rows=True)
+    pairs.layers = users, positives, negatives[:, None]
+    return loss if table is None else loss + _ridge_loss(pairs, l2, table)
+
+
+def _mixture(pairs: Comparison) -> tuple[Tensor, Tensor | None]:
+    """items [B, M, T or 1], weights [B, M, T] or None."""
+    return pairs.items[:, 0].contiguous(), None if pairs.weights is None else pairs.weights[:, 0].contiguous()
+
+
+def _pair_loss(pairs: Comparison, l2: float, table: Tensor | None, rows: bool) -> Any:
+    batch, strength = pairs.batch, 0.0 if table is not None else l2
+    ids = batch.users, batch.positives, *_mixture(pairs)
+    return PairLoss.apply(rows, batch.aggregation.kind, pairs.graph.n_users, strength, *ids, *batch.layers)
+
+
+def _ridge_loss(pairs: Comparison, l2: float, table: Tensor) -> Tensor:
+    loss: Tensor = Ridge.apply(l2, pairs.users, pairs.positives, *_mixture(pairs), pairs.graph.n_users, table)
+    return loss

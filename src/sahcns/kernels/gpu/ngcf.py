@@ -18,7 +18,13 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from sahcns.backbones.base import Parameters
+from sahcns.backbones.ngcf import NGCF
+from sahcns.graph import Graph
+from sahcns.kernels.gpu.graph import GpuGraph
 from sahcns.kernels.gpu.hops import Plan, product
+from sahcns.kernels.registry import Setup, register
+from sahcns.rng import Rng
 
 WIDEST = 64  # larger matrices do not fit beside their gradients
 PRECISION = "tf32x3"  # three products of 10-bit parts on tensor cores: the error is that of float32, not of tf32
@@ -170,6 +176,27 @@ def block(dim: int) -> int:
     return max(16, int(triton.next_power_of_2(dim)))
 
 
-def fits(x: Tensor) -> bool:
-    """Whether matrices of the size of x's last axis stay on the chip, in the type the kernels compute in."""
-    return x.dtype == torch.float32 and x.shape[-1] <= WIDEST
+def _supports(setup: Setup) -> bool:
+    """Matrices that stay on the chip, and one activation."""
+    model = setup.backbone
+    known = isinstance(model, NGCF) and model.variant == "mixgcf" and model.depth > 0
+    return known and model.dim <= WIDEST and setup.single_precision
+
+
+@register("triton", "layers", NGCF, supports=_supports)
+def layers(backbone: NGCF, parameters: Parameters, graph: Graph) -> tuple[Tensor, ...]:
+    assert isinstance(graph, GpuGraph)
+    ego = parameters["ego"]
+    weights = (parameters[f"{part}.{k}"] for k in range(backbone.depth) for part in ("W1", "b1", "W2", "b2"))
+    half = graph.half and ego.requires_grad and torch.is_grad_enabled()  # rankings are always in full precision
+    found: tuple[Tensor, ...] = NgcfLayers.apply(graph.plan, half, ego, *weights)
+    return found
+
+
+@register("triton", "training_layers", NGCF, supports=lambda setup: _supports(setup) and not _drops(setup))
+def training_layers(backbone: NGCF, parameters: Parameters, graph: Graph, rng: Rng) -> tuple[Tensor, ...]:
+    return layers(backbone, parameters, graph)
+
+
+def _drops(setup: Setup) -> bool:
+    return isinstance(setup.backbone, NGCF) and setup.backbone.dropout > 0

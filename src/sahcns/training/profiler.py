@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import torch
 
 
-class Clock:
+class Profiler:
     """Seconds spent in named parts. On a GPU the parts are marked with events and read once an epoch."""
 
     def __init__(self, device: torch.device, enabled: bool = True) -> None:

@@ -1,6 +1,6 @@
 """The choices of SAHC-NS and its variants on a GPU: one program a pair, one kernel where plain torch would launch thirty.
 
-Same equations as `samplers/selection.py` and `samplers/calibration.py`, which are the specification.
+Same equations as `samplers/sahc_parts.py`, which is the specification.
 """
 
 import torch
@@ -8,8 +8,24 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from sahcns.kernels.fused import Half
 from sahcns.kernels.gpu.pools import highest, pool_scores
+from sahcns.kernels.registry import Setup, register
+from sahcns.rng import Rng
+from sahcns.samplers.matching import Matching
+from sahcns.samplers.mixture import Mixture
+from sahcns.samplers.sahc import SelectThenCalibrate
+from sahcns.samplers.sahc_parts import (
+    EPSILON,
+    Calibration,
+    DiscrepancyOnly,
+    FixedUniform,
+    GlobalGap,
+    Hardest,
+    LayerGap,
+    NoCalibration,
+    Selection,
+    StructureAware,
+)
 
 
 @triton.jit
@@ -53,7 +69,7 @@ def _structure_aware(a, chosen, N, alpha, EPSILON, T: tl.constexpr, BLOCK: tl.co
 
 @triton.jit
 def _calibrated(
-    p, a, candidates, positives, place, share, items, weights, N, alpha, lambda_max, EPSILON,
+    p, a, candidates, positives, share, items, weights, N, alpha, lambda_max, EPSILON,
     WHICH: tl.constexpr, SHARE: tl.constexpr, MEAN: tl.constexpr, T: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Both halves at once: items [B, 2] = (positive, j*), weights [B, 2, T] = (λ, 1 - λ)."""
@@ -64,15 +80,10 @@ def _calibrated(
     elif WHICH == "uneven":
         _, sigma = _profile(a, b, n, N, EPSILON, T, BLOCK)
         best = highest(tl.where(n < N, sigma, float("-inf")), N)
-    elif WHICH == "hardest":
-        best = highest(pool_scores(a, b, n, N, MEAN, T, BLOCK), N)
     else:
-        best = tl.load(place + b)
+        best = highest(pool_scores(a, b, n, N, MEAN, T, BLOCK), N)
     tl.store(items + b * 2, tl.load(positives + b))
-    there = (best >= 0) & (
-        best < N
-    )  # a place that was given may be none, and then there is no item, which is refused later
-    tl.store(items + b * 2 + 1, tl.load(candidates + b * N + best, mask=there, other=-1))
+    tl.store(items + b * 2 + 1, tl.load(candidates + b * N + best))
     if SHARE == "final":  # g = y⁺ - max_n s
         own = tl.load(p + b * T)
         for t in tl.static_range(1, T):
@@ -103,25 +114,55 @@ def structure_aware(a: Tensor, alpha: float, epsilon: float) -> Tensor:
     return chosen
 
 
-def calibrated(
-    p: Tensor,
-    a: Tensor,
-    mean: bool,
-    candidates: Tensor,
-    positives: Tensor,
-    which: Half | Tensor,
-    share: Half | Tensor,
-    epsilon: float,
-) -> tuple[Tensor, Tensor]:
-    """p [B, T], a [B, N, T], candidates [B, N] → items [B, 1, 2, 1], weights [B, 1, 2, T] of the mixture."""
+@register("triton", "choose", StructureAware, LayerGap)
+@register("triton", "choose", StructureAware, GlobalGap)
+@register("triton", "choose", StructureAware, FixedUniform)
+@register("triton", "choose", Hardest, LayerGap)
+@register("triton", "choose", Hardest, GlobalGap)
+@register("triton", "choose", Hardest, FixedUniform)
+@register("triton", "choose", DiscrepancyOnly, LayerGap)
+@register("triton", "choose", DiscrepancyOnly, GlobalGap)
+@register("triton", "choose", DiscrepancyOnly, FixedUniform)
+def choose(sampler: SelectThenCalibrate, match: Matching, rng: Rng) -> Mixture:
+    """items [B, 1, 2, 1] and weights [B, 1, 2, T] in one kernel."""
+    selection, calibration = sampler.parts()
+    p, a = match.layer_scores
     batch, count, layers = a.shape
     items = torch.empty(batch, 1, 2, 1, dtype=torch.int64, device=a.device)
     weights = torch.empty(batch, 1, 2, layers, dtype=a.dtype, device=a.device)
-    place, alpha, way = (items, which.strength, which.name) if isinstance(which, Half) else (which, 0.0, "given")
-    given, most, how = (weights, share.strength, share.name) if isinstance(share, Half) else (share, 0.0, "given")
+    which, alpha = _selection(selection)
+    how, most = _calibration(calibration)
+    share = calibration(match, rng) if how == "given" else None
     _calibrated[(batch,)](
-        p.contiguous(), a.contiguous(), candidates, positives, place.contiguous(), given.contiguous(), items, weights,
-        count, alpha, most, epsilon,
-        WHICH=way, SHARE=how, MEAN=mean, T=layers, BLOCK=triton.next_power_of_2(count), num_warps=1,
+        p.contiguous(), a.contiguous(), match.candidates, match.positives, weights if share is None else share.contiguous(),
+        items, weights, count, alpha, most, EPSILON,
+        WHICH=which, SHARE=how, MEAN=match.aggregation.kind == "mean", T=layers, BLOCK=triton.next_power_of_2(count),
+        num_warps=1,
     )  # fmt: skip
-    return items, weights
+    return Mixture(items, weights)
+
+
+def _selection(selection: Selection) -> tuple[str, float]:
+    """What the kernel calls it, and its α."""
+    if isinstance(selection, StructureAware) and selection.alpha != 0:
+        return "aware", selection.alpha
+    return ("uneven" if isinstance(selection, DiscrepancyOnly) else "hardest"), 0.0
+
+
+def _calibration(calibration: Calibration) -> tuple[str, float]:
+    """What the kernel calls it, and its λmax."""
+    if isinstance(calibration, LayerGap):
+        return "layers", calibration.lambda_max
+    return ("final", calibration.lambda_max) if isinstance(calibration, GlobalGap) else ("given", 0.0)
+
+
+def _by_structure(setup: Setup) -> bool:
+    """Without α the selection is DNS's, which plain torch does in one launch too."""
+    parts = setup.sampler.parts() if isinstance(setup.sampler, SelectThenCalibrate) else ()
+    return any(isinstance(part, StructureAware) and part.alpha != 0 for part in parts)
+
+
+@register("triton", "choose", StructureAware, NoCalibration, supports=_by_structure)
+def choose_alone(sampler: SelectThenCalibrate, match: Matching, rng: Rng) -> Mixture:
+    selection, _ = sampler.parts()
+    return match.pick(structure_aware(match.a, _selection(selection)[1], EPSILON))

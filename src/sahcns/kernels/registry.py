@@ -1,0 +1,105 @@
+"""Fast paths: methods of a part that a device does in one kernel, each registered under the exact type it replaces.
+
+    @register("triton", "choose", DNS)
+    def choose(sampler, match, rng): ...
+
+A fast path is called as the method that it replaces, the part first, and gives what that gives. `find` goes by the exact
+type and never by inheritance: a subclass, which may mean something else, has no fast path and runs as it is written.
+SAHC-NS and its ablations go by the exact types of their two parts.
+
+| part | method | replaces |
+|---|---|---|
+| sampler | choose, extra_loss, end_epoch | the method of that name |
+| backbone | layers, training_layers, extra_loss | the method of that name |
+| objective | loss | the objective and the protocol's L2 together: `PairLoss` |
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol, TypeVar
+
+import torch
+from torch import Tensor
+
+from sahcns.backbones.base import Backbone
+from sahcns.graph import Graph
+from sahcns.objectives.base import Comparison, Objective
+from sahcns.samplers.base import Sampler
+from sahcns.samplers.sahc import SelectThenCalibrate
+
+Key = tuple[type, ...]
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+class PairLoss(Protocol):
+    """The fast path of an objective: its loss and L2 of strength `l2`, for one negative a pair.
+
+    `table` is the trainable table that L2 is on where it is none of the layers, else None.
+    """
+
+    def __call__(self, pairs: Comparison, l2: float, table: Tensor | None) -> Tensor: ...
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What is known of a run before its first step: a fast path decides by it whether it supports the run."""
+
+    graph: Graph
+    backbone: Backbone
+    sampler: Sampler
+    objective: Objective
+    l2_on: str = "mixed"
+
+    @property
+    def single_precision(self) -> bool:
+        """Whether all tables are float32, in which tensor cores multiply."""
+        return self.graph.adjacency.values.dtype == torch.float32
+
+
+@dataclass(frozen=True)
+class FastPath:
+    """One method of one part, for one family of paths: "cpu" or "triton"."""
+
+    family: str
+    method: str
+    replaces: Key
+    run: Callable[..., Any]
+    supports: Callable[[Setup], bool]
+
+
+_REGISTRY: list[FastPath] = []
+
+
+def register(
+    family: str, method: str, *replaces: type, supports: Callable[[Setup], bool] = lambda setup: True
+) -> Callable[[Method], Method]:
+    """Register the function below under an exact type, or under the exact pair of a selection and a calibration."""
+
+    def note(run: Method) -> Method:
+        _REGISTRY.append(FastPath(family, method, replaces, run, supports))
+        return run
+
+    return note
+
+
+def find(part: Backbone | Sampler | Objective, method: str, setup: Setup) -> Callable[..., Any] | None:
+    """The part's method as the graph's path does it in one kernel, or None: then the part's own is to be used."""
+    if setup.backbone.aggregation.weights is not None:  # no kernel knows layer weights
+        return None
+    family, key = setup.graph.path.partition("-")[0], _key(part)
+    for one in _REGISTRY:
+        if (one.family, one.method, one.replaces) == (family, method, key) and one.supports(setup):
+            return partial(one.run, part)
+    return None
+
+
+def fast_paths(family: str) -> list[FastPath]:
+    """All that are registered for a family whose module has been imported."""
+    return [one for one in _REGISTRY if one.family == family]
+
+
+def _key(part: Backbone | Sampler | Objective) -> Key:
+    if isinstance(part, SelectThenCalibrate) and type(part).choose is SelectThenCalibrate.choose:
+        return tuple(type(half) for half in part.parts())
+    return (type(part),)
