@@ -47,13 +47,15 @@ def trial_line(progress: "SearchProgress") -> str:
     """`sahc 7 of 20: alpha=0.3: recall@20 12.34% at epoch 40; best 12.51% with alpha=0.1; 27 of 61 trials, 0:42 left`."""
     search, trial = progress.search, progress.ended
     assert trial is not None
-    number = sum(other.ended for other in search.of(trial.sampler))
     if trial.value is None:
         result = f"failed: {trial.error}" if trial.error else trial.state
     else:
         cut = ", then cut off" if trial.state == "pruned" else ""
         result = f"{search.monitor} {trial.value:.2%} at epoch {trial.epoch}{cut}"
-    at = f"{trial.sampler} {number} of {search.wanted(trial.sampler)}" + (f": {trial.label}" if trial.point else "")
+    name, settings = trial.sampler, f": {trial.label}" if trial.point else ""
+    at = f"{name} {search.ended(name)} of {search.wanted(name)}{settings}"
+        f": {trial.label}" if trial.point else ""
+    )
     return "; ".join(filter(None, [f"{at}: {result}", _best(progress), _overall(search)]))
 
 
@@ -62,11 +64,10 @@ def live_lines(progress: "SearchProgress") -> tuple[str, str, str]:
     from sahcns.lab.tune.space import short
 
     search, name = progress.search, progress.sampler or progress.search.samplers[0]
-    number = sum(trial.ended for trial in search.of(name)) + 1
     now = ", ".join(f"{key}={short(value)}" for key, value in progress.point.items()) or "defaults"
     at = "" if progress.entry is None else f" · epoch {progress.entry['epoch']}"
     return (
-        f"{name} {min(number, search.wanted(name))} of {search.wanted(name)} · {_overall(search)}",
+        f"{name} {min(search.ended(name) + 1, search.wanted(name))} of {search.wanted(name)} · {_overall(search)}",
         _best(progress) or f"no {search.monitor} yet",
         f"now {now}{at}",
     )
@@ -80,8 +81,7 @@ def seconds_left(search: "Search") -> float | None:
         return None
     left = 0.0
     for name, own in times.items():
-        ended = sum(trial.ended for trial in search.of(name))
-        left += sum(own or everyone) / len(own or everyone) * max(0, search.wanted(name) - ended)
+        left += sum(own or everyone) / len(own or everyone) * max(0, search.wanted(name) - search.ended(name))
     return left / max(1, sum(trial.state == "running" for trial in search.trials))
 
 
@@ -92,8 +92,7 @@ def _best(progress: "SearchProgress") -> str:
 
 def _counts(search: "Search") -> tuple[int, int]:
     """Trials that have ended, and how many there will be."""
-    ended = sum(trial.ended for name in search.samplers for trial in search.of(name))
-    return ended, sum(search.wanted(name) for name in search.samplers)
+    return sum(map(search.ended, search.samplers)), sum(map(search.wanted, search.samplers))
 
 
 def _overall(search: "Search") -> str:

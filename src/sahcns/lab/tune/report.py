@@ -42,9 +42,9 @@ def _summary(search: Search) -> Iterator[str]:
     else:
         first, *rest = ranked
         settings = f" with {first.label}" if first.point else ""
-        second = f"; next is {rest[0].sampler} with {percent(rest[0].value or 0.0)} %" if rest else ""
+        second = f"; next is {rest[0].sampler} with {_percent(rest[0].value)} %" if rest else ""
         ahead = f"{first.sampler} is ahead: " if rest else f"{first.sampler}: "
-        yield f"{ahead}{search.monitor} {percent(first.value or 0.0)} % on validation{settings}{second}."
+        yield f"{ahead}{search.monitor} {_percent(first.value)} % on validation{settings}{second}."
     missing = [f"{name} ({search.state(name)})" for name in search.samplers if not search.finished(name)]
     if missing:
         yield f"Not finished: {', '.join(missing)}."
@@ -57,12 +57,7 @@ def _facts(search: Search) -> Iterator[tuple[str, str]]:
     yield "backbone", _listed(search.backbone)
     yield "protocol", _listed(search.protocol)
     yield "trials", _listed(search.budget)
-    cut = [name for name in search.samplers if any(trial.state == "pruned" for trial in search.of(name))]
-    off = f"off; trials of {', '.join(cut)} were cut off before, and still count" if cut else "off"
-    yield "pruning", _listed(search.pruning) if search.pruning.get("on") else off
-    for state, why in (("lost", "whose process died"), ("replaced", "which were cut off before")):
-        if count := sum(trial.state == state for trial in search.trials):
-            yield state, f"{count} trials, {why}; they do not count, others take their place"
+    yield "pruning", _listed(search.pruning) if search.pruning.get("on") else "off"
     yield "seed", str(search.seed)
     for machine in dict.fromkeys(_listed(trial.machine) for trial in search.trials if trial.machine):
         yield "versions", machine
@@ -86,12 +81,12 @@ def chosen_table(search: Search) -> Table:
         place = ranked.index(best.value) if finished else -1
         mark: Mark = "best" if place == 0 else "second" if place == 1 else ""
         label = best.label if search.spaces[name] else "nothing to tune"
-        complete = [percent(trial.value or 0.0) for trial in search.complete(name)]
+        complete = [_percent(trial.value) for trial in search.complete(name)]
         rows.append(
             [
                 name,
                 label if finished else f"not finished; so far {label}",
-                Cell(percent(best.value), mark, hint=f"trial {best.number}"),
+                Cell(_percent(best.value), mark, hint=f"trial {best.number}"),
                 str(best.epoch),
                 _first_value(search, name) if search.spaces[name] else "",
                 f"{complete[-1]} – {complete[0]}" if len(complete) > 1 else "",
@@ -144,7 +139,7 @@ def trial_table(search: Search, sampler: str) -> Table:
         [
             str(trial.number),
             *(short(trial.point.get(name, "–")) for name in names),
-            Cell("" if trial.value is None else percent(trial.value), "best" if trial is best else ""),
+            Cell(_percent(trial.value), "best" if trial is best else ""),
             "" if trial.epoch is None else str(trial.epoch),
             Cell(STATES.get(trial.state, trial.state), hint=trial.error),
             "" if trial.last_look is None else str(trial.last_look),
@@ -195,8 +190,8 @@ def _ranks(values: Sequence[float]) -> list[float]:
     return [ordered.index(value) + (ordered.count(value) + 1) / 2 for value in values]
 
 
-def percent(value: float) -> str:
-    return f"{100 * value:.2f}"
+def _percent(value: float | None) -> str:
+    return "" if value is None else f"{100 * value:.2f}"
 
 
 def _gap(search: Search, name: str, count: int) -> Cell | str:
@@ -205,20 +200,18 @@ def _gap(search: Search, name: str, count: int) -> Cell | str:
     if len(best) < count or not search.finished(name):
         return ""
     gap = (best[0].value or 0.0) - (best[-1].value or 0.0)
-    return Cell(percent(gap), hint="; ".join(f"{trial.label}: {trial.value:.2%}" for trial in best))
+    return Cell(_percent(gap), hint="; ".join(f"{trial.label}: {trial.value:.2%}" for trial in best))
 
 
 def _first_value(search: Search, name: str) -> str:
     """What the point of trial 0 came to, in that trial or, if it was lost or cut off, in the one that took its place."""
     point = next((trial.point for trial in search.trials if (trial.sampler, trial.number) == (name, 0)), {})
-    values = (trial.value for trial in search.complete(name) if trial.point.items() <= point.items())
-    return next((percent(value) for value in values if value is not None), "")
+    return next((_percent(trial.value) for trial in search.complete(name) if trial.point.items() <= point.items()), "")
 
 
 def _counts(search: Search, name: str) -> str:
     """`49, 35 cut off`, or `23 of 49, 8 cut off, 5 not ended`."""
-    own, ended = search.of(name), sum(trial.ended for trial in search.of(name))
-    states = Counter(trial.state for trial in own)
+    states, ended = Counter(trial.state for trial in search.of(name)), search.ended(name)
     words = [
         f"{states[state]} {STATES.get(state, state)}" for state in ("pruned", "failed", "running") if states[state]
     ]

@@ -108,9 +108,12 @@ class Search:
         size = self.sizes[sampler]
         return self.budget[sampler] if size is None else min(self.budget[sampler], size)
 
+    def ended(self, sampler: str) -> int:
+        """How many of its trials have ended."""
+        return sum(trial.ended for trial in self.of(sampler))
+
     def finished(self, sampler: str) -> bool:
-        own = self.of(sampler)
-        return all(trial.ended for trial in own) and len(own) >= self.wanted(sampler)
+        return self.ended(sampler) == len(self.of(sampler)) >= self.wanted(sampler)
 
     def choice(self, sampler: str) -> Trial | None:
         """Its best trial once its search is finished."""
@@ -120,8 +123,7 @@ class Search:
         """`finished`, `not begun`, or `23 of 49 trials`."""
         if self.finished(sampler):
             return "finished"
-        ended = sum(trial.ended for trial in self.of(sampler))
-        return f"{ended} of {self.wanted(sampler)} trials" if self.of(sampler) else "not begun"
+        return f"{self.ended(sampler)} of {self.wanted(sampler)} trials" if self.of(sampler) else "not begun"
 
     @property
     def chosen(self) -> dict[str, dict[str, Any]]:
