@@ -54,8 +54,6 @@ def trial_line(progress: "SearchProgress") -> str:
         result = f"{search.monitor} {trial.value:.2%} at epoch {trial.epoch}{cut}"
     name, settings = trial.sampler, f": {trial.label}" if trial.point else ""
     at = f"{name} {search.ended(name)} of {search.wanted(name)}{settings}"
-        f": {trial.label}" if trial.point else ""
-    )
     return "; ".join(filter(None, [f"{at}: {result}", _best(progress), _overall(search)]))
 
 
