@@ -28,8 +28,8 @@ from sahcns.lab.comparison import boards_of, contrast, leads
 from sahcns.lab.comparison.naming import long_name
 from sahcns.lab.comparison.statistics import ALPHA, TESTS, adjusted, leads_with_users, pairs, ranking
 from sahcns.lab.grid.result import Result, results_in
-from sahcns.lab.report.as_markdown import to_markdown
 from sahcns.lab.report.parts import Table
+from sahcns.lab.report.tables import to_markdown
 from sahcns.ranking.significance import wilcoxon_users
 
 METRICS = ("recall@10", "ndcg@10", "recall@20", "ndcg@20")

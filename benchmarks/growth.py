@@ -233,33 +233,37 @@ def table(found: list[dict[str, Any]]) -> str:
 
 
 def plot(found: list[dict[str, Any]], path: Path, title: str) -> None:
-    """Two panels over the number of pairs, both logarithmic; the grey line is linear growth."""
-    import matplotlib
+    """Two panels over the number of pairs, both logarithmic; the dotted line is linear growth."""
+    import altair as alt
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
-    x = np.array([one["pairs"] for one in found], float)
     powers = exponents(found)
-    figure, panels = plt.subplots(1, 2, figsize=(11, 5), layout="constrained")
-    colours = ("#0072B2", "#999999", "#009E73", "#E69F00", "#D55E00")  # told apart by colour-blind readers too
-    for panel, unit, label in zip(panels, (", s", ", MiB"), ("seconds", "MiB"), strict=True):
-        names = [name for name in SERIES if name.endswith(unit)]
-        for name, colour, marker in zip(names, colours, "osD^v", strict=False):
-            y = [SERIES[name](one) for one in found]
-            power = f"  ∝ pairs$^{{{powers[name]:.2f}}}$" if name in powers else ""
-            line = "--" if "growing" in name else "-"
-            panel.plot(x, y, line, marker=marker, markersize=4, color=colour, label=name.removesuffix(unit) + power)
-        panel.set(xscale="log", yscale="log", xlabel="training pairs", ylabel=label)
-        bottom, top = panel.get_ylim()
-        anchor = SERIES["step, s" if unit == ", s" else "memory, MiB"](found[-1])
-        panel.plot(x, anchor * x / x[-1], color="black", linewidth=0.8, linestyle=":", label="linear growth")
-        panel.set_ylim(bottom, top)  # the guide must not stretch the panel
-        panel.grid(True, which="major", color="#dddddd", linewidth=0.6)
-        panel.spines[["top", "right"]].set_visible(False)
-        panel.legend(frameon=False, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2)
-    figure.suptitle(title, fontsize=10)
-    figure.savefig(path, dpi=150)
+    colours = (
+        "#000000",
+        "#0072B2",
+        "#999999",
+        "#009E73",
+        "#E69F00",
+        "#D55E00",
+    )  # told apart by colour-blind readers too
+    panels = []
+    for unit, label in ((", s", "seconds"), (", MiB", "MiB")):
+        last = SERIES["step, s" if unit == ", s" else "memory, MiB"](found[-1]) / found[-1]["pairs"]
+        rows = [{"pairs": one["pairs"], "y": last * one["pairs"], "line": "linear growth"} for one in found]
+        for name in (name for name in SERIES if name.endswith(unit)):
+            power = f"  ∝ pairs^{powers[name]:.2f}" if name in powers else ""
+            line = name.removesuffix(unit) + power
+            rows += [{"pairs": one["pairs"], "y": SERIES[name](one), "line": line} for one in found]
+        names = list(dict.fromkeys(row["line"] for row in rows))
+        dashes = [[1, 3] if name == "linear growth" else [6, 4] if "growing" in name else [1, 0] for name in names]
+        chart = alt.Chart(alt.InlineData(values=rows)).mark_line(point=True).encode(
+            x=alt.X("pairs:Q", scale=alt.Scale(type="log"), title="training pairs"),
+            y=alt.Y("y:Q", scale=alt.Scale(type="log"), title=label),
+            color=alt.Color("line:N", scale=alt.Scale(domain=names, range=colours[: len(names)])),
+            strokeDash=alt.StrokeDash("line:N", scale=alt.Scale(domain=names, range=dashes)),
+        )  # fmt: skip
+        panels.append(chart.properties(width=400, height=320))
+    whole = alt.hconcat(*panels, title=title).resolve_scale(color="independent", strokeDash="independent")
+    whole.configure_legend(title=None, orient="bottom", columns=2, labelLimit=260).save(path)
 
 
 def run_each(sizes: list[int], device: str, threads: int, steps: int) -> list[dict[str, Any]]:

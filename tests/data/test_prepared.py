@@ -90,7 +90,7 @@ def test_loading_needs_neither_polars_nor_torch(tmp_path: Path) -> None:
     save_split(small(), tmp_path / "set")
     code = (
         "import sys; from sahcns.data import load_split, statistics; statistics(load_split(sys.argv[1]));"
-        "heavy = {'polars', 'torch', 'pandas', 'pyarrow', 'matplotlib', 'rich'} & set(sys.modules);"
+        "heavy = {'polars', 'torch', 'pandas', 'pyarrow', 'altair', 'rich'} & set(sys.modules);"
         "sys.exit(f'imported {heavy}' if heavy else 0)"
     )
     done = subprocess.run(

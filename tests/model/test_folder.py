@@ -86,7 +86,7 @@ def test_it_loads_without_the_table_libraries_and_without_a_gpu(model: Recommend
     model.save(tmp_path / "run")
     code = (
         "import sys\n"
-        "for name in ('polars', 'pandas', 'pyarrow', 'matplotlib', 'scipy', 'rich', 'typer'): sys.modules[name] = None\n"
+        "for name in ('polars', 'pandas', 'pyarrow', 'altair', 'scipy', 'rich', 'typer'): sys.modules[name] = None\n"
         "from sahcns.model import Recommender\n"
         "model = Recommender.load(sys.argv[1])\n"
         "assert model.user_vectors.device.type == 'cpu'\n"

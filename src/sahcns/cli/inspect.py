@@ -105,7 +105,7 @@ def command(
 
         files.append(write_whole(html, to_html(report), "page"))
     if figures is not None:
-        files += save_figures(((figure.name, figure) for figure in report.figures()), figures)
+        files += save_figures(report.figures(), figures)
     if json:
         show_json({"run": run.resolve(), "data": folder, **inspection.to_dict(), "files": files})
         return

@@ -1,7 +1,7 @@
 """`sahcns report`."""
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,10 +14,10 @@ from sahcns.errors import DataError, SettingError
 
 if TYPE_CHECKING:
     from sahcns.lab.grid.result import Result
-    from sahcns.lab.report.parts import Report, Section
+    from sahcns.lab.report.parts import Report, Section, Table
 
 OTHERS = {
-    "manifest.json": "a prepared set; `sahcns data stats` tells about it",
+    "manifest.json": "a prepared set; `sahcns data stats` describes it",
     "run.json": "one trained model; `sahcns inspect` and `sahcns evaluate` look at it",
 }
 
@@ -52,7 +52,7 @@ def command(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Make one HTML page of results: tables, figures that answer to the mouse, protocol, versions, commands.
+    """Make one HTML page of results: the answer first, then tables, figures, protocol, versions, commands.
 
     Everything comes from the small files in the folder; nothing is trained. The page needs no network and no other
     file, follows the system's light or dark, fits a phone, and prints.
@@ -63,22 +63,32 @@ def command(
               sahcns report study --samplers rns,dns,mine --metrics recall@20,hit@20 --tables tables
     """
     from sahcns.files import write_whole
-    from sahcns.lab.report.page import to_html
+    from sahcns.lab.report.page import can_draw, looks_in, to_html
 
-    wanted = _names("--samplers", samplers)
-    kind, made = report_of(folder, baseline, wanted, _names("--metrics", metrics))
-    if title is not None:
-        made = replace(made, title=title)
     page = out or (folder / "report.html" if folder.is_dir() else folder.with_suffix(".html"))
     if page.is_dir():
         raise SettingError(f"--out {page} is a folder; give the page a name, such as {page / 'report.html'}")
-    written: dict[str, Any] = {"page": write_whole(page, to_html(made), "page")}
+    if not folder.exists():
+        raise DataError(f"there is no folder {folder}; `sahcns compare` and `sahcns tune` make one")
+    rows, columns = _names("--samplers", samplers), _names("--metrics", metrics)
+    results = _results(folder, rows)
+    found = reports_in(folder, results, baseline, columns)
+    for option, value in (("baseline", baseline), ("samplers", samplers), ("metrics", metrics)):
+        if value and "comparison" not in found:
+            raise SettingError(f"--{option} {value} is for a comparison, and {folder} holds none")
+    report = _joined(list(found.values()))
+    if title is not None:
+        report = replace(report, title=title)
+    drawn = save_figures(report.figures(), figures, looks_in(report)) if figures is not None else []
+    if not can_draw():
+        tell("figures are tables of their values, because altair is not installed; pip install 'sahcns[report]'")
+    written: dict[str, Any] = {"page": write_whole(page, to_html(report), "page")}
     if figures is not None:
-        written["figures"] = _figures(made, figures)
+        written["figures"] = drawn
     if tables is not None:
-        written["tables"] = [*_tables(made, tables), *_runs(folder, wanted, tables)]
+        written["tables"] = [*_tables(report.tables(), tables), *_runs(results, tables)]
     if json:
-        show_json({"source": folder, "kind": kind, "title": made.title, **written})
+        show_json({"source": folder, "kind": " and ".join(found), "title": report.title, **written})
         return
     show(f"page in {written['page']}")
     for name, where in (("figures", figures), ("tables", tables)):
@@ -86,17 +96,20 @@ def command(
             show(f"{len(written[name])} files of {name} in {where}")
 
 
-def report_of(
-    folder: Path, baseline: str | None = None, samplers: Sequence[str] = (), metrics: Sequence[str] = ()
-) -> "tuple[str, Report]":
-    """What a folder or file holds, in a word, and the report of it; a folder with several things gets one of all."""
-    if not folder.exists():
-        raise DataError(f"there is no folder {folder}; `sahcns compare` and `sahcns tune` make one")
+def reports_in(
+    folder: Path, results: "Sequence[Result]", baseline: str | None, metrics: Sequence[str]
+) -> "dict[str, Report]":
+    """What a folder or file holds, each thing in a word, and the report of it."""
     found: dict[str, Report] = {}
     if folder.is_file():
         found["inspection"] = _inspection(folder)
-    elif (folder / "runs").is_dir():
-        found["comparison"] = _comparison(folder, baseline, samplers, metrics)
+    elif results:
+        from sahcns.lab.comparison import comparison_report
+        from sahcns.lab.comparison.tables import METRICS
+
+        _tell_versions(results)
+        made = comparison_report(results, baseline=baseline, metrics=metrics or METRICS)
+        found["comparison"] = replace(made, sections=[*made.sections, *_failures(folder, results)])
     if (folder / "trials.json").exists():
         from sahcns.lab.tune.report import search_report
 
@@ -108,38 +121,29 @@ def report_of(
         raise DataError(
             f"{folder} holds nothing to report on: neither runs (`sahcns compare`) nor trials.json (`sahcns tune`)"
         )
-    for option, told in (("baseline", baseline), ("samplers", ",".join(samplers)), ("metrics", ",".join(metrics))):
-        if told and "comparison" not in found:
-            raise SettingError(f"--{option} {told} is for a comparison, and {folder} holds none")
-    first, *rest = found.values()
-    for other in rest:
-        first = replace(
-            first,
-            summary=[*first.summary, *other.summary],
-            sections=[*first.sections, *other.sections],
-            facts=[*first.facts, *other.facts],
-        )
-    return " and ".join(found), first
+    return found
 
 
-def _comparison(folder: Path, baseline: str | None, samplers: Sequence[str], metrics: Sequence[str]) -> "Report":
-    from sahcns.lab.comparison import comparison_report
-    from sahcns.lab.comparison.tables import METRICS
+def _joined(reports: "Sequence[Report]") -> "Report":
+    """One report of several: the first opens the page, the others follow."""
+    return replace(
+        reports[0],
+        summary=[text for one in reports for text in one.summary],
+        sections=[section for one in reports for section in one.sections],
+        facts=[fact for one in reports for fact in one.facts],
+    )
+
+
+def _results(folder: Path, samplers: Sequence[str]) -> "Sequence[Result]":
+    """The finished runs in a folder, or those of the rows named."""
+    if not (folder / "runs").is_dir():
+        return []
+    from sahcns.lab.comparison.boards import results_named
     from sahcns.lab.grid.result import results_in
 
     results = results_in(folder)
     if not results:
         raise DataError(f"no run in {folder} is finished yet; `sahcns compare` goes on with them")
-    shown = _shown(results, samplers)
-    _tell_versions(shown)
-    made = comparison_report(shown, baseline=baseline, metrics=metrics or METRICS)
-    labels = {result.label for result in shown} if samplers else set()
-    return replace(made, sections=[*made.sections, *_failed(folder, {result.key for result in results}, labels)])
-
-
-def _shown(results: "Sequence[Result]", samplers: Sequence[str]) -> "Sequence[Result]":
-    from sahcns.lab.comparison.boards import results_named
-
     try:
         return results_named(results, samplers) if samplers else results
     except SettingError as error:
@@ -156,55 +160,38 @@ def _tell_versions(results: "Sequence[Result]") -> None:
         return one.path.stat().st_mtime if one.path else 0.0
 
     for (label, backbone), codes in own_versions(results).items():
-        if len(codes) > 1:
-            lasts = {code: max(runs, key=written) for code, runs in codes.items()}
-            told = ", ".join(
-                f"{f'code={code}' if code else 'none'} ({len(codes[code])} runs, the last of "
-                f"{datetime.fromtimestamp(written(last)).isoformat(' ', 'minutes')})"
-                for code, last in sorted(lasts.items(), key=lambda pair: written(pair[1]))
-            )
-            row = row_names(results)[max(lasts.values(), key=written).key]
-            tell(
-                f"{label} on {backbone} was run with {len(codes)} versions of its own code: {told}; to leave some out, name "
-                f"the rows to show, such as --samplers '{row}'"
-            )
+        if len(codes) < 2:
+            continue
+        last = sorted((max(runs, key=written) for runs in codes.values()), key=written)
+        versions = ", ".join(
+            f"code={(one.code or 'none')[:8]} ({len(codes[(one.code or '')[:8]])} runs, the last of "
+            f"{datetime.fromtimestamp(written(one)).isoformat(' ', 'minutes')})"
+            for one in last
+        )
+        tell(
+            f"{label} on {backbone} was run with {len(codes)} versions of its own code: {versions}; to leave some out, name "
+            f"the rows to show, such as --samplers '{row_names(results)[last[-1].key]}'"
+        )
 
 
-def _runs(folder: Path, samplers: Sequence[str], home: Path) -> Iterator[Path]:
-    """Every finished run that the page is about, one row each."""
-    from sahcns.files import write_whole
-    from sahcns.lab.comparison.tables import runs_table
-    from sahcns.lab.grid.result import results_in
-    from sahcns.lab.report.as_csv import to_csv
-
-    results = results_in(folder) if (folder / "runs").is_dir() else []
-    if results:
-        yield write_whole(home / "runs.csv", to_csv(runs_table(_shown(results, samplers))), "table")
-
-
-def _names(option: str, text: str | None) -> list[str]:
-    """`rns,dns`, each once; a comma in brackets, as in `sahc (alpha=0, pool=20)`, belongs to the name."""
-    names = [name.strip() for name in re.split(r",(?![^()]*\))", text or "") if name.strip()]
-    if text is not None and (not names or len(set(names)) < len(names)):
-        raise SettingError(f"{option} {text!r} must hold names with commas between, each once")
-    return names
-
-
-def _failed(folder: Path, finished: set[str], labels: Collection[str] = ()) -> "Iterator[Section]":
-    """Runs that should be in the tables and are not."""
-    from sahcns.lab.grid.result import FAILED
+def _failures(folder: Path, results: "Sequence[Result]") -> "Iterator[Section]":
+    """Runs of the rows shown that should be in the tables and are not."""
+    from sahcns.lab.grid.result import FAILED, results_in
     from sahcns.lab.report.parts import Section, Table
 
+    done = results_in(folder)
+    finished = {result.key for result in done}
     keys = sorted(path.stem for path in (folder / FAILED).glob("*.json") if path.stem not in finished)
-    if keys:
-        from sahcns.lab.grid.run import Failure  # knows jobs, which know torch
+    if not keys:
+        return
+    from sahcns.lab.grid.run import Failure  # knows jobs, which know torch
 
-        failures = [failure for key in keys if (failure := Failure.load(folder, key))]
-        rows = [[one.label, one.key, one.error] for one in failures if not labels or one.label in labels]
-        table = Table(
-            "failed", "Runs that failed", ["row", "run", "why"], rows, "The next `sahcns compare` tries them."
-        )
-        yield from [Section("Missing", [table])] if rows else []
+    failures = [failure for key in keys if (failure := Failure.load(folder, key))]
+    hidden = {result.label for result in done} - {result.label for result in results}
+    rows = [[one.label, one.key, one.error] for one in failures if one.label not in hidden]
+    if rows:
+        caption = "The next `sahcns compare` tries them."
+        yield Section("Missing", [Table("failed", "Runs that failed", ["row", "run", "why"], rows, caption)])
 
 
 def _inspection(file: Path) -> "Report":
@@ -219,28 +206,34 @@ def _inspection(file: Path) -> "Report":
         return inspection_report(Inspection.from_dict(values))
 
 
-def _figures(made: "Report", folder: Path) -> list[Path]:
-    from sahcns.lab.report.page import figures_of, looks_in, unique_names
+def _names(option: str, text: str | None) -> list[str]:
+    """`rns,dns`, each once; a comma in brackets, as in `sahc (alpha=0, pool=20)`, belongs to the name."""
+    names = [name.strip() for name in re.split(r",(?![^()]*\))", text or "") if name.strip()]
+    if text is not None and (not names or len(set(names)) < len(names)):
+        raise SettingError(f"{option} {text!r} must hold names with commas between, each once")
+    return names
 
-    drawn = figures_of(made)
-    names = unique_names(figure.name for figure in drawn)
-    return save_figures(zip(names, drawn, strict=True), folder, looks_in(made))
 
-
-def _tables(made: "Report", folder: Path) -> Iterator[Path]:
+def _tables(tables: "Sequence[Table]", folder: Path) -> Iterator[Path]:
     from sahcns.files import write_whole
-    from sahcns.lab.report.as_csv import to_csv
-    from sahcns.lab.report.as_latex import letters_missing, to_latex
-    from sahcns.lab.report.as_markdown import to_markdown
-    from sahcns.lab.report.page import tables_of, unique_names
+    from sahcns.lab.report.latex import letters_missing, to_latex
+    from sahcns.lab.report.parts import unique_names
+    from sahcns.lab.report.tables import to_csv, to_markdown
 
-    found = tables_of(made)
-    for table, name in zip(found, unique_names(table.name for table in found), strict=True):
+    for table, name in zip(tables, unique_names(table.name for table in tables), strict=True):
         latex = to_latex(replace(table, name=name))  # no label is there twice either
-        for ending, written in (("md", to_markdown(table)), ("tex", latex), ("csv", to_csv(table))):
-            yield write_whole(folder / f"{name}.{ending}", written, "table")
-    letters = dict.fromkeys(letter for table in found for letter in letters_missing(table))
+        for ending, text in (("md", to_markdown(table)), ("tex", latex), ("csv", to_csv(table))):
+            yield write_whole(folder / f"{name}.{ending}", text, "table")
+    letters = " ".join(dict.fromkeys(letter for table in tables for letter in letters_missing(table)))
     if letters:
-        warn(
-            f"pdflatex has no {' '.join(letters)}: with these tables use lualatex or xelatex, and a font that has them"
-        )
+        warn(f"pdflatex has no {letters}: with these tables use lualatex or xelatex, and a font that has them")
+
+
+def _runs(results: "Sequence[Result]", folder: Path) -> Iterator[Path]:
+    """Every finished run that the page is about, one row each."""
+    from sahcns.files import write_whole
+    from sahcns.lab.comparison.tables import runs_table
+    from sahcns.lab.report.tables import to_csv
+
+    if results:
+        yield write_whole(folder / "runs.csv", to_csv(runs_table(results)), "table")

@@ -112,7 +112,7 @@ def plot_degrees(split: Split, path: str | os.PathLike[str], *, title: str = "")
         import altair as alt
         import vl_convert
     except ImportError:
-        raise SahcnsError("plots need one more package; install it with: pip install 'sahcns[plot]'") from None
+        raise SahcnsError("plots need one more package; install it with: pip install 'sahcns[report]'") from None
 
     panels = []
     for who, size in (("user", split.n_users), ("item", split.n_items)):

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from sahcns.lab.inspect.results import Inspection as Inspection
     from sahcns.lab.inspect.results import PairView as PairView
     from sahcns.lab.inspect.results import PoolReadings as PoolReadings
-    from sahcns.lab.report.as_markdown import to_markdown as to_markdown
+    from sahcns.lab.report.tables import to_markdown as to_markdown
     from sahcns.lab.report.page import to_html as to_html
     from sahcns.lab.report.parts import Cell as Cell
     from sahcns.lab.report.parts import Figure as Figure
@@ -78,7 +78,7 @@ _HOMES = {
     "sahcns.lab.inspect.pools": ("read_pools",),
     "sahcns.lab.inspect.report": ("inspection_report",),
     "sahcns.lab.inspect.results": ("Cost", "Diagnostics", "Group", "Inspection", "PairView", "PoolReadings"),
-    "sahcns.lab.report.as_markdown": ("to_markdown",),
+    "sahcns.lab.report.tables": ("to_markdown",),
     "sahcns.lab.report.page": ("to_html",),
     "sahcns.lab.report.parts": ("Cell", "Figure", "Report", "Section", "Series", "Table"),
     "sahcns.lab.tune.search": ("Search", "Trial", "read_search"),

@@ -185,7 +185,7 @@ def test_preparing_needs_no_torch(tmp_path: Path) -> None:
         "except SystemExit as done:\n    assert done.code == 0\n"
         f"try:\n    main(['data', 'stats', {str(tmp_path / 'out')!r}])\n"
         "except SystemExit as done:\n    assert done.code == 0\n"
-        "assert not {'torch', 'scipy', 'pandas', 'pyarrow', 'matplotlib'} & set(sys.modules)\n"
+        "assert not {'torch', 'scipy', 'pandas', 'pyarrow', 'altair'} & set(sys.modules)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from sahcns.lab.report.heat import contrast
-from sahcns.lab.report.palette import LOOKS, REST, THEMES, VARIANTS, Theme, fixed_look, looks_of, mixed
+from sahcns.lab.report.palette import COLOURS, LOOKS, REST, drawn_series, fixed_look, looks_of, painted
+from sahcns.lab.report.parts import Figure, Kind, Series
 from sahcns.samplers import Sampler
 from sahcns.settings import named
 
@@ -56,6 +56,12 @@ def distance(one: str, other: str, seen: str) -> float:
     return float(np.linalg.norm(apart))
 
 
+def contrast(one: str, other: str) -> float:
+    """As the accessibility guidelines count it, 1 to 21."""
+    dark, bright = sorted(float(np.dot([0.2126, 0.7152, 0.0722], linear(colour))) for colour in (one, other))
+    return (bright + 0.05) / (dark + 0.05)
+
+
 def test_the_simulation_confuses_what_it_should() -> None:
     """Red and green of equal light are one to those without either cone, and blue is not."""
     red, green, blue = "#c00000", "#5d6000", "#0000ff"
@@ -64,50 +70,46 @@ def test_the_simulation_confuses_what_it_should() -> None:
 
 
 @pytest.mark.parametrize("seen", SEEN)
-@pytest.mark.parametrize("theme", THEMES)
-def test_the_nine_samplers_are_told_apart(theme: Theme, seen: str) -> None:
-    colours = {name: getattr(LOOKS[name].hue, theme) for name in NINE}
+@pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
+def test_the_nine_samplers_are_told_apart(theme: int, seen: str) -> None:
+    colours = {name: COLOURS[name][theme] for name in NINE}
     for (one, a), (other, b) in combinations(colours.items(), 2):
-        assert distance(a, b, seen) >= 0.09, f"{one} and {other}, {seen}, {theme}"
+        assert distance(a, b, seen) >= 0.09, f"{one} and {other}, {seen}"
 
 
-@pytest.mark.parametrize("theme", THEMES)
-def test_every_colour_stands_out_from_what_it_is_drawn_on(theme: Theme) -> None:
-    for look in (*LOOKS.values(), *REST):
-        assert contrast(getattr(look.hue, theme), THEMES[theme]["surface"]) >= 3, look
+@pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
+def test_every_colour_stands_out_from_what_it_is_drawn_on(theme: int) -> None:
+    for look in LOOKS.values():
+        assert contrast(COLOURS[look.colour][theme], COLOURS["surface"][theme]) >= 3, look
     for name in ("ink", "muted", "accent"):
         for ground in ("surface", "page"):
-            assert contrast(THEMES[theme][name], THEMES[theme][ground]) >= 4.5, f"{name} on {ground}"
+            assert contrast(COLOURS[name][theme], COLOURS[ground][theme]) >= 4.5, f"{name} on {ground}"
 
 
-def test_no_two_share_a_marker() -> None:
-    signs = [(look.marker, look.hollow) for look in (*LOOKS.values(), *REST)]
-    assert len(set(signs)) == len(signs)
-
-
-def test_every_sampler_there_is_has_a_look_of_its_own() -> None:
+def test_every_sampler_there_is_has_a_look_of_its_own_and_none_share_a_marker() -> None:
     ours = [name for name, kind in named(Sampler).items() if kind.__module__.startswith("sahcns.")]
-    looks = [fixed_look(name) for name in ours]
-    assert None not in looks
-    assert len(set(looks)) == len(ours) == len(LOOKS) + len(VARIANTS)
+    assert {fixed_look(name) for name in ours} == set(LOOKS.values())
+    assert len({(look.marker, look.hollow) for look in LOOKS.values()}) == len(LOOKS)
 
 
 def test_a_strange_name_keeps_its_look_whatever_else_there_is() -> None:
     alone = looks_of(["softest"])["softest"]
     assert alone in REST
     assert looks_of(["sahc", "dns", "softest", "softest"])["softest"] == alone
-    assert fixed_look("softest") is None
-    assert fixed_look(" SAHC ") is LOOKS["sahc"]
-
-
-def test_strange_names_in_one_report_do_not_share_a_look_while_there_are_looks() -> None:
     names = [f"sampler {letter}" for letter in "abcdefg"]
     assert len(set(looks_of(names).values())) == len(REST) == len(names)
     assert looks_of(names) == looks_of(reversed(names))
     assert len(looks_of([*names, "one more"])) == len(names) + 1
 
 
-def test_mixed() -> None:
-    assert mixed("#000000", "#ff8000", 0) == "#000000"
-    assert mixed("#000000", "#ff8000", 1) == "#ff8000"
-    assert mixed("#000000", "#ff8000", 0.5) == "#804000"
+@pytest.mark.parametrize("kind", ["line", "scatter", "bar"])
+@pytest.mark.parametrize("role", ["sahc", "rns", "mine", ""])
+def test_many_series_of_one_sampler_are_told_apart(kind: Kind, role: str) -> None:
+    series = [Series(f"setting {at}", ["a", "b"], [1, at], role=role) for at in range(7)]
+    looks = [look for _, look in drawn_series(Figure("f", "F", "x", "y", series, kind=kind))]
+    assert len(set(looks)) == 7
+    assert len({look.colour for look in looks}) == (1 if role else 7)
+
+
+def test_colours_are_written_out_for_what_stands_outside_of_a_page() -> None:
+    assert painted("a var(--sahc) b") == f"a {COLOURS['sahc'][0]} b"

@@ -5,89 +5,109 @@ as seen with full vision, protanopia and deuteranopia, and each has a contrast o
 Colour is never the only sign: every look has a marker of its own, filled or hollow.
 """
 
+import re
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Literal
+from typing import NamedTuple
 
-Theme = Literal["light", "dark"]
-Marker = Literal["circle", "square", "diamond", "up", "down", "right", "star", "cross", "plus"]
-OPEN = ("cross", "plus")  # markers that are strokes and enclose nothing
+from sahcns.lab.report.parts import Figure, Series
 
-# surface is what figures stand on, ink is text, muted is lesser text, grid is the faint lines
-THEMES: Mapping[Theme, Mapping[str, str]] = {
-    "light": {
-        "page": "#f7f7f5",
-        "surface": "#ffffff",
-        "ink": "#1c2027",
-        "muted": "#5a6270",
-        "grid": "#e3e5e9",
-        "rule": "#c9cdd4",
-        "accent": "#0b5cad",
-    },
-    "dark": {
-        "page": "#121417",
-        "surface": "#191c21",
-        "ink": "#e7e9ed",
-        "muted": "#a3abb7",
-        "grid": "#2d3239",
-        "rule": "#454c56",
-        "accent": "#7fb8ff",
-    },
+# A colour is a variable of CSS, so that a drawing in a page turns dark with it: name -> light and dark.
+COLOURS: Mapping[str, tuple[str, str]] = {
+    "page": ("#f7f7f5", "#121417"),
+    "surface": ("#ffffff", "#191c21"),  # what figures and tables stand on
+    "ink": ("#1c2027", "#e7e9ed"),
+    "muted": ("#5a6270", "#a3abb7"),
+    "grid": ("#e3e5e9", "#2d3239"),
+    "rule": ("#c9cdd4", "#454c56"),
+    "accent": ("#0b5cad", "#7fb8ff"),
+    "heat": ("#0d4a8f", "#a8d0ff"),  # of a heat map; its opacity is the value
+    "below": ("#b35806", "#f0944d"),  # of values below zero
+    "sahc": ("#f06010", "#f16216"),
+    "rns": ("#46474c", "#b0b0b0"),
+    "ahns": ("#401d00", "#816450"),
+    "bns": ("#7e510e", "#f4a741"),
+    "dns": ("#15a779", "#6eefbb"),
+    "dns-mn": ("#3874c1", "#5b98e8"),
+    "mixgcf": ("#1c45bc", "#3d69d8"),
+    "dens": ("#61067b", "#e9afff"),
+    "divns": ("#af4387", "#bd739e"),
+    "sa-only": ("#5f7fa9", "#86a7d3"),
+    "hc-only": ("#98218f", "#c05bb6"),
+    "sahc-no-discrepancy": ("#6f8534", "#c2e06e"),
+    "sahc-no-mean": ("#79300f", "#d0662f"),
+    "sahc-fixed": ("#35314f", "#8e72fb"),
+    "sahc-global": ("#727d5b", "#93a275"),
+    "popularity": ("#0e7c8a", "#3fb9c9"),
+}
+
+# Shapes as Vega knows them, a path within -1 and 1 where it has none; and as letters, filled and hollow.
+SHAPES = {
+    "circle": ("circle", "●○"),
+    "square": ("square", "■□"),
+    "diamond": ("diamond", "◆◇"),
+    "up": ("triangle-up", "▲△"),
+    "down": ("triangle-down", "▼▽"),
+    "right": ("triangle-right", "▶▷"),
+    "plus": ("cross", "✚✚"),
+    "cross": ("M-1,-.6L-.6,-1L0,-.4L.6,-1L1,-.6L.4,0L1,.6L.6,1L0,.4L-.6,1L-1,.6L-.4,0Z", "✖✖"),
+    "star": ("M0,-1L.25,-.35L.95,-.31L.4,.13L.59,.81L0,.42L-.59,.81L-.4,.13L-.95,-.31L-.25,-.35Z", "★☆"),
 }
 
 
-@dataclass(frozen=True)
-class Hue:
-    """A colour in both themes."""
+class Look(NamedTuple):
+    """How a series is drawn: the name of its colour, its marker, and whether that is filled."""
 
-    light: str
-    dark: str
-
-
-@dataclass(frozen=True)
-class Look:
-    """How a series is drawn: its colour and its marker."""
-
-    hue: Hue
-    marker: Marker
+    colour: str
+    marker: str
     hollow: bool = False
 
+    @property
+    def paint(self) -> str:
+        return paint(self.colour)
 
-# Open markers are as strange to the eye as another shape, so that sixteen looks are told apart with nine shapes.
-LOOKS: Mapping[str, Look] = {
-    "sahc": Look(Hue("#f06010", "#f16216"), "circle"),
-    "rns": Look(Hue("#46474c", "#b0b0b0"), "cross"),
-    "ahns": Look(Hue("#401d00", "#816450"), "plus"),
-    "bns": Look(Hue("#7e510e", "#f4a741"), "right"),
-    "dns": Look(Hue("#15a779", "#6eefbb"), "square"),
-    "dns-mn": Look(Hue("#3874c1", "#5b98e8"), "diamond"),
-    "mixgcf": Look(Hue("#1c45bc", "#3d69d8"), "up"),
-    "dens": Look(Hue("#61067b", "#e9afff"), "down"),
-    "divns": Look(Hue("#af4387", "#bd739e"), "star"),
+    @property
+    def shape(self) -> str:
+        return SHAPES[self.marker][0]
+
+    @property
+    def sign(self) -> str:
+        return SHAPES[self.marker][1][self.hollow]
+
+    def variant(self, number: int) -> "Look":
+        """The look of a role's n-th variant: its colour with another filling and then other markers; 0 is the look."""
+        markers = [self.marker, *(one for one in SHAPES if one != self.marker)]
+        return self._replace(marker=markers[number // 2 % len(markers)], hollow=self.hollow ^ bool(number % 2))
+
+
+FILLED = {
+    "sahc": "circle",
+    "rns": "cross",
+    "ahns": "plus",
+    "bns": "right",
+    "dns": "square",
+    "dns-mn": "diamond",
+    "mixgcf": "up",
+    "dens": "down",
+    "divns": "star",
 }
-
-# What is left, for the variants of SAHC-NS, for samplers of a user's own, and for series that are no sampler.
-REST = (
-    Look(Hue("#5f7fa9", "#86a7d3"), "circle", hollow=True),
-    Look(Hue("#98218f", "#c05bb6"), "square", hollow=True),
-    Look(Hue("#6f8534", "#c2e06e"), "up", hollow=True),
-    Look(Hue("#79300f", "#d0662f"), "diamond", hollow=True),
-    Look(Hue("#35314f", "#8e72fb"), "down", hollow=True),
-    Look(Hue("#727d5b", "#93a275"), "right", hollow=True),
-    Look(Hue("#0e7c8a", "#3fb9c9"), "star", hollow=True),
-)
-
-# The variants of the paper's ablation meet each other in one table, so none of them may share a look.
-VARIANTS = ("sa-only", "hc-only", "sahc-no-discrepancy", "sahc-no-mean", "sahc-fixed", "sahc-global", "popularity")
+HOLLOW = {
+    "sa-only": "circle",
+    "hc-only": "square",
+    "sahc-no-discrepancy": "up",
+    "sahc-no-mean": "diamond",
+    "sahc-fixed": "down",
+    "sahc-global": "right",
+    "popularity": "star",
+}
+REST = tuple(Look(name, marker, hollow=True) for name, marker in HOLLOW.items())
+"""Those of the variants of SAHC-NS, which a user's own samplers and nameless series share."""
+LOOKS = {look.colour: look for look in (*(Look(name, marker) for name, marker in FILLED.items()), *REST)}
 
 
 def fixed_look(role: str) -> Look | None:
     """The look that belongs to this sampler whatever else is shown, or None for a name that is not ours."""
-    name = role.strip().lower()
-    if name in VARIANTS:
-        return REST[VARIANTS.index(name)]
-    return LOOKS.get(name)
+    return LOOKS.get(role.strip().lower())
 
 
 def looks_of(roles: Iterable[str]) -> dict[str, Look]:
@@ -96,27 +116,39 @@ def looks_of(roles: Iterable[str]) -> dict[str, Look]:
     One that is not ours has its place among the rest by its letters, so that it looks alike in every report; only where
     two in one report would fall on the same place does the later, in the order of the alphabet, take the next free one.
     """
-    found: dict[str, Look] = {}
-    strange = []
-    for role in dict.fromkeys(roles):
-        look = fixed_look(role)
-        if look is None:
-            strange.append(role)
-        else:
-            found[role] = look
-    for role in sorted(strange):
+    known = {role: fixed_look(role) for role in roles}
+    found = {role: look for role, look in known.items() if look}
+    for role in sorted(known.keys() - found.keys()):
         start = zlib.crc32(role.strip().lower().encode()) % len(REST)
         places = [REST[(start + step) % len(REST)] for step in range(len(REST))]
         found[role] = next((look for look in places if look not in found.values()), places[0])
     return found
 
 
-def nth_look(place: int) -> Look:
-    """The look of the n-th series that is no sampler."""
-    return REST[place % len(REST)]
+Drawn = list[tuple[Series, Look]]
+"""Each series with its look."""
 
 
-def mixed(low: str, high: str, share: float) -> str:
-    """The colour `share` of the way from one to the other, in sRGB."""
-    ends = [[int(colour[at : at + 2], 16) for at in (1, 3, 5)] for colour in (low, high)]
-    return "#" + "".join(f"{round(a + (b - a) * share):02x}" for a, b in zip(*ends, strict=True))
+def drawn_series(figure: Figure, looks: Mapping[str, Look] | None = None) -> Drawn:
+    """Each series with its look: that of its sampler. Further series of one sampler have other markers."""
+    known = dict(looks or {})
+    known |= looks_of(one.role for one in figure.series if one.role and one.role not in known)
+    taken = [known[one.role] for one in figure.series if one.role]
+    free = [look for look in REST if look not in taken] or list(REST)
+    found: Drawn = []
+    for place, series in enumerate(figure.series):
+        look = known[series.role] if series.role else free[place % len(free)]
+        ways = (look.variant(series.variant + step) for step in range(2 * len(SHAPES)))
+        used = [other for _, other in found]
+        found.append((series, next((way for way in ways if way not in used), look)))
+    return found
+
+
+def paint(colour: str) -> str:
+    """A colour as a specification or a style names it."""
+    return f"var(--{colour})"
+
+
+def painted(text: str) -> str:
+    """The text with every colour written out in its light form, for what stands outside of a page."""
+    return re.sub(r"var\(--([\w-]+)\)", lambda match: COLOURS[match[1]][0], text)

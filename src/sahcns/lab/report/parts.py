@@ -1,6 +1,7 @@
 """What a report is made of. Studies say it as data; how it looks is decided once, by the writers beside this file."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -62,10 +63,9 @@ class Figure:
 
     def _repr_svg_(self) -> str:
         """What a notebook shows."""
-        from sahcns.lab.report.svg import to_svg  # here, because that file is about this class
+        from sahcns.lab.report.chart import to_svg  # here, because that file is about this class
 
-        made = to_svg(self)
-        return made[made.index("<svg") :]
+        return to_svg(self)
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Table:
 
     def _repr_markdown_(self) -> str:
         """What a notebook shows."""
-        from sahcns.lab.report.as_markdown import to_markdown
+        from sahcns.lab.report.tables import to_markdown
 
         return to_markdown(self)
 
@@ -124,7 +124,7 @@ class Report:
     summary: Sequence[str]
     sections: Sequence[Section]
     facts: Sequence[tuple[str, str]] = field(default=())
-    verdict: str = ""  # the answer in one sentence; the first of the summary where none is given
+    verdict: str = ""  # the answer in one sentence; the first of the summary where it is empty
     lead: Sequence[
         Table | Figure
     ] = ()  # what stands beside the verdict; the first figure and the first table by default
@@ -147,3 +147,13 @@ class Report:
     def _blocks(self) -> list[Table | Figure]:
         blocks = [block for section in self.sections for block in section.blocks if not isinstance(block, str)]
         return [*(one for one in self.lead if not any(one is block for block in blocks)), *blocks]
+
+
+def unique_names(names: Iterable[str]) -> list[str]:
+    """Names fit for files and anchors, none twice: letters, digits, dots and dashes."""
+    found: list[str] = []
+    for name in names:
+        plain = re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-.") or "part"
+        free = (plain if at == 1 else f"{plain}-{at}" for at in range(1, len(found) + 2))
+        found.append(next(one for one in free if one not in found))
+    return found

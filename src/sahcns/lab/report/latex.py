@@ -5,17 +5,62 @@ wider than a line has its columns of words broken into lines; and what is left t
 """
 
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby, pairwise
 
-from sahcns.lab.report.latex_text import escaped, not_printed
 from sahcns.lab.report.parts import Cell, Table
-from sahcns.lab.report.scene import text_width
+from sahcns.lab.report.tables import as_cell, repeats, split_heads
 
+APART = "\N{ZERO WIDTH SPACE}"  # between two dashes, which would be one longer dash
+ESCAPES = {
+    "\\": r"\textbackslash{}",
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    '"': "''",
+    "`": r"\textasciigrave{}",
+    APART: "{}",
+    **{sign: f"${sign}$" for sign in "<>|"},
+    "±": r"$\pm$",
+    "×": r"$\times$",
+    "−": "$-$",
+    "–": "--",
+    "—": "---",
+    "…": r"\ldots{}",
+    "·": r"$\cdot$",
+    "≤": r"$\leq$",
+    "≥": r"$\geq$",
+    "∞": r"$\infty$",
+    "→": r"$\rightarrow$",
+    "√": r"$\surd$",
+    "≈": r"$\approx$",
+    "≠": r"$\neq$",
+    "∈": r"$\in$",
+    "∑": r"$\sum$",
+    "ℓ": r"$\ell$",
+    "′": "$'$",
+    **{sign: f"$^{{{plain}}}$" for sign, plain in zip("⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "+-0123456789", strict=True)},
+    **{sign: f"$_{{{plain}}}$" for sign, plain in zip("₊₋₀₁₂₃₄₅₆₇₈₉", "+-0123456789", strict=True)},
+    **{sign: rf"$\{unicodedata.name(sign).split()[-1].lower()}$" for sign in "αβγδζηθικμνξπρστυφχψω"},
+    **{sign: rf"$\{unicodedata.name(sign).split()[-1].capitalize()}$" for sign in "ΓΔΘΞΠΣΦΨΩ"},
+    **dict(zip("ΑΒΕΖΗΙΚΜΝΟΡΤΧο", "ABEZHIKMNOPTXo", strict=True)),  # for which mathematics has the Latin letters
+    "Υ": r"$\Upsilon$",
+    "ς": r"$\varsigma$",
+    "ε": r"$\epsilon$",
+    "λ": r"$\lambda$",  # which Unicode calls lamda
+    "Λ": r"$\Lambda$",
+}
+# What pdflatex prints besides, tried letter by letter in an article with nothing but booktabs. The last line needs
+# \\usepackage[T1]{fontenc}, and whoever writes such letters has it.
+PRINTED = frozenset(
+    "\N{NO-BREAK SPACE}¡¢£¥§©ª®°¶º¼½¾¿ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜÝßàáâãäåæçèéêëìíîïñòóôõö÷øùúûüýÿ"
+    "ĀāĂăĆćĈĉĊċČčĎďĒēĔĕĖėĚěĜĝĞğĠġĢģĤĥĨĩĪīĬĭİıĴĵĶķĹĺĻļĽľŁłŃńŅņŇňŌōŎŏŐőŒœŔŕŖŗŘřŚśŜŝŞşŠšŢţŤťŨũŪūŬŭŮůŰűŴŵŶŷŸŹźŻżŽž"
+    "ǍǎǏǐǑǒǓǔǦǧǨǩȘșȚțȲȳḂḃḍḞḟḠḡḥḰḱḷṃṅṇṛṣṭẎẏẐẑẞỲỳ‐‑‘’“”†‡•€™←↑↓µ"
+    "«»ÐðÞþĄąĐđĘęĮįŲųŊŋ"
+)
 MARKS = {"": "{}", "best": r"\textbf{{{}}}", "second": r"\underline{{{}}}"}
-UNDER = " · "  # `toys · R@20` stands under toys
 COLUMN, LINE = 300.0, 345.0  # points that fit a column of two in letters of 8 or 9, and a line of an article
-SIZE, GAP = 8.0, 8.0  # letters of 10 points are as wide as those of 8 that text_width knows; a column's sides
+LETTER, SMALL, GAP = 4.6, 3.2, 8.0  # points of a letter on average, of one in small print, and of a column's sides
 WORDS = 100.0  # points that a column of words has in a table too wide, before it is broken into lines
 FITTED = [
     r"\setlength{\tabcolsep}{4pt}",
@@ -40,9 +85,9 @@ def to_latex(table: Table, *, floating: bool = True) -> str:
     body = [rf"\begin{{tabular}}{{{align}}}", r"\toprule", *_heads(table.columns), r"\midrule", *_rows(table, shares)]
     body += [r"\bottomrule", r"\end{tabular}"]
     missing = " ".join(letters_missing(table))
-    told = [f"% pdflatex has no {missing}: compile with lualatex or xelatex, and a font that has"] if missing else []
+    warning = [f"% pdflatex has no {missing}: compile with lualatex or xelatex, and a font that has"] if missing else []
     if not floating:
-        return "\n".join([*told, *body]) + "\n"
+        return "\n".join([*warning, *body]) + "\n"
     label = re.sub(r"[^a-z0-9]+", "-", table.name.lower()).strip("-")
     notes = [
         r"\par\smallskip",
@@ -50,7 +95,7 @@ def to_latex(table: Table, *, floating: bool = True) -> str:
     ]
     place = "table*" if sum(_widths(table)) > COLUMN else "table"
     lines = [
-        *told,
+        *warning,
         rf"\begin{{{place}}}[t]",
         r"\centering",
         rf"\caption{{{escaped(table.title or table.name)}}}",
@@ -74,15 +119,15 @@ def letters_missing(table: Table) -> str:
 def _widths(table: Table) -> list[float]:
     """About how many points each column takes with letters of 10."""
     found = []
-    for at, column in enumerate(table.columns):
-        texts = [column.removeprefix(">").rpartition(UNDER)[2], *(_text(row[at]) for row in table.rows)]
+    for at, name in enumerate(split_heads(table.columns)[1]):
+        texts = [name, *(_text(row[at]) for row in table.rows)]
         found.append(max(map(_points, texts)) + GAP)
     return found
 
 
 def _points(text: str) -> float:
     mean, sign, std = text.partition(" ± ")
-    return text_width(mean, SIZE) + text_width(sign.strip() + std, SIZE * 0.7)
+    return LETTER * len(mean) + SMALL * len(sign.strip() + std)
 
 
 def _shares(table: Table) -> dict[int, float]:
@@ -106,30 +151,27 @@ def _breaks(table: Table, at: int) -> bool:
 
 
 def _heads(columns: Sequence[str]) -> list[str]:
-    names = [column.removeprefix(">") for column in columns]
-    groups = [name.partition(UNDER)[0] if UNDER in name else "" for name in names]
-    if not any(groups):
+    groups, names = split_heads(columns)
+    if not any(group for group, _ in groups):
         return [_line(map(escaped, names))]
     above, rules, at = [], [], 1
-    for group, members in groupby(groups):
-        width = len(list(members))
+    for group, width in groups:
         above += [rf"\multicolumn{{{width}}}{{c}}{{{escaped(group)}}}"] if group else [""] * width
         rules += [rf"\cmidrule(lr){{{at}-{at + width - 1}}}"] if group else []
         at += width
-    below = [name.partition(UNDER)[2] if UNDER in name else name for name in names]
-    return [_line(above), " ".join(rules), _line(map(escaped, below))]
+    return [_line(above), " ".join(rules), _line(map(escaped, names))]
 
 
 def _rows(table: Table, broken: Mapping[int, float]) -> list[str]:
     firsts = [_text(row[0]) for row in table.rows if row]
-    grouped = any(one == other for one, other in pairwise(firsts))
+    grouped = repeats(firsts)
     lines = []
     for at, row in enumerate(table.rows):
         again = grouped and at > 0 and firsts[at] == firsts[at - 1]
         if grouped and at > 0 and not again:
             lines.append(r"\midrule")
         cells = [
-            (r"\raggedright " if column in broken else "") + _cell(cell, table.columns[column].startswith(">"))
+            (r"\raggedright " if column in broken else "") + _cell(as_cell(cell), table.columns[column].startswith(">"))
             for column, cell in enumerate(row)
         ]
         if again:
@@ -139,12 +181,10 @@ def _rows(table: Table, broken: Mapping[int, float]) -> list[str]:
 
 
 def _text(cell: Cell | str) -> str:
-    return cell if isinstance(cell, str) else cell.text
+    return as_cell(cell).text
 
 
-def _cell(cell: Cell | str, right: bool) -> str:
-    if isinstance(cell, str):
-        return _spread(cell)
+def _cell(cell: Cell, right: bool) -> str:
     text = MARKS[cell.mark].format(_spread(cell.text))
     if not cell.note:
         return text
@@ -161,3 +201,25 @@ def _spread(text: str) -> str:
 def _line(cells: Iterable[str], end: str = r"\\") -> str:
     line = " & ".join(cells)
     return ("{}" if line.startswith(("[", "*")) else "") + f"{line} {end}"  # else the row above takes these for its own
+
+
+def escaped(text: str) -> str:
+    """Nothing in it means anything to LaTeX; `code` is set as such, and a minus before a digit is a minus."""
+    parts = re.split(r"`([^`]+)`", _one_line(text))
+    return "".join(rf"\texttt{{{_signs(part)}}}" if at % 2 else _signs(part) for at, part in enumerate(parts))
+
+
+def not_printed(text: str) -> str:
+    """Letters that pdflatex has not, each once: it stops at them, and leaves them out if it is told to go on."""
+    letters = dict.fromkeys(_one_line(text))
+    return "".join(one for one in letters if not one.isascii() and one not in ESCAPES and one not in PRINTED)
+
+
+def _one_line(text: str) -> str:
+    """Composed letters, as pdflatex knows no combining accents, and macOS writes names of files with them."""
+    return " ".join(unicodedata.normalize("NFC", text).split())
+
+
+def _signs(text: str) -> str:
+    signs = re.sub(r"(?<![\w.)-])-(?=\d)", "−", text)
+    return "".join(ESCAPES.get(sign, sign) for sign in re.sub("-(?=-)", "-" + APART, signs))

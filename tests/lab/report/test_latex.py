@@ -4,9 +4,7 @@ import re
 
 import pytest
 
-from sahcns.lab.report.as_latex import letters_missing, to_latex
-from sahcns.lab.report.latex_text import escaped
-from sahcns.lab.report.page import tables_of
+from sahcns.lab.report.latex import escaped, letters_missing, to_latex
 from sahcns.lab.report.parts import Cell, Table
 from tests.lab.report.sample import REPORT
 
@@ -138,7 +136,7 @@ def test_letters_that_pdflatex_has_not_are_named() -> None:
     assert not letters_missing(Table("t", "", ["Müller"], [["α"]]))
 
 
-@pytest.mark.parametrize("table", tables_of(REPORT), ids=lambda table: table.name)
+@pytest.mark.parametrize("table", REPORT.tables(), ids=lambda table: table.name)
 def test_braces_environments_and_columns_fit_together(table: Table) -> None:
     made = to_latex(table)
     bare = re.sub(r"\\[{}$&]", "", made)
