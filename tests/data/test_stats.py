@@ -79,5 +79,5 @@ def test_a_plot_that_cannot_be_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with pytest.raises(SettingError, match=r"degrees\.doc"):
         plot_degrees(small(), tmp_path / "degrees.doc")
     monkeypatch.setitem(sys.modules, "altair", None)
-    with pytest.raises(SahcnsError, match=r"sahcns\[plot\]"):
+    with pytest.raises(SahcnsError, match=r"sahcns\[report\]"):
         plot_degrees(small(), tmp_path / "degrees.png")

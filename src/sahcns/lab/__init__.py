@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from sahcns.lab.inspect.results import Inspection as Inspection
     from sahcns.lab.inspect.results import PairView as PairView
     from sahcns.lab.inspect.results import PoolReadings as PoolReadings
-    from sahcns.lab.report.tables import to_markdown as to_markdown
     from sahcns.lab.report.page import to_html as to_html
     from sahcns.lab.report.parts import Cell as Cell
     from sahcns.lab.report.parts import Figure as Figure
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
     from sahcns.lab.report.parts import Section as Section
     from sahcns.lab.report.parts import Series as Series
     from sahcns.lab.report.parts import Table as Table
+    from sahcns.lab.report.tables import to_markdown as to_markdown
     from sahcns.lab.tune.search import Search as Search
     from sahcns.lab.tune.search import Trial as Trial
     from sahcns.lab.tune.search import read_search as read_search

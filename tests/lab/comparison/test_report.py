@@ -2,7 +2,6 @@
 
 import math
 import tomllib
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
