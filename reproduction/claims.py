@@ -4,49 +4,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reproduction.checks import (
-    Check,
-    best_epoch_is_what_is_printed,
-    best_of_nine,
-    best_on_backbones,
-    better,
-    first_on_splits,
-    moderate,
-    soon,
-    stronger_backbones,
-    trains,
-)
+from reproduction import checks, mechanism_checks, reasons
+from reproduction.checks import Check
 from reproduction.evidence import Evidence
-from reproduction.mechanism_checks import (
-    discrepancy_raised,
-    easy_moved_more,
-    harder_to_read,
-    hidden_by_scores,
-    overhead,
-    pool_shares,
-    pool_variety,
-    same_data,
-)
 from reproduction.methods import METHOD
-from reproduction.reasons import (
-    BETAS,
-    SCHEDULES,
-    Reason,
-    curve_and_seeds,
-    left_to_add,
-    loss_after_best,
-    more_strength,
-    other_ages,
-    other_choices,
-    other_gaps,
-    restless_epochs,
-    searched,
-    seconds_needed,
-    strongest_rivals,
-    too_hard,
-    tuning_gain,
-    where_it_stopped,
-)
+from reproduction.reasons import Reason
 from reproduction.scores import joined
 from reproduction.verdicts import Instance, Verdict, counted, overall
 
@@ -87,7 +49,9 @@ class Judged:
 
 def _ablation(first: str, second: str, words: str, reason: str | Reason = "") -> Claim:
     name = f"{first}-over-{second}".lower().replace(" ", "-").replace("/", "")
-    return Claim(name, "Table III", words, better(first, second), reason or where_it_stopped(first, second))
+    return Claim(
+        name, "Table III", words, checks.better(first, second), reason or reasons.where_it_stopped(first, second)
+    )
 
 
 CLAIMS: Sequence[Claim] = (
@@ -95,7 +59,7 @@ CLAIMS: Sequence[Claim] = (
         "data",
         "Table I",
         "The data are those that the table counts.",
-        same_data,
+        mechanism_checks.same_data,
         "Yelp-like is another subset, since the paper's is not public; of ML-1m the paper counts one user and one item "
         "more, probably ids for padding.",
     ),
@@ -104,52 +68,68 @@ CLAIMS: Sequence[Claim] = (
         "Table II",
         "SAHC-NS is best on every set in every metric, significantly so against the strongest baseline; runs read at the "
         "best validation epoch.",
-        best_of_nine("best"),
-        strongest_rivals("table2"),
+        checks.best_of_nine("best"),
+        reasons.strongest_rivals("table2"),
     ),
     Claim(
         "best-last",
         "Table II",
         "The same, runs read where training stopped.",
-        best_of_nine("last"),
-        loss_after_best,
+        checks.best_of_nine("last"),
+        reasons.loss_after_best,
     ),
     Claim(
         "readings",
         "Table II",
         "What is printed for DNS, DNS(M,N), MixGCF, BNS and DivNS is what they reach at the best validation epoch.",
-        best_epoch_is_what_is_printed,
+        checks.best_epoch_is_what_is_printed,
         "The code that the experiments seem to stand on logs the test part at every look and never loads the best weights "
         "again. On ML-1m, whose split is ours, RNS is nearly as far from print, so more than the reading differs.",
     ),
     Claim(
         "ahns",
         "Table II",
-        "AHNS with α = 1.0, β = 0.1, p = −2 trains LightGCN well and is above random negatives.",
-        trains("AHNS"),
-        searched("Its target shrinks as scores grow ([why](ahns.md)).", "ahns", BETAS),
+        "AHNS with α = 1.0, β = 0.1, p = −2 checks.trains LightGCN well and is above random negatives.",
+        checks.trains("AHNS"),
+        reasons.searched("Its target shrinks as scores grow ([why](ahns.md)).", "ahns", reasons.BETAS),
     ),
     Claim(
         "dens",
         "Table II",
         "DENS with the printed weights is above random negatives.",
-        trains("DENS"),
-        searched(
+        checks.trains("DENS"),
+        reasons.searched(
             "A fixed α = 1, as printed for Toys, picks the easiest candidates from the start; its authors' code raises α "
             "from 0 ([more](dens.md)).",
             "dens",
-            SCHEDULES,
+            reasons.SCHEDULES,
         ),
     ),
-    Claim("time", "Fig. 3", "SAHC-NS reaches better accuracy within a short training time.", soon, seconds_needed),
-    Claim("alpha", "Fig. 4", "A moderate α is best.", moderate("alpha"), curve_and_seeds("alpha")),
-    Claim("lambda", "Fig. 4", "A moderate λmax is best.", moderate("lambda_max"), curve_and_seeds("lambda_max")),
-    Claim("pool", "Fig. 4", "A moderate pool is best.", moderate("pool"), curve_and_seeds("pool")),
-    _ablation("SA-only", "DNS", "SA alone is better than DNS."),
-    _ablation("HC-only", "DNS", "HC alone is better than DNS."),
-    _ablation(METHOD, "SA-only", "SAHC-NS is better than SA alone."),
-    _ablation(METHOD, "HC-only", "SAHC-NS is better than HC alone, and so than SAHC without the discrepancy."),
-    _ablation(METHOD, "SAHC w/o Mean", "SAHC-NS is better than without the mean hardness.", WITHOUT_MEAN),
+    Claim(
+        "time",
+        "Fig. 3",
+        "SAHC-NS reaches checks.better accuracy within a short training time.",
+        checks.soon,
+        reasons.seconds_needed,
+    ),
+    Claim(
+        "alpha", "Fig. 4", "A checks.moderate α is best.", checks.moderate("alpha"), reasons.curve_and_seeds("alpha")
+    ),
+    Claim(
+        "lambda",
+        "Fig. 4",
+        "A checks.moderate λmax is best.",
+        checks.moderate("lambda_max"),
+        reasons.curve_and_seeds("lambda_max"),
+    ),
+    Claim(
+        "pool", "Fig. 4", "A checks.moderate pool is best.", checks.moderate("pool"), reasons.curve_and_seeds("pool")
+    ),
+    _ablation("SA-only", "DNS", "SA alone is checks.better than DNS."),
+    _ablation("HC-only", "DNS", "HC alone is checks.better than DNS."),
+    _ablation(METHOD, "SA-only", "SAHC-NS is checks.better than SA alone."),
+    _ablation(METHOD, "HC-only", "SAHC-NS is checks.better than HC alone, and so than SAHC without the discrepancy."),
+    _ablation(METHOD, "SAHC w/o Mean", "SAHC-NS is checks.better than without the mean hardness.", WITHOUT_MEAN),
     _ablation(
         "SAHC w/o Discrepancy",
         "SAHC w/o Mean",
@@ -159,63 +139,73 @@ CLAIMS: Sequence[Claim] = (
     _ablation(
         METHOD,
         "SAHC-Fixed",
-        "Calibration by the pool is better than a fixed distribution of strengths.",
-        more_strength,
+        "Calibration by the pool is checks.better than a fixed distribution of strengths.",
+        reasons.more_strength,
     ),
-    _ablation(METHOD, "SAHC-Global", "Calibration layer by layer is better than by one global gap."),
+    _ablation(METHOD, "SAHC-Global", "Calibration layer by layer is checks.better than by one global gap."),
     Claim(
         "backbones",
         "Table IV",
         "SAHC-NS is best on NGCF and on SimGCL.",
-        best_on_backbones,
-        strongest_rivals("table4"),
+        checks.best_on_backbones,
+        reasons.strongest_rivals("table4"),
     ),
-    Claim("stronger", "Table IV", "A stronger backbone improves most methods.", stronger_backbones, left_to_add),
+    Claim(
+        "stronger",
+        "Table IV",
+        "A stronger backbone improves most methods.",
+        checks.stronger_backbones,
+        reasons.left_to_add,
+    ),
     Claim(
         "pools-vary",
         "Fig. 1(a)",
         "Pools differ in hardness: both hard and easy ones are common.",
-        pool_variety,
-        other_gaps,
+        mechanism_checks.pool_variety,
+        reasons.other_gaps,
     ),
     Claim(
         "pool-shares",
         "Fig. 1(a)",
         "33.18 % and 31.69 % of pools have a gap under 0.10, 44.47 % and 46.72 % one over 0.20 (within 5 points).",
-        pool_shares,
-        other_gaps,
+        mechanism_checks.pool_shares,
+        reasons.other_gaps,
     ),
     Claim(
         "hidden",
         "Fig. 1(b)",
         "Of candidates with similar scores more than 60 % differ in discrepancy by more than 0.20, about a quarter (within "
         "5 points) by more than 0.50.",
-        hidden_by_scores,
-        other_ages,
+        mechanism_checks.hidden_by_scores,
+        reasons.other_ages,
     ),
     Claim(
         "sa-choice",
         "Fig. 5(a)",
         "SA chooses negatives of larger discrepancy at a mean hardness that changes by no more than 1.9 %.",
-        harder_to_read,
+        mechanism_checks.harder_to_read,
         "The 1.9 % is held against ours with the one digit that the paper prints.",
     ),
     Claim(
         "sa-size",
         "Fig. 5(a)",
         "The discrepancy rises by 15.18 % on Toys and 22.68 % on Yelp (within 5 points).",
-        discrepancy_raised,
-        other_choices,
+        mechanism_checks.discrepancy_raised,
+        reasons.other_choices,
     ),
     Claim(
-        "hc-pools", "Fig. 5(b)", "HC closes the gap more in easy pools than in hard ones.", easy_moved_more, too_hard
+        "hc-pools",
+        "Fig. 5(b)",
+        "HC closes the gap more in easy pools than in hard ones.",
+        mechanism_checks.easy_moved_more,
+        reasons.too_hard,
     ),
     Claim(
         "overhead",
         "Efficiency",
         "SA and HC add no more than 2.12 %, 1.35 % and 0.68 % to an epoch.",
-        overhead,
-        restless_epochs,
+        mechanism_checks.overhead,
+        reasons.restless_epochs,
     ),
 )
 
@@ -224,21 +214,21 @@ BEYOND: Sequence[Claim] = (
         "best-equal",
         "equal tuning",
         "With equal tuning and equal pools SAHC-NS is best on every set in every metric.",
-        best_of_nine("best", "equal"),
-        tuning_gain,
+        checks.best_of_nine("best", "equal"),
+        reasons.tuning_gain,
     ),
     Claim(
         "best-power",
         "many seeds",
         "With many seeds SAHC-NS is best among DNS, DNS(M,N), MixGCF and its own variants.",
-        best_of_nine("best", "power"),
-        strongest_rivals("power"),
+        checks.best_of_nine("best", "power"),
+        reasons.strongest_rivals("power"),
     ),
     Claim(
         "best-splits",
         "other splits",
         "On every random split of the same pairs SAHC-NS is ahead of RNS, DNS and MixGCF in Recall@20.",
-        first_on_splits,
+        checks.first_on_splits,
         "Who leads by a few hundredths of a point changes with the split.",
     ),
 )

@@ -1,10 +1,11 @@
 """What the paper prints, in percent unless told. Table II: mean and standard deviation over five seeds."""
 
+import re
 from dataclasses import dataclass
+from functools import cache
 
-from reproduction.methods import METHOD, ML1M, TOYS, YELP
-
-COLUMNS = ("recall@10", "ndcg@10", "recall@20", "ndcg@20")
+from reproduction.methods import ML1M, TOYS, YELP
+from reproduction.scores import AT_20, METRICS
 
 # users, items, interactions
 TABLE_1 = {TOYS: (15_306, 10_074, 247_181), YELP: (20_206, 15_674, 468_033), ML1M: (6_040, 3_629, 836_478)}
@@ -22,69 +23,43 @@ SAHC-NS   9.61 .14 6.57 .08 13.24 .22 7.65 .12   9.03 .04 5.95 .03 14.63 .17 7.7
 """
 
 
-def _table_2() -> dict[str, dict[str, dict[str, tuple[float, float]]]]:
-    table: dict[str, dict[str, dict[str, tuple[float, float]]]] = {TOYS: {}, YELP: {}, ML1M: {}}
-    for line in _TABLE_2.strip().splitlines():
-        label, *numbers = line.split()
-        pairs = [(float(a), float(b)) for a, b in zip(numbers[::2], numbers[1::2], strict=True)]
-        for at, data in enumerate(table):
-            table[data][label] = dict(zip(COLUMNS, pairs[4 * at : 4 * at + 4], strict=True))
-    return table
-
-
 PrintedNumbers = dict[tuple[str, str], tuple[float, float | None]]
 """(method, metric) → mean, and standard deviation where there is one."""
 
-TABLE_2 = _table_2()  # set → method → metric → (mean, std)
-
-# set → variant → (Recall@20, NDCG@20)
-TABLE_3 = {
-    TOYS: {
-        "DNS": (12.66, 7.14),
-        "SA-only": (13.00, 7.42),
-        "HC-only": (13.04, 7.53),
-        "SAHC w/o Discrepancy": (13.01, 7.46),
-        "SAHC w/o Mean": (12.04, 6.95),
-        "SAHC-Fixed": (13.10, 7.33),
-        "SAHC-Global": (13.08, 7.54),
-        METHOD: (13.24, 7.65),
-    },
-    YELP: {
-        "DNS": (13.67, 7.15),
-        "SA-only": (13.98, 7.47),
-        "HC-only": (14.24, 7.56),
-        "SAHC w/o Discrepancy": (14.42, 7.57),
-        "SAHC w/o Mean": (13.68, 7.11),
-        "SAHC-Fixed": (14.21, 7.46),
-        "SAHC-Global": (14.25, 7.39),
-        METHOD: (14.63, 7.72),
-    },
-}
-
-# backbone → method → (Toys Recall@20, NDCG@20, Yelp Recall@20, NDCG@20)
-TABLE_4 = {
-    "ngcf": {
-        "RNS": (8.65, 4.55, 11.13, 5.57),
-        "DNS": (11.24, 6.00, 13.39, 6.99),
-        "DNS(M,N)": (11.17, 5.98, 13.55, 6.73),
-        "MixGCF": (11.61, 6.22, 13.52, 7.03),
-        "DENS": (10.04, 5.36, 12.28, 6.34),
-        "BNS": (10.61, 5.58, 12.80, 6.50),
-        "AHNS": (10.34, 5.30, 12.66, 6.61),
-        "DivNS": (10.90, 5.43, 12.07, 5.97),
-        METHOD: (11.73, 6.50, 14.01, 7.29),
-    },
-    "simgcl": {
-        "RNS": (11.86, 6.51, 14.77, 7.78),
-        "DNS": (12.95, 7.41, 14.52, 7.66),
-        "DNS(M,N)": (13.22, 7.60, 14.49, 7.63),
-        "MixGCF": (13.32, 7.60, 15.02, 7.92),
-        "DENS": (11.84, 6.36, 13.98, 7.39),
-        "BNS": (12.12, 6.87, 13.87, 7.28),
-        "AHNS": (12.71, 7.20, 14.67, 7.76),
-        "DivNS": (11.98, 6.77, 13.98, 7.34),
-        METHOD: (13.53, 7.82, 15.45, 8.07),
-    },
+# variant: Toys Recall@20, NDCG@20, Yelp Recall@20, NDCG@20
+_TABLE_3 = """
+DNS                   12.66 7.14  13.67 7.15
+SA-only               13.00 7.42  13.98 7.47
+HC-only               13.04 7.53  14.24 7.56
+SAHC w/o Discrepancy  13.01 7.46  14.42 7.57
+SAHC w/o Mean         12.04 6.95  13.68 7.11
+SAHC-Fixed            13.10 7.33  14.21 7.46
+SAHC-Global           13.08 7.54  14.25 7.39
+SAHC-NS               13.24 7.65  14.63 7.72
+"""
+_TABLE_4 = {
+    "ngcf": """
+RNS        8.65 4.55  11.13 5.57
+DNS       11.24 6.00  13.39 6.99
+DNS(M,N)  11.17 5.98  13.55 6.73
+MixGCF    11.61 6.22  13.52 7.03
+DENS      10.04 5.36  12.28 6.34
+BNS       10.61 5.58  12.80 6.50
+AHNS      10.34 5.30  12.66 6.61
+DivNS     10.90 5.43  12.07 5.97
+SAHC-NS   11.73 6.50  14.01 7.29
+""",
+    "simgcl": """
+RNS       11.86 6.51  14.77 7.78
+DNS       12.95 7.41  14.52 7.66
+DNS(M,N)  13.22 7.60  14.49 7.63
+MixGCF    13.32 7.60  15.02 7.92
+DENS      11.84 6.36  13.98 7.39
+BNS       12.12 6.87  13.87 7.28
+AHNS      12.71 7.20  14.67 7.76
+DivNS     11.98 6.77  13.98 7.34
+SAHC-NS   13.53 7.82  15.45 8.07
+""",
 }
 
 # set → shares of pools with a normalised gap under 0.10 and over 0.20
@@ -124,27 +99,35 @@ EFFICIENCY = {
 
 
 def printed_2(like: str) -> PrintedNumbers:
-    return {(method, metric): cell for method, own in TABLE_2[like].items() for metric, cell in own.items()}
-
-
-def printed_3(like: str) -> PrintedNumbers:
-    """Empty for a set that the table does not have."""
+    at = 8 * (TOYS, YELP, ML1M).index(like)
     return {
-        (method, metric): (value, None)
-        for method, cells in TABLE_3.get(like, {}).items()
-        for metric, value in zip(COLUMNS[2:], cells, strict=True)
+        (label, metric): (values[at + 2 * k], values[at + 2 * k + 1])
+        for label, values in _lines(_TABLE_2)
+        for k, metric in enumerate(METRICS)
     }
 
 
+def printed_3(like: str) -> PrintedNumbers:
+    return _pair_of_sets(_TABLE_3, like)
+
+
 def printed_4(backbone: str, like: str) -> PrintedNumbers:
+    return _pair_of_sets(_TABLE_4[backbone], like)
+
+
+def _pair_of_sets(text: str, like: str) -> PrintedNumbers:
     """Empty for a set that the table does not have."""
-    first = {TOYS: 0, YELP: 2}.get(like)
-    return (
-        {}
-        if first is None
-        else {
-            (method, metric): (value, None)
-            for method, cells in TABLE_4[backbone].items()
-            for metric, value in zip(COLUMNS[2:], cells[first : first + 2], strict=True)
-        }
-    )
+    at = {TOYS: 0, YELP: 2}.get(like)
+    if at is None:
+        return {}
+    return {(label, metric): (values[at + k], None) for label, values in _lines(text) for k, metric in enumerate(AT_20)}
+
+
+@cache
+def _lines(text: str) -> list[tuple[str, list[float]]]:
+    """The label of each line and its numbers."""
+    found = []
+    for line in text.strip().splitlines():
+        label = re.split(r"\s+(?=[\d.])", line, maxsplit=1)[0]
+        found.append((label, [float(value) for value in line.removeprefix(label).split()]))
+    return found

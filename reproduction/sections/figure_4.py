@@ -6,10 +6,10 @@ from reproduction.checks import ARGUMENTS
 from reproduction.evidence import Evidence
 from reproduction.experiments import FAILING, HARD, TOP, at_work
 from reproduction.methods import METHOD, NINE
-from reproduction.scores import AT_20, NAMES, NDCG, READINGS, RECALL, Scores, difference_cell, joined, twin_cell
+from reproduction.scores import NAMES, NDCG, READINGS, RECALL, Scores, joined, twin_cell
 from reproduction.sections import Blocks, unfinished
 from reproduction.sections.table_2 import TWINS
-from sahcns.lab import Cell, Figure, Section, Series, Table, holm
+from sahcns.lab import Cell, Figure, Section, Series, Table
 
 AXES = {
     "alpha": "α, the weight of the discrepancy",
@@ -102,24 +102,4 @@ def pools_section(evidence: Evidence) -> Section:
             (AXES["pool"], "Recall@20, %"),
         )
         blocks += [pools_table(evidence), Figure("pools", title, *axes, series, x_log=True)]
-    tests = {}
-    for metric in AT_20:
-        cells = evidence.groups("pools", data, metric)
-        for label in HARD:
-            for size in sizes:
-                if label != METHOD and {(METHOD, size), (label, size)} <= cells.keys():
-                    tests[metric, label, size] = cells[METHOD, size].minus(cells[label, size])
-    ps = dict(zip(tests, holm([one.p for one in tests.values()]), strict=True))
-    rows: list[list[Cell | str]] = []
-    for metric, label in dict.fromkeys((metric, label) for metric, label, _ in tests):
-        keys = [(metric, label, size) for size in sizes]
-        rows.append([NAMES[metric], label, *(difference_cell(tests[k], ps[k]) if k in tests else "–" for k in keys)])
-    if rows:
-        columns = ["Metric", "Method", *(f">N = {size}" for size in sizes)]
-        caption = (
-            "In points; above 0 SAHC-NS is better. * p < 0.05 in a paired t-test over seeds, Holm over this table."
-        )
-        blocks.append(
-            Table("pools-against", f"{METHOD} minus each other, by the size of the pool", columns, rows, caption)
-        )
     return Section("Pool size", blocks)

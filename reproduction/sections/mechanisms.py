@@ -4,11 +4,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from reproduction.evidence import Evidence
-from reproduction.mechanism_checks import MODELS, change
-from reproduction.methods import METHOD
-from reproduction.published import EFFICIENCY, FIGURE_1A, FIGURE_1B, FIGURE_5A, MEAN_HARDNESS
+from reproduction.mechanism_checks import MODELS
+from reproduction.published import EFFICIENCY, FIGURE_1A
 from reproduction.reasons import other_ages, other_choices, other_gaps
-from reproduction.scores import number
 from reproduction.sections import Blocks, unfinished
 from sahcns.lab import Cell, Inspection, PoolReadings, Section, Table, diagnostics_table, paper_figures
 
@@ -20,39 +18,10 @@ def mechanisms_section(evidence: Evidence) -> Section:
             "Fig. 1 is measured on LightGCN trained with DNS, as in the paper; for Fig. 5, of which the paper does not say it, "
             "on a model trained with SAHC-NS too. The gap of a pool is (positive − hardest candidate) / |positive| on final "
             "scores, which is our reading.",
-            _table(evidence),
         ]
     for (data, trained), seen in evidence.inspections.items():
         blocks += _figures(f"{evidence.design.data(data).name}, {MODELS[trained]}", f"{data}-{trained}", seen)
     return Section("Figs 1 and 5: inside the samplers", blocks)
-
-
-def _table(evidence: Evidence) -> Table:
-    rows: list[list[Cell | str]] = []
-    for (data, trained), seen in evidence.inspections.items():
-        one = evidence.design.data(data)
-        dns, sa, own = (seen.diagnostics[label] for label in ("DNS", "SA-only", METHOD))
-        like = one.like if one.printed else ""
-        near, far = FIGURE_1A.get(like, (None, None))
-        bounds = (f"> {FIGURE_1B[0]:g}", f"about {FIGURE_1B[1]:g}") if like in FIGURE_1A else (None, None)
-        figures: list[tuple[str, float | str | None, float | None]] = [
-            ("Fig. 1(a): pools with a gap under 0.10, %", near, 100 * dns.pools.near),
-            ("Fig. 1(a): pools with a gap over 0.20, %", far, 100 * dns.pools.far),
-            ("Fig. 1(b): similar pairs with |Δσ| over 0.20, %", bounds[0], _percent(dns.pools.over_020)),
-            ("Fig. 1(b): similar pairs with |Δσ| over 0.50, %", bounds[1], _percent(dns.pools.over_050)),
-            ("Fig. 5(a): discrepancy of SA's choice against DNS's, %", FIGURE_5A.get(like), change(sa, "sigma")),
-            (
-                "Fig. 5(a): mean hardness of SA's choice, %",
-                f"within ± {MEAN_HARDNESS:g}" if like in FIGURE_5A else None,
-                change(sa, "mu"),
-            ),
-            ("Fig. 5(b): gap closed by HC in easy pools", None, own.mixing.easy.reduction),
-            ("Fig. 5(b): gap closed by HC in hard pools", None, own.mixing.hard.reduction),
-        ]
-        where = f"{one.name}, {MODELS[trained]}"
-        rows += [[where, what, _shown(theirs), _shown(ours)] for what, theirs, ours in figures]
-    caption = "The gaps of Fig. 5(b) are differences of scores. All training pairs once; nothing is trained meanwhile."
-    return Table("mechanisms", "Figs 1 and 5 in numbers", ["Data and model", "what", ">paper", ">ours"], rows, caption)
 
 
 def _figures(where: str, ending: str, seen: Inspection) -> Blocks:
@@ -162,7 +131,3 @@ def _milliseconds(value: float | None) -> str:
 
 def _percent(share: float | None) -> float | None:
     return None if share is None else 100 * share
-
-
-def _shown(value: float | str | None) -> str:
-    return value if isinstance(value, str) else "–" if value is None else number(value)

@@ -4,10 +4,9 @@ from statistics import fmean, stdev
 
 from reproduction.evidence import Evidence
 from reproduction.experiments import CHOICES, FOUR
-from reproduction.methods import METHOD
-from reproduction.scores import ALPHA, AT_20, NDCG, RECALL, difference_cell, number, spread_cell, twin_cell
+from reproduction.scores import ALPHA, AT_20, NDCG, RECALL, number, spread_cell, twin_cell
 from reproduction.sections import Blocks, unfinished
-from sahcns.lab import Cell, Paired, Section, Table, holm
+from sahcns.lab import Cell, Section, Table, holm
 
 
 def choices_table(evidence: Evidence) -> Table:
@@ -73,32 +72,5 @@ def splits_table(evidence: Evidence) -> Table:
 def splits_section(evidence: Evidence) -> Section:
     blocks: Blocks = unfinished(evidence, "splits")
     if evidence.runs("splits"):
-        blocks += [splits_table(evidence), _against(evidence)]
+        blocks.append(splits_table(evidence))
     return Section("Other splits", blocks)
-
-
-def _against(evidence: Evidence) -> Table:
-    """SAHC-NS minus each other on each split."""
-    tests: dict[tuple[str, str], Paired] = {}
-    sets = [evidence.design.data(evidence.design.single), *evidence.design.resplits]
-    for one in sets:
-        methods = evidence.methods("splits", one.folder, RECALL)
-        for label in FOUR:
-            if label != METHOD and {label, METHOD} <= methods.keys():
-                tests[label, one.name] = methods[METHOD].minus(methods[label])
-    ps = dict(zip(tests, holm([one.p for one in tests.values()]), strict=True))
-    rows: list[list[Cell | str]] = [
-        [
-            label,
-            *(
-                difference_cell(tests[label, one.name], ps[label, one.name]) if (label, one.name) in tests else "–"
-                for one in sets
-            ),
-        ]
-        for label in FOUR
-        if label != METHOD
-    ]
-    caption = "Recall@20 in points; above 0 SAHC-NS is better. * p < 0.05 in a paired t-test over seeds, Holm over this table."
-    return Table(
-        "splits-against", f"{METHOD} minus each other", ["Method", *(f">{one.name}" for one in sets)], rows, caption
-    )

@@ -1,15 +1,13 @@
 """What tuning chose on each set, how sharp each choice is, and where it switched a part of SAHC-NS off."""
 
-import json
-import statistics
 from collections.abc import Sequence
 
 from reproduction.evidence import Evidence
 from reproduction.experiments import at_work, own_settings
 from reproduction.methods import NINE, TUNABLE
-from reproduction.scores import NAMES, RECALL, Scores, number
+from reproduction.scores import NAMES, RECALL
 from reproduction.sections import Blocks, unfinished
-from sahcns.lab import Cell, Figure, Search, Section, Series, Table
+from sahcns.lab import Figure, Search, Section, Series, Table
 
 HALVES = (("alpha", "α", "HC-only"), ("lambda_max", "λmax", "SA-only"))
 """A setting, its letter, and what is left of SAHC-NS where it is 0."""
@@ -66,55 +64,12 @@ def tuning_section(evidence: Evidence) -> Section:
     if evidence.searches:
         blocks += [
             f"On validation only, {evidence.design.trials} trials for each sampler, or as many as it has settings to try. "
-            "Where the best five settings are no further apart than seeds move one, a search shows where good settings are, "
-            "not which of them is best.",
+            "How each search went is on the page that `sahcns report …/tuning/SET` makes.",
             chosen_table(evidence),
         ]
     for data, search in evidence.searches.items():
-        blocks += [_search_table(evidence, data, search), *_grid_figure(evidence, data, search)]
+        blocks += _grid_figure(evidence, data, search)
     return Section("Tuning", blocks)
-
-
-def _search_table(evidence: Evidence, data: str, search: Search) -> Table:
-    """How each search went, and what the chosen setting reaches with the study's seeds."""
-    name, again = evidence.design.data(data).name, _with_other_seeds(evidence, search)
-    spreads = [scores.std for scores in again.values() if scores.n > 2]
-    rows: list[list[Cell | str]] = []
-    for sampler in search.samplers:
-        values = [100 * (trial.value or 0.0) for trial in search.complete(sampler)]
-        choice = search.choice(sampler)
-        own = again.get(_key({"name": sampler, **choice.settings})) if choice is not None else None
-        rows.append(
-            [
-                LABELS.get(sampler, sampler),
-                f"{len(search.of(sampler))} of {search.wanted(sampler)}",
-                number(values[0]) if values else "–",
-                number(values[0] - values[:TOP][-1]) if len(values) > 1 else "–",
-                f"{own} ± {number(100 * own.std)}" if own is not None and own.n > 1 else "–",
-            ]
-        )
-    moved = f"Seeds move a setting by {number(100 * statistics.median(spreads))} (median std). " if spreads else ""
-    return Table(
-        f"tuning-{data}",
-        f"The searches on {name}",
-        ["Method", ">trials", ">best", f">best − {TOP}th", ">chosen, over seeds"],
-        rows,
-        f"{NAMES[RECALL]} on validation, in percent. {moved}The best of many trials tends to be a lucky one.",
-    )
-
-
-def _with_other_seeds(evidence: Evidence, search: Search) -> dict[str, Scores]:
-    """Settings → validation Recall@20 by seed, of the study's runs on the search's terms."""
-    terms = (search.data["fingerprint"], search.backbone, search.protocol)
-    found: dict[str, dict[int, float]] = {}
-    for run in evidence.results.values():
-        if (run.data["fingerprint"], run.backbone, run.protocol) == terms:
-            found.setdefault(_key(run.sampler), {})[run.seed] = run.metric(search.monitor, "best", "valid")
-    return {key: Scores(values) for key, values in found.items()}
-
-
-def _key(settings: object) -> str:
-    return json.dumps(settings, sort_keys=True)
 
 
 def _grid_figure(evidence: Evidence, data: str, search: Search) -> list[Figure]:

@@ -15,7 +15,7 @@ from reproduction.evidence import Evidence
 from reproduction.experiments import Row
 from reproduction.mechanism_checks import on_its_data, overhead
 from reproduction.methods import METHOD
-from reproduction.published import TABLE_2, hardness_kept
+from reproduction.published import hardness_kept, printed_2
 from reproduction.tests.tiny import TINY, Value, fill, luck, noisy
 from reproduction.verdicts import Compared, Instance, Race, Verdict, above, counted, first, overall, within
 from sahcns.lab import Cost, paired_t
@@ -258,7 +258,7 @@ def test_which_reading_the_printed_numbers_fit_metric_by_metric(tmp_path: Path) 
     def value(row: Row, seed: int, metric: str, reading: str) -> float:
         """Recall is printed as at the best epoch; NDCG as at the last, and further from the other."""
         away = 0.01 * (reading != "best") if metric.startswith("recall") else 0.02 * (reading != "last")
-        mean = TABLE_2[FIVE.data(row.data).like][row.label][metric][0] / 100
+        mean = printed_2(FIVE.data(row.data).like)[row.label, metric][0] / 100
         return mean + away + 0.0001 * luck(row.label, seed, metric, reading)
 
     cells = best_epoch_is_what_is_printed(Evidence.of(fill(tmp_path, FIVE, value, ["table2"])))
