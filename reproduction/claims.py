@@ -2,11 +2,12 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from reproduction import checks, mechanism_checks, reasons
 from reproduction.checks import Check
-from reproduction.evidence import Evidence
+from reproduction.evidence import Evidence, NotRun
 from reproduction.methods import METHOD
 from reproduction.reasons import Reason
 from reproduction.scores import joined
@@ -215,7 +216,7 @@ BEYOND: Sequence[Claim] = (
         "equal tuning",
         "With equal tuning and equal pools SAHC-NS is best on every set in every metric.",
         checks.best_of_nine("best", "equal"),
-        reasons.tuning_gain,
+        "Tuning helps those most whose published settings fit worst, and equal pools take an advantage from DNS(M,N).",
     ),
     Claim(
         "best-power",
@@ -236,13 +237,17 @@ BEYOND: Sequence[Claim] = (
 
 
 def judge(evidence: Evidence, claims: Sequence[Claim] = CLAIMS) -> list[Judged]:
-    """Each claim with its verdict; those that the study has no place for are left out."""
-    found = []
+    """Each claim with its verdict, once all that it needs was run; on the sets that there are."""
+    evidence, judged = evidence.on_known_sets(), []
     for claim in claims:
-        if instances := claim.check(evidence):
+        instances, reason = list[Instance](), ""
+        with suppress(NotRun):
+            instances = claim.check(evidence)
+            if not instances:  # nothing that the study has could tell
+                continue
             reason = claim.reason if isinstance(claim.reason, str) else claim.reason(evidence)
-            found.append(Judged(claim, instances, "" if overall(instances) == "not run yet" else reason))
-    return found
+        judged.append(Judged(claim, instances, reason))
+    return judged
 
 
 VERBS: dict[Verdict, str] = {

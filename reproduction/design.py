@@ -60,6 +60,10 @@ class Design:
         return [self.data(folder) for folder in self.pair]
 
     @property
+    def powered_sets(self) -> list[DataSet]:
+        return [self.data(folder) for folder in self.powered]
+
+    @property
     def resplits(self) -> list[DataSet]:
         """The random splits of the single set, numbered from 1."""
         own = next(one for one in self.sets if one.folder == self.single)

@@ -2,10 +2,11 @@
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 from reproduction.claims import BEYOND, Judged, counts_in_words, judge
-from reproduction.evidence import Evidence
-from reproduction.report import RULES, missing_parts, progress_table, runs_in_words
+from reproduction.evidence import Evidence, NotRun
+from reproduction.report import RULES, cells_by_source, cells_table, missing_parts, progress_table, runs_in_words
 from reproduction.sections.table_2 import ranking_by_reading, readings_table
 from reproduction.sections.tuning import settings_in_words
 from sahcns.lab import Table, to_markdown
@@ -38,19 +39,14 @@ def _parts(evidence: Evidence) -> Iterator[str]:
     yield "## Beyond the paper"
     yield _overview(numbered[len(judged) :])
     yield "## Two readings of one run"
-    yield markdown(readings_table(evidence))
-    yield ranking_by_reading(evidence)
+    with suppress(NotRun):
+        yield markdown(readings_table(evidence.on_known_sets()))
+        yield ranking_by_reading(evidence.on_known_sets())
     yield "## Paper and ours, cell by cell"
     yield "A dash stands where the paper prints nothing."
-    for source in dict.fromkeys(one.claim.source for _, one in numbered):
-        yield f"### {source[:1].upper()}{source[1:]}"
-        cells = [
-            [str(at), part.where, part.paper, part.ours, part.verdict]
-            for at, one in numbered
-            if one.claim.source == source and one.verdict != "not run yet"
-            for part in one.instances
-        ]
-        yield markdown(Table("cells", "", ["claim", "where", "paper", "ours", "verdict"], cells))
+    for source, cells in cells_by_source([*judged, *beyond]).items():
+        yield f"### {cells_table(source, cells).title}"
+        yield markdown(cells_table(source, cells))
     yield "## What has been run"
     yield markdown(progress_table(evidence))
 

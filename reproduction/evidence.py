@@ -4,10 +4,10 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from reproduction.design import PAPER, STUDY, Design
 from reproduction.experiments import GRIDS, TITLES, Chosen, Row, job, part_named
@@ -20,6 +20,21 @@ from sahcns.lab import Cost, DataError, Inspection, PoolReadings, Search, read_s
 TUNING = "tuning"
 Runs = Mapping[int, Result]
 """The runs of one row by seed."""
+
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+class NotRun(Exception):
+    """What a claim or a reason needs was not run yet."""
+
+
+class Found(dict[Key, Value]):
+    """A mapping of what was run."""
+
+    def __missing__(self, key: Key) -> Value:
+        raise NotRun(key)
 
 
 @dataclass(frozen=True)
@@ -77,6 +92,16 @@ class Evidence:
         left_out = len(everything) - len(kept)
         return cls(home, design, chosen, results, searches, files, _fingerprints(home, seen), left_out)
 
+    def on_known_sets(self) -> "Evidence":
+        """The same with a design of the sets that results are there of, so that absent ones are not waited for."""
+        design = self.design
+        sets = tuple(one for one in design.sets if one.name in self.prints)
+        if not sets or design.single not in (one.folder for one in sets):
+            return self
+        known = {one.folder for one in sets}
+        pair, powered = (tuple(name for name in names if name in known) for names in (design.pair, design.powered))
+        return replace(self, design=replace(design, sets=sets, pair=pair, powered=powered))
+
     def key(self, row: Row, seed: int) -> str:
         """The name of a run; on a set that nothing is known of yet, one that no file has."""
         if row.sampler is None:
@@ -115,56 +140,58 @@ class Evidence:
         return [(row, runs) for row, runs in self._runs[part] if runs and row.label != UNTUNED]
 
     def methods(
-        self, part: str, data: str, metric: str, reading: str = "best", backbone: str = "lightgcn", of: str = "test"
-    ) -> dict[str, Scores]:
+        self, part: str, data: str, metric: str, reading: str = "best", backbone: str = "lightgcn"
+    ) -> Found[str, Scores]:
         """Label → a metric over seeds, for the rows of a part on one set that were run, in the order of the table."""
-        return {
-            row.label: _scores(runs, metric, reading, of)
-            for row, runs in self.runs(part)
-            if (row.data, row.backbone["name"]) == (data, backbone)
-        }
+        return Found(
+            {
+                row.label: _scores(runs, metric, reading)
+                for row, runs in self.runs(part)
+                if (row.data, row.backbone["name"]) == (data, backbone)
+            }
+        )
 
-    def groups(self, part: str, data: str, metric: str) -> dict[tuple[str, str], Scores]:
+    def groups(self, part: str, data: str, metric: str) -> Found[tuple[str, str], Scores]:
         """(label, group) → a metric over seeds, for parts whose rows are told apart by a group."""
-        return {
-            (row.label, row.group): _scores(runs, metric, "best", "test")
-            for row, runs in self.runs(part)
-            if row.data == data
-        }
+        return Found(
+            {(row.label, row.group): _scores(runs, metric) for row, runs in self.runs(part) if row.data == data}
+        )
 
     def sweep(
         self, data: str, argument: str, metric: str, reading: str = "best", of: str = "test"
-    ) -> dict[float, Scores]:
+    ) -> Found[float, Scores]:
         """Fig. 4: value of the argument → a metric of SAHC-NS over seeds, for what was run."""
-        return {
-            float(row.sampler[argument]): _scores(runs, metric, reading, of)
-            for row, runs in self.runs("figure4")
-            if (row.data, row.group) == (data, argument) and row.sampler is not None
-        }
+        return Found(
+            {
+                float(row.sampler[argument]): _scores(runs, metric, reading, of)
+                for row, runs in self.runs("figure4")
+                if (row.data, row.group) == (data, argument) and row.sampler is not None
+            }
+        )
 
     def untuned(self, data: str, metric: str) -> Scores | None:
         """SAHC-NS with α = 0.3 and λmax = 0.5 in Table II, where tuning chose other values."""
         found = (runs for row, runs in self._runs["table2"] if (row.data, row.label) == (data, UNTUNED) and runs)
-        return next((_scores(runs, metric, "best", "test") for runs in found), None)
+        return next((_scores(runs, metric) for runs in found), None)
 
-    def about(self, data: str) -> Mapping[str, Any] | None:
+    def about(self, data: str) -> Mapping[str, Any]:
         """Name, fingerprint and counts of a set, from any run on it."""
-        name = self.design.data(data).name
-        return next((one.data for one in self.results.values() if one.data["name"] == name), None)
+        known: Found[str, Mapping[str, Any]] = Found({one.data["name"]: one.data for one in self.results.values()})
+        return known[self.design.data(data).name]
 
     @cached_property
-    def inspections(self) -> dict[tuple[str, str], Inspection]:
+    def inspections(self) -> Found[tuple[str, str], Inspection]:
         """(folder of the set, sampler that the model was trained with) → what was seen in it."""
         keys = {
             (one.data, one.trained["name"]): one.key(self.fingerprint(one.data))
             for one in looks(self.design, self.chosen)
         }
-        return {place: Inspection.from_dict(self.files[key]) for place, key in keys.items() if key in self.files}
+        return Found({place: Inspection.from_dict(self.files[key]) for place, key in keys.items() if key in self.files})
 
     @cached_property
-    def readings(self) -> dict[str, dict[int, PoolReadings]]:
+    def readings(self) -> Found[str, dict[int, PoolReadings]]:
         """Folder of the set → epochs of the model → what Figs 1 and 5(a) are in it, read in several ways."""
-        found: dict[str, dict[int, PoolReadings]] = {}
+        found: Found[str, dict[int, PoolReadings]] = Found()
         for one in aged_models(self.design):
             key = one.key(self.fingerprint(one.data))
             if key in self.files:
@@ -172,17 +199,19 @@ class Evidence:
         return found
 
     @cached_property
-    def costs(self) -> dict[str, Sequence[Cost]]:
+    def costs(self) -> Found[str, Sequence[Cost]]:
         """By folder of the set: DNS, SA-only, SAHC-NS."""
         keys = {
             one.folder: cost_key(self.design, self.chosen, one.folder, self.fingerprint(one.folder))
             for one in self.design.sets
         }
-        return {
-            data: [Cost.from_dict(cost) for cost in self.files[key]["costs"]]
-            for data, key in keys.items()
-            if key in self.files
-        }
+        return Found(
+            {
+                data: [Cost.from_dict(cost) for cost in self.files[key]["costs"]]
+                for data, key in keys.items()
+                if key in self.files
+            }
+        )
 
     @cached_property
     def progress(self) -> dict[str, Progress]:
@@ -203,7 +232,7 @@ class Evidence:
         return Progress(sum(key in self.results for key in wanted), len(wanted))
 
 
-def _scores(runs: Runs, metric: str, reading: str, of: str) -> Scores:
+def _scores(runs: Runs, metric: str, reading: str = "best", of: str = "test") -> Scores:
     return Scores({seed: run.metric(metric, reading, of) for seed, run in sorted(runs.items())})
 
 

@@ -23,10 +23,6 @@ class Instance:
     verdict: Verdict
 
 
-def missing(where: str, paper: str) -> Instance:
-    return Instance(where, paper, "–", "not run yet")
-
-
 def overall(instances: Sequence[Instance]) -> Verdict:
     """A claim fails where it fails anywhere, and holds where it holds everywhere."""
     verdicts = {one.verdict for one in instances}
@@ -51,23 +47,16 @@ class Compared:
     where: str
     paper: str
     who: str  # "SAHC-NS 13.24, DNS 13.32"
-    paired: Paired | None  # None: not run yet
+    paired: Paired
 
 
 def above(compared: Sequence[Compared]) -> list[Instance]:
     """Holds where the difference is above 0 and resolved, fails where it is below 0 and resolved; Holm over all of them."""
-    ps = iter(holm([one.paired.p for one in compared if one.paired is not None]))
-    found = []
-    for one in compared:
-        if one.paired is None or not one.paired.n:
-            found.append(missing(one.where, one.paper))
-            if one.paired is not None:
-                next(ps)
-            continue
-        p = next(ps)
-        ours = f"{one.who}: {_difference(one.paired, p)}"
-        found.append(Instance(one.where, one.paper, ours, resolved(one.paired, p)))
-    return found
+    ps = holm([one.paired.p for one in compared])
+    return [
+        Instance(one.where, one.paper, f"{one.who}: {_difference(one.paired, p)}", resolved(one.paired, p))
+        for one, p in zip(compared, ps, strict=True)
+    ]
 
 
 def resolved(paired: Paired, p: float) -> Verdict:
@@ -84,7 +73,7 @@ class Race:
     where: str
     paper: str
     own: str  # "SAHC-NS 13.24"
-    rivals: Mapping[str, Paired]  # "DNS 13.32" → own − rival, the strongest first; empty: not run yet
+    rivals: Mapping[str, Paired]  # "DNS 13.32" → own − rival, the strongest first
 
 
 def first(races: Sequence[Race]) -> list[Instance]:
@@ -93,32 +82,19 @@ def first(races: Sequence[Race]) -> list[Instance]:
     To be first it must beat the strongest, whoever that is, so one test a cell is corrected over the cells. The strongest
     of many equals is the luckiest, so that it is behind any of them is corrected over all rivals of all cells.
     """
-    run = [race for race in races if race.rivals]
-    ahead = dict(zip((race.where for race in run), holm([_strongest(race)[1].p for race in run]), strict=True))
-    every = [(race.where, name, paired) for race in run for name, paired in race.rivals.items()]
-    behind = {(where, name): p for (where, name, _), p in zip(every, holm([one.p for *_, one in every]), strict=True)}
+    ahead = holm([next(iter(race.rivals.values())).p for race in races])
+    behind = iter(holm([paired.p for race in races for paired in race.rivals.values()]))
     found = []
-    for race in races:
-        if not race.rivals:
-            found.append(missing(race.where, race.paper))
-            continue
-        name, paired = _strongest(race)
-        p, verdict = ahead[race.where], UNRESOLVED
-        if paired.difference > 0:
-            verdict = "holds" if p < ALPHA else verdict
-        else:
-            lost = [
-                rival for rival, one in race.rivals.items() if one.difference < 0 and behind[race.where, rival] < ALPHA
-            ]
+    for race, p in zip(races, ahead, strict=True):
+        ps = {name: next(behind) for name in race.rivals}
+        name, paired = next(iter(race.rivals.items()))
+        verdict: Verdict = "holds" if p < ALPHA else UNRESOLVED
+        if not paired.difference > 0:
+            lost = [rival for rival, one in race.rivals.items() if one.difference < 0 and ps[rival] < ALPHA]
             name = lost[0] if lost else name
-            p, paired, verdict = behind[race.where, name], race.rivals[name], "does not hold" if lost else verdict
-        ours = f"{race.own}, {name}: {_difference(paired, p)}"
-        found.append(Instance(race.where, race.paper, ours, verdict))
+            p, paired, verdict = ps[name], race.rivals[name], "does not hold" if lost else UNRESOLVED
+        found.append(Instance(race.where, race.paper, f"{race.own}, {name}: {_difference(paired, p)}", verdict))
     return found
-
-
-def _strongest(race: Race) -> tuple[str, Paired]:
-    return next(iter(race.rivals.items()))
 
 
 def _difference(paired: Paired, p: float) -> str:
@@ -130,9 +106,7 @@ def seeds_and_p(paired: Paired, p: float) -> str:
     return f"{seeds(paired.n)}, {paired.why or f'p {chance(p)} after Holm'}"
 
 
-def within(where: str, paper: float, ours: float | None, tolerance: float) -> Instance:
+def within(where: str, paper: float, ours: float, tolerance: float) -> Instance:
     """Holds where a share in percent is no farther from the paper's than `tolerance`."""
-    if ours is None:
-        return missing(where, f"{paper:.2f} %")
     verdict: Verdict = "holds" if abs(ours - paper) <= tolerance else "does not hold"
     return Instance(where, f"{paper:.2f} %", f"{ours:.2f} %", verdict)

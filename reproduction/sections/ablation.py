@@ -4,8 +4,8 @@ from reproduction.evidence import Evidence
 from reproduction.experiments import WIDE, at_work
 from reproduction.methods import METHOD, SAMPLERS, variants
 from reproduction.published import printed_3
-from reproduction.scores import ALPHA, AT_20, METRICS, NAMES, READINGS, RECALL, interval, points
-from reproduction.sections import Blocks, unfinished
+from reproduction.scores import ALPHA, AT_20, METRICS, NAMES, READINGS, interval, points
+from reproduction.sections import Blocks
 from reproduction.sections.comparison import (
     Column,
     Difference,
@@ -20,7 +20,7 @@ from reproduction.sections.comparison import (
     resolved_in_words,
 )
 from reproduction.sections.table_2 import TWINS
-from sahcns.lab import Cell, Section, Table
+from sahcns.lab import Cell, Table
 
 TWIN = "SAHC w/o Discrepancy"
 ALIKE = f"On LightGCN, whose score is the mean over the layers, HC-only and {TWIN} are one algorithm; it is run once for both."
@@ -83,34 +83,20 @@ def _with_interval(one: Difference | None) -> Cell | str:
     return f"{points(one.paired)}{'*' * (one.p < ALPHA)} ({interval(one.paired)})"
 
 
-def table_3_section(evidence: Evidence) -> Section:
-    blocks: Blocks = unfinished(evidence, "table3")
+def table_3_blocks(evidence: Evidence) -> Blocks:
     places = [Place("table3", one.folder) for one in evidence.design.pair_sets]
-    if not any(evidence.methods("table3", place.data, RECALL) for place in places):
-        return Section("Table III: ablation", blocks)
-    blocks += [
-        ALIKE,
-        f"{WIDE} is SAHC-Fixed with strengths from U(0, 1) in place of U(0, λmax), which is half of λmax on average.",
-        parts_table(evidence),
-        *resolved_in_words(evidence, places),
-    ]
-    figure = differences_figure(evidence, places, "table3-differences", f"Each variant minus {METHOD}")
-    blocks += [figure] if figure else []
+    words = (
+        f"{WIDE} is SAHC-Fixed with strengths from U(0, 1) in place of U(0, λmax), which is half of λmax on average."
+    )
+    blocks: Blocks = [ALIKE, words, parts_table(evidence), *resolved_in_words(evidence, places)]
+    blocks.append(differences_figure(evidence, places, "table3-differences", f"Each variant minus {METHOD}"))
     for one, place in zip(evidence.design.pair_sets, places, strict=True):
-        numbers, name = printed_3(one.like) if one.printed else {}, f"table3-{one.folder}"
-        blocks.append(beside_paper(evidence, place, one, numbers, AT_20, name, f"{one.name}: ours beside the paper"))
-    table = pairs_table(evidence, places, "table3-pairs")
-    return Section("Table III: ablation", [*blocks, *([table] if table else [])])
+        blocks.append(beside_paper(evidence, place, printed_3(one.like) if one.printed else {}, AT_20))
+    return [*blocks, pairs_table(evidence, places, "table3-pairs")]
 
 
-def power_section(evidence: Evidence) -> Section:
-    blocks: Blocks = unfinished(evidence, "power")
+def power_blocks(evidence: Evidence) -> Blocks:
     places = [Place("power", data) for data in evidence.design.powered]
-    if evidence.runs("power"):
-        blocks += [many_seeds_table(evidence), *resolved_in_words(evidence, places)]
-        figure = differences_figure(evidence, places, "power-differences", f"Each method minus {METHOD}, many seeds")
-        blocks += [figure] if figure else []
-        for reading in READINGS:
-            table = pairs_table(evidence, places, f"power-pairs-{reading}", METRICS, reading)
-            blocks += [table] if table else []
-    return Section("Many seeds", blocks)
+    figure = differences_figure(evidence, places, "power-differences", f"Each method minus {METHOD}, many seeds")
+    blocks: Blocks = [many_seeds_table(evidence), *resolved_in_words(evidence, places), figure]
+    return [*blocks, *(pairs_table(evidence, places, f"power-pairs-{one}", METRICS, one) for one in READINGS)]

@@ -1,9 +1,9 @@
 """Methods beside each other, beside the paper, and against SAHC-NS: the tables that every part of the study shares."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from reproduction.design import DataSet
 from reproduction.evidence import Evidence
 from reproduction.methods import METHOD, NINE
 from reproduction.published import PrintedNumbers
@@ -115,8 +115,8 @@ def _sides(found: Sequence[Difference]) -> str:
 
 def pairs_table(
     evidence: Evidence, places: Sequence[Place], name: str, metrics: Sequence[str] = AT_20, reading: str = "best"
-) -> Table | None:
-    """Each other method minus SAHC-NS, with interval and p; None where there is nothing to hold against."""
+) -> Table:
+    """Each other method minus SAHC-NS, with interval and p."""
     rows: list[list[Cell | str]] = [
         [
             evidence.design.data(place.data).name,
@@ -150,86 +150,53 @@ def pairs_table(
         "both have; Holm over this table. * p < 0.05."
     )
     title = f"Each method against {METHOD}, {READINGS[reading]}"
-    return Table(name, title, columns, rows, caption) if rows else None
+    return Table(name, title, columns, rows, caption)
 
 
-def differences_figure(evidence: Evidence, places: Sequence[Place], name: str, title: str) -> Figure | None:
+def differences_figure(evidence: Evidence, places: Sequence[Place], name: str, title: str) -> Figure:
     """Each method minus SAHC-NS in Recall@20 with its interval; those further off than a tenth are named, not drawn."""
-    far, series = [], []
-    for label in NINE if places and places[0].part in ("table2", "equal") else _labels(evidence, places):
-        here = {}
-        for (place, _), found in against(evidence, places, (RECALL,)).items():
-            own = evidence.methods(place.part, place.data, RECALL, backbone=place.backbone)[METHOD]
-            for one in found:
-                if one.label == label:
-                    here[evidence.design.data(place.data).name] = (
-                        one.paired,
-                        abs(one.paired.difference) > FAR * own.mean,
-                    )
-        far += [f"{label} on {data}" for data, (_, too_far) in here.items() if too_far]
-        near = {data: paired for data, (paired, too_far) in here.items() if not too_far}
-        if near:
-            y, low, high = (
-                [100 * getattr(paired, what) for paired in near.values()] for what in ("difference", "low", "high")
-            )
-            series.append(Series(label, list(near), y, low, high, NINE.get(label, "")))
-    if not series:
-        return None
+    near: dict[str, dict[str, Paired]] = {}
+    far = []
+    for (place, _), found in against(evidence, places, (RECALL,)).items():
+        data = evidence.design.data(place.data).name
+        own = evidence.methods(place.part, place.data, RECALL, backbone=place.backbone)[METHOD]
+        for one in found:
+            if abs(one.paired.difference) > FAR * own.mean:
+                far.append(f"{one.label} on {data}")
+            else:
+                near.setdefault(one.label, {})[data] = one.paired
+    series = []
+    for label, tests in near.items():
+        y, low, high = ([100 * getattr(one, what) for one in tests.values()] for what in ("difference", "low", "high"))
+        series.append(Series(label, list(tests), y, low, high, NINE.get(label, "")))
     left = f" Too far off to be drawn: {joined(far)}." if far else ""
     caption = f"Above 0 the method is better than {METHOD}. Whiskers are 95 % intervals of the paired difference.{left}"
     return Figure(name, title, "", "Recall@20, percentage points", series, kind="bar", caption=caption)
 
 
-def _labels(evidence: Evidence, places: Sequence[Place]) -> list[str]:
-    return list(
-        dict.fromkeys(
-            label
-            for place in places
-            for label in evidence.methods(place.part, place.data, RECALL, backbone=place.backbone)
-        )
-    )
-
-
-def beside_paper(
-    evidence: Evidence,
-    place: Place,
-    one: DataSet,
-    numbers: PrintedNumbers,
-    metrics: Sequence[str],
-    name: str,
-    title: str,
-) -> Table:
+def beside_paper(evidence: Evidence, place: Place, numbers: PrintedNumbers, metrics: Sequence[str]) -> Table:
     """Ours under both readings beside the printed numbers: Welch's test, where the data are the paper's own."""
-    rows: list[list[Cell | str]] = []
-    tests, lines = {}, []
+    one, ours, tests = evidence.design.data(place.data), {}, {}
     for metric in metrics:
-        by_reading = {
-            reading: evidence.methods(place.part, place.data, metric, reading, place.backbone) for reading in READINGS
-        }
-        for label in by_reading["best"]:
-            lines.append((label, metric, {reading: by_reading[reading][label] for reading in READINGS}))
-            if (label, metric) in numbers:
-                mean, std = numbers[label, metric]
-                for reading in READINGS:
-                    values = [100 * value for value in by_reading[reading][label].values.values()]
+        for reading in READINGS:
+            for label, own in evidence.methods(place.part, place.data, metric, reading, place.backbone).items():
+                ours[label, metric, reading] = own
+                if (label, metric) in numbers:
+                    mean, std = numbers[label, metric]
+                    values = [100 * value for value in own.values.values()]
                     tests[label, metric, reading] = against_published(values, mean, std or 0.0, 5)
     ps: dict[tuple[str, str, str], float] = {}
     for reading in READINGS if one.same else ():
         keys = [key for key in tests if key[2] == reading]
         ps |= dict(zip(keys, holm([tests[key].p for key in keys]), strict=True))
-    for label, metric, own in lines:
-        theirs = numbers.get((label, metric))
-        spread = "" if theirs is None or theirs[1] is None else f" ± {number(theirs[1])}"
-        line: list[Cell | str] = [label, NAMES[metric], "–" if theirs is None else f"{number(theirs[0])}{spread}"]
+    rows = []
+    for label, metric in dict.fromkeys((label, metric) for label, metric, _ in ours):
+        mean, std = numbers.get((label, metric), (math.nan, None))
+        line: list[Cell | str] = [label, NAMES[metric], number(mean) + (f" ± {number(std)}" if std is not None else "")]
         for reading in READINGS:
-            line.append(spread_cell(own[reading]))
-            test, p = tests.get((label, metric, reading)), ps.get((label, metric, reading))
-            line.append(
-                "–"
-                if test is None
-                else Cell(number(test.difference, sign=True), note="*" if p is not None and p < ALPHA else "")
-            )
-            line.append("–" if p is None else chance(p))
+            test, p = tests.get((label, metric, reading)), ps.get((label, metric, reading), math.nan)
+            by = "–" if test is None else Cell(number(test.difference, sign=True), note="*" if p < ALPHA else "")
+            line += [spread_cell(ours[label, metric, reading]), by, chance(p)]
         rows.append(line)
     columns = ["Method", "Metric", ">paper"]
     columns += [f">{words} · {what}" for words in READINGS.values() for what in ("ours", "− paper", "p")]
@@ -239,4 +206,6 @@ def beside_paper(
         if one.same
         else "In percent, on the test part. This is other data than the paper's, so a difference is not tested."
     )
-    return Table(name, title, columns, rows, caption)
+    where = one.name if place.backbone == "lightgcn" else f"{one.name}, {place.backbone}"
+    name = f"{place.part}-{place.backbone}-{place.data}"
+    return Table(name, f"{where}: ours beside the paper", columns, rows, caption)

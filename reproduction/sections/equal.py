@@ -3,7 +3,7 @@
 from reproduction.evidence import Evidence
 from reproduction.methods import AS_DNS, METHOD, NINE, TUNABLE
 from reproduction.scores import ALPHA, AT_20, METRICS, NDCG, READINGS, RECALL, Scores, joined, twin_cell
-from reproduction.sections import Blocks, unfinished
+from reproduction.sections import Blocks
 from reproduction.sections.comparison import (
     Column,
     Place,
@@ -13,7 +13,7 @@ from reproduction.sections.comparison import (
     resolved_in_words,
 )
 from reproduction.sections.table_2 import TWINS, nine_table
-from sahcns.lab import Figure, Section, Table, holm
+from sahcns.lab import Figure, Table, holm
 
 
 def equal_places(evidence: Evidence) -> list[Place]:
@@ -76,18 +76,14 @@ def tuned_to_dns(evidence: Evidence) -> list[str]:
     return told
 
 
-def equal_figure(evidence: Evidence) -> Figure | None:
+def equal_figure(evidence: Evidence) -> Figure:
     """The figure that the report opens with."""
     title = f"Each method minus {METHOD}, tuned alike with equal pools"
     return differences_figure(evidence, equal_places(evidence), "equal-differences", title)
 
 
-def equal_section(evidence: Evidence) -> Section:
-    blocks: Blocks = unfinished(evidence, "equal")
-    if places := equal_places(evidence):
-        blocks += [tuned_table(evidence), nine_table(evidence, "equal", "last")]
-        blocks += [*tuned_to_dns(evidence), *resolved_in_words(evidence, places)]
-        for reading in READINGS:
-            table = pairs_table(evidence, places, f"equal-pairs-{reading}", METRICS, reading)
-            blocks += [table] if table else []
-    return Section("Equal tuning, equal pools", blocks)
+def equal_blocks(evidence: Evidence) -> Blocks:
+    places = equal_places(evidence)
+    blocks: Blocks = [tuned_table(evidence), nine_table(evidence, "equal", "last"), *tuned_to_dns(evidence)]
+    blocks += resolved_in_words(evidence, places)
+    return [*blocks, *(pairs_table(evidence, places, f"equal-pairs-{one}", METRICS, one) for one in READINGS)]

@@ -7,9 +7,9 @@ from reproduction.evidence import Evidence
 from reproduction.experiments import FAILING, HARD, TOP, at_work
 from reproduction.methods import METHOD, NINE
 from reproduction.scores import NAMES, NDCG, READINGS, RECALL, Scores, joined, twin_cell
-from reproduction.sections import Blocks, unfinished
+from reproduction.sections import Blocks
 from reproduction.sections.table_2 import TWINS
-from sahcns.lab import Cell, Figure, Section, Series, Table
+from sahcns.lab import Cell, Figure, Series, Table
 
 AXES = {
     "alpha": "α, the weight of the discrepancy",
@@ -44,23 +44,19 @@ def pool_sweep_in_words(evidence: Evidence) -> list[str]:
     return told
 
 
-def figure_4_section(evidence: Evidence) -> Section:
-    blocks: Blocks = unfinished(evidence, "figure4")
-    if evidence.runs("figure4"):
-        blocks.append(sweep_table(evidence))
+def figure_4_blocks(evidence: Evidence) -> Blocks:
+    blocks: Blocks = [sweep_table(evidence)]
     for one in evidence.design.pair_sets:
         for argument, letter in ARGUMENTS.items():
             series = [
-                _course(words, found, reading == "last")
+                _course(words, evidence.sweep(one.folder, argument, RECALL, reading), reading == "last")
                 for reading, words in READINGS.items()
-                if len(found := evidence.sweep(one.folder, argument, RECALL, reading)) > 1
             ]
-            if series:
-                name, title = f"figure4-{argument}-{one.folder}", f"{one.name}: {NAMES[RECALL]} against {letter}"
-                caption = "Mean over seeds; the band is one standard deviation."
-                axes = AXES[argument], f"test {NAMES[RECALL]}, %"
-                blocks.append(Figure(name, title, *axes, series, caption=caption, x_log=argument == "pool"))
-    return Section("Fig. 4: α, λmax and N", blocks)
+            name, title = f"figure4-{argument}-{one.folder}", f"{one.name}: {NAMES[RECALL]} against {letter}"
+            caption = "Mean over seeds; the band is one standard deviation."
+            axes = AXES[argument], f"test {NAMES[RECALL]}, %"
+            blocks.append(Figure(name, title, *axes, series, caption=caption, x_log=argument == "pool"))
+    return blocks
 
 
 def _course(name: str, found: Mapping[float, Scores], dashed: bool) -> Series:
@@ -87,19 +83,11 @@ def pools_table(evidence: Evidence) -> Table:
     )
 
 
-def pools_section(evidence: Evidence) -> Section:
-    blocks: Blocks = unfinished(evidence, "pools")
-    data, sizes = evidence.design.single, [str(size) for size in evidence.design.wide_pools]
-    cells = evidence.groups("pools", data, RECALL)
-    if cells:
-        series = []
-        for label in HARD:
-            own = {float(size): cells[label, size] for size in sizes if (label, size) in cells}
-            if own:
-                series.append(Series(label, list(own), [one.percent for one in own.values()], role=NINE[label]))
-        title, axes = (
-            f"{evidence.design.data(data).name}: Recall@20 by the size of the pool",
-            (AXES["pool"], "Recall@20, %"),
-        )
-        blocks += [pools_table(evidence), Figure("pools", title, *axes, series, x_log=True)]
-    return Section("Pool size", blocks)
+def pools_blocks(evidence: Evidence) -> Blocks:
+    data = evidence.design.data(evidence.design.single)
+    cells, series = evidence.groups("pools", data.folder, RECALL), []
+    for label in HARD:
+        own = {float(size): scores.percent for (method, size), scores in cells.items() if method == label}
+        series.append(Series(label, list(own), list(own.values()), role=NINE[label]))
+    title = f"{data.name}: Recall@20 by the size of the pool"
+    return [pools_table(evidence), Figure("pools", title, AXES["pool"], "Recall@20, %", series, x_log=True)]

@@ -6,22 +6,19 @@ from dataclasses import replace
 from reproduction.evidence import Evidence
 from reproduction.mechanism_checks import MODELS
 from reproduction.published import EFFICIENCY, FIGURE_1A
-from reproduction.reasons import other_ages, other_choices, other_gaps
-from reproduction.sections import Blocks, unfinished
-from sahcns.lab import Cell, Inspection, PoolReadings, Section, Table, diagnostics_table, paper_figures
+from reproduction.sections import Blocks
+from sahcns.lab import Inspection, PoolReadings, Table, diagnostics_table, paper_figures
 
 
-def mechanisms_section(evidence: Evidence) -> Section:
-    blocks: Blocks = unfinished(evidence, "mechanisms")
-    if evidence.inspections:
-        blocks += [
-            "Fig. 1 is measured on LightGCN trained with DNS, as in the paper; for Fig. 5, of which the paper does not say it, "
-            "on a model trained with SAHC-NS too. The gap of a pool is (positive − hardest candidate) / |positive| on final "
-            "scores, which is our reading.",
-        ]
+def mechanisms_blocks(evidence: Evidence) -> Blocks:
+    blocks: Blocks = [
+        "Fig. 1 is measured on LightGCN trained with DNS, as in the paper; for Fig. 5, of which it does not say, on a "
+        "model trained with SAHC-NS too. The gap of a pool is (positive − hardest candidate) / |positive| on final scores, "
+        "which is our reading."
+    ]
     for (data, trained), seen in evidence.inspections.items():
         blocks += _figures(f"{evidence.design.data(data).name}, {MODELS[trained]}", f"{data}-{trained}", seen)
-    return Section("Figs 1 and 5: inside the samplers", blocks)
+    return blocks
 
 
 def _figures(where: str, ending: str, seen: Inspection) -> Blocks:
@@ -38,9 +35,9 @@ def _figures(where: str, ending: str, seen: Inspection) -> Blocks:
 Twin = tuple[float | None, float | None]
 
 
-def other_readings_section(evidence: Evidence) -> Section:
+def other_readings_blocks(evidence: Evidence) -> Blocks:
     """Figs 1 and 5(a) by what a gap is divided by, by the age of the model, and by α."""
-    blocks: Blocks = [other_gaps(evidence), other_ages(evidence), other_choices(evidence)] if evidence.readings else []
+    blocks: Blocks = []
     for folder, readings in evidence.readings.items():
         one = evidence.design.data(folder)
         printed = one.printed and one.like in FIGURE_1A
@@ -68,7 +65,7 @@ def other_readings_section(evidence: Evidence) -> Section:
                 lambda read: {alpha: (_percent(own.sigma), _percent(own.mu)) for alpha, own in read.choices.items()},
             ),
         ]
-    return Section("Figs 1 and 5 under other readings", blocks or unfinished(evidence, "mechanisms"))
+    return blocks
 
 
 def _by_age(
@@ -91,9 +88,9 @@ def _by_age(
     return Table(name, title, [head, *(f">{age} epochs" for age in by_age)], rows)
 
 
-def efficiency_section(evidence: Evidence) -> Section:
+def efficiency_blocks(evidence: Evidence) -> Blocks:
     """What SA and HC add to an epoch."""
-    rows: list[list[Cell | str]] = []
+    rows = []
     for data, costs in evidence.costs.items():
         one = evidence.design.data(data)
         if one.printed:
@@ -102,27 +99,15 @@ def efficiency_section(evidence: Evidence) -> Section:
             rows.append([one.name, "paper", *map(_milliseconds, times), f"{theirs.share:.2f} %"])
         times = [*(cost.forward for cost in costs), costs[-1].extra, costs[0].epoch, costs[-1].epoch]
         rows.append([one.name, "ours", *map(_milliseconds, times), f"{100 * costs[-1].extra_share:.2f} %"])
-    blocks: Blocks = unfinished(evidence, "efficiency")
-    if rows:
-        columns = [
-            "Data",
-            "",
-            ">DNS",
-            ">with SA",
-            ">with SA and HC",
-            ">added by both",
-            ">epoch, DNS",
-            ">epoch, SAHC-NS",
-        ]
-        devices = " and ".join(sorted({cost.device for costs in evidence.costs.values() for cost in costs}))
-        caption = (
-            f"Ours on {devices}. Forward is scoring the pool, choosing, putting the negative together and its loss, each timed "
-            "alone; an epoch is whole, with the backward pass, the median of several rounds in turn. The paper's epochs hold a "
-            "candidate loop in Python, so its shares are of much longer epochs."
-        )
-        title = "The sampler's forward pass, milliseconds an epoch"
-        blocks.append(Table("efficiency", title, [*columns, ">added, of an epoch"], rows, caption))
-    return Section("Efficiency", blocks)
+    columns = ["Data", "", ">DNS", ">with SA", ">with SA and HC", ">added by both", ">epoch, DNS", ">epoch, SAHC-NS"]
+    devices = " and ".join(sorted({cost.device for costs in evidence.costs.values() for cost in costs}))
+    caption = (
+        f"Ours on {devices}. Forward is scoring the pool, choosing, putting the negative together and its loss, each timed "
+        "alone; an epoch is whole, with the backward pass, the median of several rounds in turn. The paper's epochs hold a "
+        "candidate loop in Python, so its shares are of much longer epochs."
+    )
+    title = "The sampler's forward pass, milliseconds an epoch"
+    return [Table("efficiency", title, [*columns, ">added, of an epoch"], rows, caption)]
 
 
 def _milliseconds(value: float | None) -> str:

@@ -5,8 +5,7 @@ from statistics import fmean, stdev
 from reproduction.evidence import Evidence
 from reproduction.experiments import CHOICES, FOUR
 from reproduction.scores import ALPHA, AT_20, NDCG, RECALL, number, spread_cell, twin_cell
-from reproduction.sections import Blocks, unfinished
-from sahcns.lab import Cell, Section, Table, holm
+from sahcns.lab import Cell, Table, holm
 
 
 def choices_table(evidence: Evidence) -> Table:
@@ -41,11 +40,6 @@ def choices_table(evidence: Evidence) -> Table:
     )
 
 
-def choices_section(evidence: Evidence) -> Section:
-    table: Blocks = [choices_table(evidence)] if evidence.runs("choices") else []
-    return Section("Choices of the protocol", [*unfinished(evidence, "choices"), *table])
-
-
 def splits_table(evidence: Evidence) -> Table:
     """Recall@20 of four methods on the given split and on random ones of the same pairs."""
     own = evidence.design.data(evidence.design.single)
@@ -67,10 +61,3 @@ def splits_table(evidence: Evidence) -> Table:
         "has its own shares. The best of each split is bold."
     )
     return Table("splits", f"{own.name}: other splits of the same pairs", columns, rows, caption)
-
-
-def splits_section(evidence: Evidence) -> Section:
-    blocks: Blocks = unfinished(evidence, "splits")
-    if evidence.runs("splits"):
-        blocks.append(splits_table(evidence))
-    return Section("Other splits", blocks)

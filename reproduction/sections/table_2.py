@@ -5,8 +5,8 @@ from reproduction.evidence import Evidence
 from reproduction.mechanism_checks import counts
 from reproduction.methods import METHOD, NINE, SOUND_AS_PRINTED
 from reproduction.published import TABLE_1, printed_2
-from reproduction.scores import AT_20, METRICS, READINGS, joined, number
-from reproduction.sections import Blocks, unfinished
+from reproduction.scores import METRICS, READINGS, joined, number
+from reproduction.sections import Blocks
 from reproduction.sections.comparison import (
     Column,
     Place,
@@ -18,30 +18,21 @@ from reproduction.sections.comparison import (
     printed,
     resolved_in_words,
 )
-from reproduction.sections.tuning import settings_in_words
-from sahcns.lab import Cell, Section, Table
+from sahcns.lab import Table
 
 TWINS = "Recall@20 / NDCG@20 in percent on the test part, mean over seeds."
 
 
-def data_section(evidence: Evidence) -> Section:
+def data_blocks(evidence: Evidence) -> Blocks:
     """Table I: our sets beside the paper's."""
-    rows: list[list[Cell | str]] = []
+    rows = []
     for one in evidence.design.sets:
         own, about = counts(evidence, one.folder), evidence.about(one.folder)
-        if own is None or about is None:
-            continue
-        theirs = TABLE_1[one.like] if one.printed else None
-        row: list[Cell | str] = [one.name]
-        for at, count in enumerate(own):
-            row += [f"{count:,}", f"{theirs[at]:,}" if theirs else "–"]
-        row += [f"{100 * own[2] / (own[0] * own[1]):.3f} %"]
-        row.append(" / ".join(f"{about[part]:,}" for part in ("train", "valid", "test")))
-        rows.append(row)
+        theirs = [f"{count:,}" for count in TABLE_1[one.like]] if one.printed else ["–"] * 3
+        row = [one.name, *(text for count, paper in zip(own, theirs, strict=True) for text in (f"{count:,}", paper))]
+        rows.append([*row, " / ".join(f"{about[part]:,}" for part in ("train", "valid", "test"))])
     columns = ["Data", *(f">{what} · {who}" for what in ("users", "items", "pairs") for who in ("ours", "paper"))]
-    caption = "Counted from the data that the runs were made on."
-    table = Table("table-1", "The sets", [*columns, ">density", ">train / valid / test"], rows, caption)
-    return Section("Table I: data", [table if rows else "No set was run yet."])
+    return [Table("table-1", "The sets", [*columns, ">train / valid / test"], rows)]
 
 
 def nine_table(evidence: Evidence, part: str = "table2", reading: str = "best") -> Table:
@@ -55,24 +46,14 @@ def nine_table(evidence: Evidence, part: str = "table2", reading: str = "best") 
     return methods_table(f"{part}-{reading}", title, NINE, columns, TWINS)
 
 
-def table_2_section(evidence: Evidence) -> Section:
-    blocks: Blocks = unfinished(evidence, "table2")
-    sets = [one for one in evidence.design.sets if evidence.methods("table2", one.folder, AT_20[0])]
-    places = [Place("table2", one.folder) for one in sets]
-    if not places:
-        return Section("Table II: the paper's protocol", blocks)
-    blocks += [settings_in_words(evidence), *(nine_table(evidence, "table2", reading) for reading in READINGS)]
+def table_2_blocks(evidence: Evidence) -> Blocks:
+    places = [Place("table2", one.folder) for one in evidence.design.sets]
+    blocks: Blocks = [nine_table(evidence, "table2", reading) for reading in READINGS]
     blocks += [readings_table(evidence), ranking_by_reading(evidence), *resolved_in_words(evidence, places)]
-    figure = differences_figure(evidence, places, "table2-differences", f"Each method minus {METHOD}")
-    blocks += [figure] if figure else []
-    for one, place in zip(sets, places, strict=True):
-        numbers = printed_2(one.like) if one.printed else {}
-        title = f"{one.name}: ours beside the paper"
-        blocks.append(beside_paper(evidence, place, one, numbers, METRICS, f"table2-{one.folder}", title))
-    for reading in READINGS:
-        table = pairs_table(evidence, places, f"table2-pairs-{reading}", METRICS, reading)
-        blocks += [table] if table else []
-    return Section("Table II: the paper's protocol", blocks)
+    blocks.append(differences_figure(evidence, places, "table2-differences", f"Each method minus {METHOD}"))
+    for one, place in zip(evidence.design.sets, places, strict=True):
+        blocks.append(beside_paper(evidence, place, printed_2(one.like) if one.printed else {}, METRICS))
+    return [*blocks, *(pairs_table(evidence, places, f"table2-pairs-{one}", METRICS, one) for one in READINGS)]
 
 
 def readings_table(evidence: Evidence) -> Table:
@@ -81,7 +62,8 @@ def readings_table(evidence: Evidence) -> Table:
     rows = []
     for one in evidence.design.sets:
         for words, methods in who.items():
-            if gaps := distance_from_print(evidence, one.folder, methods):
+            if one.printed and one.same:
+                gaps = distance_from_print(evidence, one.folder, methods)
                 rows.append([one.name, words, *(number(gap) for gap in gaps.values())])
     return Table(
         "readings",

@@ -6,8 +6,8 @@ from reproduction.evidence import Evidence
 from reproduction.experiments import at_work, own_settings
 from reproduction.methods import NINE, TUNABLE
 from reproduction.scores import NAMES, RECALL
-from reproduction.sections import Blocks, unfinished
-from sahcns.lab import Figure, Search, Section, Series, Table
+from reproduction.sections import Blocks
+from sahcns.lab import Figure, Search, Series, Table
 
 HALVES = (("alpha", "α", "HC-only"), ("lambda_max", "λmax", "SA-only"))
 """A setting, its letter, and what is left of SAHC-NS where it is 0."""
@@ -59,17 +59,13 @@ def _short(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def tuning_section(evidence: Evidence) -> Section:
-    blocks: Blocks = unfinished(evidence, "tuning")
-    if evidence.searches:
-        blocks += [
-            f"On validation only, {evidence.design.trials} trials for each sampler, or as many as it has settings to try. "
-            "How each search went is on the page that `sahcns report …/tuning/SET` makes.",
-            chosen_table(evidence),
-        ]
-    for data, search in evidence.searches.items():
-        blocks += _grid_figure(evidence, data, search)
-    return Section("Tuning", blocks)
+def tuning_blocks(evidence: Evidence) -> Blocks:
+    words = (
+        f"On validation only, {evidence.design.trials} trials for each sampler, or as many as it has settings to try. How each "
+        "search went is on the page that `sahcns report …/tuning/SET` makes."
+    )
+    figures = [one for data, search in evidence.searches.items() for one in _grid_figure(evidence, data, search)]
+    return [words, chosen_table(evidence), *figures]
 
 
 def _grid_figure(evidence: Evidence, data: str, search: Search) -> list[Figure]:
