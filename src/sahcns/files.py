@@ -73,7 +73,7 @@ def read_json(path: Path, *, missing: str, again: str) -> Any:
     """The content of a JSON file. `missing`: the sentence where there is none; `again`: how a broken one is made anew."""
     try:
         return json.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise DataError(missing) from None
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}") from error

@@ -22,16 +22,16 @@ import numpy as np
 import numpy.typing as npt
 
 from sahcns.errors import DataError
-from sahcns.files import abandoned
+from sahcns.files import abandoned, read_marked
 from sahcns.version import __version__
 
 File = tuple[str, Iterable[bytes | memoryview]]
-"""A file's name and its content in pieces."""
+"""A file's name, and its content in pieces."""
 
 Stamp = tuple[int, int]
 """The inode of a folder's description, and when it was written."""
 
-PATIENCE = 10.0  # seconds to wait for others who write beside
+LOCK_SECONDS = 10.0  # to wait for others who write beside
 TRIES = 5  # to read a folder that is replaced meanwhile
 Made = TypeVar("Made")
 
@@ -63,7 +63,7 @@ def write_folder(
     target = Path(os.path.realpath(folder))
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with _alone(target.parent):
+        with _lock(target.parent):
             _clear_up(target)
             refuse_foreign(kind, target)
         fresh = target.with_name(f".{target.name}.new-{secrets.token_hex(4)}")
@@ -75,7 +75,7 @@ def write_folder(
             text = json.dumps(heading | rest | {"files": listed}, indent=2, ensure_ascii=False, default=_plain)
             _write(fresh / kind.description, [f"{text}\n".encode()])
             _sync(fresh)
-            with _alone(target.parent):
+            with _lock(target.parent):
                 _swap(fresh, target)
         finally:
             _remove(fresh)
@@ -136,28 +136,17 @@ def stamp(kind: FolderKind, folder: str | os.PathLike[str]) -> Stamp | None:
 
 def read_description(kind: FolderKind, folder: str | os.PathLike[str]) -> dict[str, Any]:
     """The JSON file alone, without a look at the others."""
-    path = home_of(folder) / kind.description
-    try:
-        described = json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError):
-        there = f"has no {kind.description}" if Path(folder).is_dir() else "is not there"
-        there = "is a file, not a folder" if Path(folder).is_file() else there
-        raise DataError(f"{folder} is not a {kind.what}: it {there}; {kind.make}") from None
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror}") from error
-    except ValueError as error:
-        raise DataError(f"{path} is not readable JSON ({error}); {kind.again}") from error
-    if not isinstance(described, dict) or described.get("format") != kind.format:
-        stem = kind.description.removesuffix(".json")
-        raise DataError(f"{path} is not the {stem} of a {kind.what}; {kind.make}")
-    version = described.get("format_version")
-    if version != kind.version:
-        newer = isinstance(version, int) and version > kind.version
-        raise DataError(
-            f"{folder} has format version {version!r} (written by sahcns {described.get('sahcns_version')}), "
-            f"and this version reads {kind.version}; {'update sahcns' if newer else kind.again}"
-        )
-    return described
+    stem = kind.description.removesuffix(".json")
+    there = f"has no {kind.description}" if Path(folder).is_dir() else "is not there"
+    there = "is a file, not a folder" if Path(folder).is_file() else there
+    return read_marked(
+        home_of(folder) / kind.description,
+        kind.format,
+        kind.version,
+        missing=f"{folder} is not a {kind.what}: it {there}; {kind.make}",
+        again=kind.again,
+        foreign=f"{Path(folder) / kind.description} is not the {stem} of a {kind.what}; {kind.make}",
+    )
 
 
 def refuse_foreign(kind: FolderKind, folder: str | os.PathLike[str]) -> None:
@@ -171,20 +160,14 @@ def refuse_foreign(kind: FolderKind, folder: str | os.PathLike[str]) -> None:
         raise DataError(
             f"{target} is a mount point, and a {kind.what} is replaced whole, folder and all; choose a folder in it"
         )
-    names = sorted(entry.name for entry in target.iterdir())
-    try:
-        described = json.loads((target / kind.description).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        described = None
     own: set[str] = set()
-    if isinstance(described, dict) and described.get("format") == kind.format:
-        own = {kind.description, *described.get("files", ()), *kind.some}
-    foreign = [name for name in names if name not in own]
+    with contextlib.suppress(OSError, ValueError):
+        described = json.loads((target / kind.description).read_text(encoding="utf-8"))
+        if isinstance(described, dict) and described.get("format") == kind.format:
+            own = {kind.description, *described.get("files", ()), *kind.some}
+    foreign = sorted({entry.name for entry in target.iterdir()} - own)
     if foreign:
-        raise DataError(
-            f"{target} holds {foreign[0]!r}, which is not part of a {kind.what}, and is left as it is; "
-            "choose another folder"
-        )
+        raise DataError(f"{target} holds {foreign[0]!r}, which is not part of a {kind.what}; choose another folder")
 
 
 def npy(array: npt.NDArray[Any]) -> tuple[bytes, memoryview]:
@@ -238,7 +221,7 @@ def _remove(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def _alone(parent: Path) -> Iterator[None]:
+def _lock(parent: Path) -> Iterator[None]:
     """Nobody else moves folders within `parent` meanwhile, as far as the system knows locks; it waits, but not for ever."""
     try:
         import fcntl
@@ -247,7 +230,7 @@ def _alone(parent: Path) -> Iterator[None]:
     except (ImportError, PermissionError):  # Windows, or a folder that may be written to but not listed
         yield
         return
-    ends = time.monotonic() + PATIENCE
+    ends = time.monotonic() + LOCK_SECONDS
     try:
         while time.monotonic() < ends:
             try:
@@ -278,33 +261,31 @@ def _check(kind: FolderKind, home: Path, name: str, entry: Any, contents: bool) 
     path = home / name
     if path.parent != home or not isinstance(entry, dict) or not {"bytes", "sha256"} <= entry.keys():
         raise DataError(f"{home / kind.description} lists {name!r}, which is not a file of its folder; {kind.again}")
+    found = ""
     try:
         size = path.stat().st_size
-        same = size == entry["bytes"] and (not contents or _sha256(path) == entry["sha256"])
+        if size != entry["bytes"]:
+            found = f"{size:,} bytes, not {entry['bytes']:,}"
+        elif contents:
+            with open(path, "rb") as file:
+                same = hashlib.file_digest(file, "sha256").hexdigest() == entry["sha256"]
+            found = "" if same else "its SHA-256 differs"
     except FileNotFoundError:
         raise DataError(f"{path} is missing; {kind.again}") from None
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}") from error
-    if not same:
-        found = f"{size:,} bytes, not {entry['bytes']:,}" if size != entry["bytes"] else "its SHA-256 differs"
+    if found:
         raise DataError(f"{path} is not as it was written ({found}); {kind.again}")
 
 
-def _sha256(path: Path) -> str:
-    with open(path, "rb") as source:
-        return hashlib.file_digest(source, "sha256").hexdigest()
-
-
 def _sync(folder: Path) -> None:
-    """Bring the names in a folder to the disk at once, where it may be opened: see `_alone`."""
-    try:
+    """Bring the names in a folder to the disk at once, where it may be opened: see `_lock`."""
+    with contextlib.suppress(PermissionError):
         handle = os.open(folder, os.O_RDONLY)
-    except PermissionError:
-        return
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def _plain(value: object) -> object:
