@@ -3,11 +3,10 @@
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from sahcns.data import Recipe, Split, load_split, prepare, save_split
 from sahcns.data.ids import Id
-from tests.data.hand_made import decoded, interactions
+from tests.data.hand_made import interactions
 
 TAKEN: list[tuple[Id, Id, float, int]] = [  # user, item, rating, year
     ("ann", "tea", 5, 2015),
@@ -47,31 +46,6 @@ def test_what_was_rated_too_low_is_set_aside() -> None:
 def test_what_lies_outside_of_the_window_is_set_aside_too() -> None:
     assert named(made(years=(2015, 2016))) == [("ann", "jam"), ("ann", "rye")]
     assert named(made(years=(2015, 2016), min_rating=None)) == [("ann", "jam")]
-
-
-def test_nothing_is_set_aside_where_nothing_is_filtered() -> None:
-    assert named(made(min_rating=None)) == []
-
-
-@pytest.mark.parametrize(
-    "recipe", [{}, {"core": 3}, {"split": "time", "unseen": "drop"}, {"duplicates": "none", "core": 2}]
-)
-def test_by_hand_it_is_all_that_was_read_of_those_who_stay_and_is_in_no_part(recipe: dict[str, object]) -> None:
-    numbers = np.random.default_rng(3)
-    rows = [
-        (f"u{u:02}", f"i{i:02}")
-        for u, i in zip(numbers.integers(30, size=300), numbers.integers(25, size=300), strict=True)
-    ]
-    source = interactions(
-        rows, ratings=numbers.integers(1, 6, 300).tolist(), times=numbers.integers(10**9, size=300).tolist()
-    )
-    split = prepare(source, Recipe(min_rating=4, years=(1975, 1999), **recipe))  # type: ignore[arg-type]
-    inside = {pair for part in decoded(split).values() for pair in part}
-    users, items = {user for user, _ in inside}, {item for _, item in inside}
-    expected = {(user, item) for user, item in rows if user in users and item in items} - inside
-    assert len(users) < 30 or len(items) < 25 or not recipe
-    assert expected
-    assert named(split) == sorted(expected)
 
 
 def test_they_are_no_part_of_the_data_and_come_back_from_the_folder(tmp_path: Path) -> None:

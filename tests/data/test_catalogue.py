@@ -134,3 +134,17 @@ if "SAHCNS_DATA" in os.environ:  # the real files, one folder for each set, wher
         split = prepare_named(name, Path(os.environ["SAHCNS_DATA"]) / name)
         assert split.manifest["catalogue"]["differs_from_catalogue"] == []  # type: ignore[index]
         assert Counts.of(split) == CATALOGUE[name].expected
+
+    @pytest.mark.parametrize(
+        ("rating", "core", "counts"),
+        [
+            (None, 0, (6040, 3706, 1_000_209)),
+            (None, 10, (6040, 3260, 998_539)),
+            (3, 10, (6033, 3123, 834_449)),
+            (4, 0, (6038, 3533, 575_281)),
+            (4, 10, (5949, 2810, 571_531)),
+        ],
+    )
+    def test_movielens_1m_with_other_recipes(rating: int | None, core: int, counts: tuple[int, int, int]) -> None:
+        split = prepare_named("ml-1m", Path(os.environ["SAHCNS_DATA"]) / "ml-1m", Recipe(min_rating=rating, core=core))
+        assert (split.n_users, split.n_items, Counts.of(split).interactions) == counts

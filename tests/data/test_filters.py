@@ -1,11 +1,12 @@
 import datetime as dt
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sahcns.data.filters import CHUNK, Rows, chunks, distinct, sort_pairs, time_order, within_years
+from sahcns.data.filters import Int32, Rows, distinct, k_core, sort_pairs, time_order, within_years
 
 
 def seconds(*when: int) -> int:
@@ -17,23 +18,6 @@ def test_the_window_holds_both_its_years_to_the_second() -> None:
         [seconds(2013, 12, 31, 23, 59, 59), seconds(2014, 1, 1), seconds(2018, 12, 31, 23, 59, 59), seconds(2019, 1, 1)]
     )
     assert within_years(times, (2014, 2018)).tolist() == [False, True, True, False]
-
-
-def test_the_window_reaches_before_1970() -> None:
-    assert within_years(np.array([seconds(1969, 6, 1), seconds(1970, 1, 1)]), (1969, 1969)).tolist() == [True, False]
-
-
-def test_chunks_cover_every_row_once() -> None:
-    covered = [row for part in chunks(2 * CHUNK + 3) for row in (part.start, part.stop)]
-    assert covered == [0, CHUNK, CHUNK, 2 * CHUNK, 2 * CHUNK, 2 * CHUNK + 3]
-    assert list(chunks(0)) == []
-
-
-@settings(deadline=None, max_examples=60)
-@given(st.lists(st.one_of(st.integers(-3, 3), st.sampled_from([-(2**62), 2**62])), max_size=30))
-def test_rows_of_one_second_keep_file_order(times: list[int]) -> None:
-    by_time = sorted(range(len(times)), key=lambda row: (times[row], row))
-    assert time_order(np.array(times, np.int64)).tolist() == [by_time.index(row) for row in range(len(times))]
 
 
 SECOND = st.one_of(st.integers(-2, 2), st.sampled_from([-(2**62), 2**62]))
@@ -75,3 +59,51 @@ def test_repeated_pairs_keep_the_row_a_loop_would_keep(data: st.DataObject, larg
 def triples(rows: Rows) -> list[tuple[int, int, int]]:
     when = np.zeros(len(rows), np.int32) if rows.when is None else rows.when
     return list(zip(rows.users.tolist(), rows.items.tolist(), when.tolist(), strict=True))
+
+
+def brute_force_core(rows: list[tuple[int, int]], k: int) -> list[tuple[int, int]]:
+    """Take away one user or item below k at a time, counting everything anew, until there is none."""
+    rows = list(rows)
+    while True:
+        for side in (0, 1):
+            poor = [name for name in {row[side] for row in rows} if sum(row[side] == name for row in rows) < k]
+            if poor:
+                rows = [row for row in rows if row[side] != poor[0]]
+                break
+        else:
+            return rows
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.lists(st.tuples(st.integers(0, 7), st.integers(0, 9)), max_size=70), st.integers(1, 6))
+def test_the_core_is_the_one_found_by_brute_force(rows: list[tuple[int, int]], k: int) -> None:
+    rows = sorted(rows, key=lambda row: row[0])
+    users, items = (np.array([row[side] for row in rows], np.int32) for side in (0, 1))
+    mask, n_users, n_items = k_core(users, items, k, 8, 10)
+    kept = [row for row, stays in zip(rows, mask, strict=True) if stays]
+    assert kept == brute_force_core(rows, k)
+    assert (n_users, n_items) == (len({user for user, _ in kept}), len({item for _, item in kept}))
+    for side in (0, 1):
+        assert all(sum(row[side] == name for row in kept) >= k for name in {row[side] for row in kept})
+
+
+def path(n: int) -> tuple[Int32, Int32]:
+    """Rows of n users and n items that hang together in a line; the first item and the last user have one row."""
+    users = np.repeat(np.arange(n, dtype=np.int32), 2)[:-1]
+    return users, np.append(0, np.repeat(np.arange(1, n, dtype=np.int32), 2)).astype(np.int32)
+
+
+def test_a_round_looks_at_nobody_but_those_who_lost_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path falls in as many rounds as it has users; a look at everybody in each takes as long as their square."""
+    looked = []
+    unwatched = np.count_nonzero, np.flatnonzero, np.bincount, np.unique
+    for name, function in zip(("count_nonzero", "flatnonzero", "bincount", "unique"), unwatched, strict=True):
+
+        def watched(values: Any, *rest: Any, function: Any = function, **named: Any) -> Any:
+            looked.append(max(len(values), named.get("minlength", 0)))
+            return function(values, *rest, **named)
+
+        monkeypatch.setattr(np, name, watched)
+    users, items = path(400)
+    assert not k_core(users, items, 2, 400, 400)[0].any()
+    assert sum(looked) < 10 * 800

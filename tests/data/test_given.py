@@ -39,11 +39,6 @@ def test_numbers_in_one_file_and_texts_in_another_meet_as_texts() -> None:
     assert decoded(split)["test"] == [("3", "10")]
 
 
-def test_numbers_stay_numbers() -> None:
-    split = prepare_given(interactions([(9, 100), (10, 20)]), interactions([(9, 20)]), interactions([(10, 100)]))
-    assert decoded(split) == {"train": [(9, 100), (10, 20)], "valid": [(9, 20)], "test": [(10, 100)]}
-
-
 def test_a_pair_in_two_files_is_refused_by_name_or_dropped_from_the_later() -> None:
     train = interactions(TRAIN, path="train.txt")
     valid, test = interactions([("a", "y")]), interactions([("a", "y"), ("b", "y"), ("c", "x")], path="test.txt")
@@ -104,11 +99,6 @@ def test_a_held_out_item_is_not_the_files_fault() -> None:
         interactions([("a", 1), ("a", 2), ("b", 1), ("b", 2)]), None, interactions([("c", 1)]), unseen="keep"
     )
     assert len(split.test) == 1
-
-
-def test_an_empty_file_is_named() -> None:
-    with pytest.raises(DataError, match=r"valid\.txt has no rows"):
-        prepare_given(interactions(TRAIN), interactions([], path="valid.txt"), interactions([("a", "y")]))
 
 
 def test_settings_are_checked() -> None:

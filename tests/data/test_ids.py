@@ -32,23 +32,6 @@ def test_texts_are_found_as_they_are() -> None:
     assert ids.find("a\udcffb") is None  # a stray byte of a command line
 
 
-def test_an_unknown_text_gets_a_like_one_or_an_example() -> None:
-    """And never a list of all there are."""
-    ids = IdMap.of([f"{number:06}" for number in range(1500)])
-    with pytest.raises(DataError, match=r"^id '3' is not in the data \(ids are such as '000000'\)$"):
-        ids.encode(["3"])
-    with pytest.raises(DataError, match=r"^id '00042' is not in the data; did you mean '\d+'\?$"):
-        ids.encode(["00042"])
-    with pytest.raises(DataError, match=r"^id 'x' is not in the data$"):
-        IdMap.of([]).encode(["x"])
-
-
-def test_it_shows_its_ends() -> None:
-    assert repr(IdMap.of(["b", "a", "c"])) == "IdMap(3 ids, 'a' to 'c')"
-    assert repr(IdMap.of([])) == "IdMap(0 ids)"
-    assert repr(IdMap.of(["b", "a"]).values) == "Texts(2)"
-
-
 @pytest.mark.parametrize("ids", [[5, 7, 405], ["5", "7", "405", "A1"]])
 @pytest.mark.parametrize("asked", ["007", " 7", "7.0", "+7"])
 def test_an_id_that_is_another_but_for_zeros_and_blanks_is_pointed_at(ids: list[Id], asked: str) -> None:

@@ -1,18 +1,15 @@
 import datetime as dt
-from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sahcns.data import Recipe, prepare
 from sahcns.data.recipe import Duplicates, SplitRule
-from sahcns.errors import DataError, SettingError
+from sahcns.errors import DataError
 from tests.data.hand_made import decoded, interactions
 
-SPLITS: list[SplitRule] = ["random", "random-user", "time", "time-user", "leave-last-out"]
 DUPLICATES: list[Duplicates] = ["first", "last", "none"]
 
 
@@ -59,40 +56,6 @@ def test_the_steps_run_in_the_stated_order_and_each_is_counted() -> None:
     assert split.manifest["fingerprint"] == split.fingerprint
 
 
-def test_without_a_recipe_it_is_the_default_one_and_a_frame_is_read_first() -> None:
-    raw = interactions([("a", "x"), ("b", "y"), ("a", "y")])
-    assert prepare(raw).fingerprint == prepare(raw, Recipe()).fingerprint
-    with pytest.raises(SettingError, match=r"interactions is of type list; read it first: prepare\(read\(…\)\)"):
-        prepare([("a", "x")])  # type: ignore[arg-type]
-
-
-def test_ratings_that_nobody_looked_at_are_told() -> None:
-    """Else a one counts like a five, and nobody knows."""
-    rows = [("a", "x"), ("b", "y")]
-    rule = [prepare(interactions(rows, ratings=given), Recipe()).manifest["steps"] for given in ([1, 5], [3, 3], None)]
-    assert [found[1]["rule"] for found in rule] == ["off, 1 to 5 alike", "off", "off"]  # type: ignore[index]
-
-
-@pytest.mark.parametrize("split_rule", SPLITS)
-@settings(deadline=None, max_examples=40)
-@given(data=st.data())
-def test_every_split_is_a_partition_of_what_the_filters_left(data: st.DataObject, split_rule: SplitRule) -> None:
-    rows = data.draw(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 8)), min_size=1, max_size=80))
-    times = data.draw(st.lists(st.integers(0, 20), min_size=len(rows), max_size=len(rows)))
-    recipe = Recipe(
-        duplicates=data.draw(st.sampled_from(DUPLICATES)), split=split_rule, seed=data.draw(st.integers(0, 9))
-    )
-    split = prepare(interactions(rows, times=times), recipe)
-    parts = decoded(split)
-    together = [pair for pairs in parts.values() for pair in pairs]
-    assert sorted(together) == sorted(set(rows))
-    assert split.n_users == len({user for user, _ in rows})
-    assert split.n_items == len({item for _, item in rows})
-    assert all(pairs == sorted(pairs) for pairs in parts.values())
-    for name in ("users", "items"):
-        assert all(getattr(pairs, name).dtype == np.int32 for pairs in split.parts().values())
-
-
 @pytest.mark.parametrize("split_rule", ["random", "random-user"])
 @settings(deadline=None, max_examples=30)
 @given(data=st.data())
@@ -101,27 +64,6 @@ def test_a_random_split_does_not_depend_on_the_order_of_the_file(data: st.DataOb
     shuffled = data.draw(st.permutations(rows))
     recipe = Recipe(split=split_rule, duplicates=data.draw(st.sampled_from(DUPLICATES)))
     assert prepare(interactions(rows), recipe).fingerprint == prepare(interactions(shuffled), recipe).fingerprint
-
-
-@pytest.mark.parametrize(("keep", "tested"), [("first", "y"), ("last", "x")])
-def test_first_and_last_are_in_time_not_in_the_file(keep: Duplicates, tested: str) -> None:
-    raw = interactions([("a", "x"), ("a", "x"), ("a", "y"), ("a", "z")], times=[9, 1, 5, 3])
-    assert decoded(prepare(raw, Recipe(split="leave-last-out", duplicates=keep)))["test"] == [("a", tested)]
-
-
-def test_a_repeated_pair_that_trains_is_never_tested() -> None:
-    """All rows are kept, so the last of a is its second x; x trains already, and the pair may not leak."""
-    raw = interactions([("a", "x"), ("a", "y"), ("a", "z"), ("a", "x")], times=[1, 2, 3, 4])
-    split = prepare(raw, Recipe(split="leave-last-out", duplicates="none"))
-    assert decoded(split) == {"train": [("a", "x"), ("a", "y")], "valid": [("a", "z")], "test": []}
-    assert split.manifest["steps"][-1]["repeated_pairs_dropped"] == 1  # type: ignore[index]
-
-
-def test_the_core_counts_rows_when_repeats_are_kept() -> None:
-    raw = interactions([("a", "x"), ("a", "x"), ("b", "y"), ("b", "z")])
-    assert decoded(prepare(raw, Recipe(core=2, duplicates="none")))["train"] == [("a", "x")]
-    with pytest.raises(DataError, match="nothing is left"):
-        prepare(raw, Recipe(core=2))
 
 
 def test_what_never_trains_is_kept_and_counted_or_dropped_or_an_error() -> None:
@@ -144,32 +86,15 @@ def test_what_never_trains_is_kept_and_counted_or_dropped_or_an_error() -> None:
 @pytest.mark.parametrize(
     ("recipe", "text"),
     [
-        (
-            Recipe(min_rating=6),
-            r"rows.csv after the rating step \(rating ≥ 6\), which met 3 rows of 2 users and 2 items",
-        ),
-        (Recipe(min_rating=6), "ratings run from 2 to 5, so lower min_rating"),
-        (Recipe(min_rating=3, years=(2020, 2021)), r"window step \(years 2020–2021\), which met 2 rows"),
-        (Recipe(years=(2020, 2021)), "times run from 2014-07-01 to 2016-07-01, so choose other years"),
-        (Recipe(core=3), r"k-core step \(3-core\), which met 3 rows of 2 users and 2 items; lower core"),
+        (Recipe(min_rating=6), r"rows\.csv after the rating step .* 3 rows of 2 users and 2 items.* from 2 to 5"),
+        (Recipe(years=(2020, 2021)), "window step .* from 2014-07-01 to 2016-07-01"),
+        (Recipe(core=3), r"k-core step \(3-core\)"),
     ],
 )
 def test_a_step_that_leaves_nothing_says_which_and_what_there_was(recipe: Recipe, text: str) -> None:
     raw = interactions([("a", "x"), ("a", "y"), ("b", "x")], ratings=[2, 3, 5], times=[day(2014), day(2015), day(2016)])
     with pytest.raises(DataError, match=text):
         prepare(raw, recipe)
-
-
-def test_sources_are_called_by_their_file() -> None:
-    raw = interactions([("a", "x")])
-    assert raw.name == "rows.csv"
-    assert replace(raw, source={"files": [{"path": "a.csv"}, {"path": "b.csv"}]}).name == "a.csv (and 1 more)"
-    assert replace(raw, source={}).name == "the interactions"
-
-
-def test_no_rows_at_all() -> None:
-    with pytest.raises(DataError, match=r"rows\.csv has no rows"):
-        prepare(interactions([]), Recipe())
 
 
 @pytest.mark.parametrize(
@@ -184,8 +109,3 @@ def test_no_rows_at_all() -> None:
 def test_a_recipe_that_needs_what_the_source_lacks(recipe: Recipe, text: str) -> None:
     with pytest.raises(DataError, match=text):
         prepare(interactions([("a", "x")]), recipe)
-
-
-def test_given_parts_have_their_own_function() -> None:
-    with pytest.raises(SettingError, match="prepare_given"):
-        prepare(interactions([("a", "x")]), Recipe(split="given"))

@@ -25,12 +25,6 @@ def test_everything_for_training() -> None:
     assert whole.fingerprint == films(seed=1).whole().fingerprint  # however it was split
 
 
-def test_it_shows_its_size_and_not_its_pairs() -> None:
-    split = films()
-    sizes = ", ".join(f"{name} {len(pairs)}" for name, pairs in split.parts().items())
-    assert repr(split) == f"Split({split.n_users} users, {split.n_items} items: {sizes})"
-
-
 @pytest.mark.parametrize(
     "wrong", [[[0, 1, 5], [1, 0, 3]], [[0, 1, 2, 3], [1, 0, 2, 2]], [[0.5, 1.0]], [["ann", "tea"]], [0, 1, 1, 0]]
 )

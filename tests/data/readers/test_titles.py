@@ -4,11 +4,9 @@ import json
 from pathlib import Path
 
 import polars as pl
-import pytest
 
 from sahcns.data.interactions import Interactions
 from sahcns.data.readers import read
-from sahcns.errors import DataError
 
 
 def titles(made: Interactions) -> dict[int | str, str]:
@@ -68,13 +66,6 @@ def test_titles_under_the_numbers_of_the_file(tmp_path: Path) -> None:
     (tmp_path / "pairs").write_text("0 2\n1 3\n")
     (tmp_path / "names").write_text("2,two\n3,three\n")
     assert titles(read(tmp_path / "pairs", items_offset="auto", title=tmp_path / "names")) == {0: "two", 1: "three"}
-
-
-def test_titles_that_cannot_be_read(tmp_path: Path) -> None:
-    (tmp_path / "pairs").write_text("0 2\n1 3\n")
-    (tmp_path / "names").write_text("nothing\n")
-    with pytest.raises(DataError, match=r"names, line 1: no delimiter in 'nothing'"):
-        read(tmp_path / "pairs", title=tmp_path / "names")
 
 
 def test_a_column_of_a_spreadsheet(tmp_path: Path) -> None:
