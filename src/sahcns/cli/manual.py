@@ -3,18 +3,13 @@
 import dataclasses
 import inspect
 import sys
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from sahcns.cli.console import Json, show, show_json, table
 from sahcns.cli.options import Imports, import_files
 from sahcns.settings import Configured, class_named, named
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
 
 Name = Annotated[str | None, typer.Argument(metavar="NAME", help="Only this one, with its equations.")]
 
@@ -55,15 +50,16 @@ def _print_manual(base: type[Configured], name: str | None, json: bool) -> None:
     if json:
         described = [_described(kind) for kind in kinds]
         show_json(described[0] if name else described)
-    elif name:
-        rows = table("argument", "default", "allowed", "meaning")
-        for entry in kinds[0].settings():
-            rows.add_row(entry["name"], entry["default"], entry["allowed"], entry["meaning"])
+        return
+    if name:
         module = inspect.getdoc(sys.modules[kinds[0].__module__]) or ""
         own = f"{name}: {_docstring(kinds[0])}".rstrip(": ")
-        show("\n\n".join(filter(None, (module, own))), "", rows)
-    else:
-        show(*_page(kinds))
+        show("\n\n".join(filter(None, (module, own))))
+    for position, kind in enumerate(kinds):
+        rows = table("argument", "default", "allowed", "meaning")
+        for entry in kind.settings():
+            rows.add_row(entry["name"], entry["default"], entry["allowed"], entry["meaning"])
+        show(*([] if name else [""] * bool(position) + [f"{kind.name}  {_idea(kind)}"]), "", rows)
 
 
 def _described(kind: type[Configured]) -> dict[str, Any]:
@@ -85,23 +81,3 @@ def _docstring(kind: type[Configured]) -> str:
     """The class's own docstring; the one that dataclass makes up does not count."""
     text = inspect.cleandoc(kind.__doc__ or "")
     return "" if text.startswith(f"{kind.__name__}(") else text
-
-
-def _page(kinds: list[type[Configured]]) -> "Iterator[RenderableType]":
-    """Each with its idea in one line and its arguments below, in columns that run through the whole page."""
-    from rich.table import Table
-    from rich.text import Text
-
-    arguments = {kind: [(f"{one['name']} = {one['default']}", one) for one in kind.settings()] for kind in kinds}
-    names = max(len(text) for entries in arguments.values() for text, _ in entries)
-    ranges = max(len(entry["allowed"]) for entries in arguments.values() for _, entry in entries)
-    for position, (kind, entries) in enumerate(arguments.items()):
-        if position:
-            yield ""
-        yield Text.assemble((kind.name, "bold"), f"  {_idea(kind)}")
-        rows = Table.grid(padding=(0, 2, 0, 0))
-        for width, style in ((2, ""), (names, ""), (ranges, "dim"), (None, "")):
-            rows.add_column(width=width, style=style)
-        for text, entry in entries:
-            rows.add_row("", text, entry["allowed"], entry["meaning"])
-        yield rows

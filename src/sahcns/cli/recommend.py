@@ -95,10 +95,9 @@ def command(
     for item in without:
         if model.item_ids.find(item) is None:
             warn(f"--without {item}: there is no such item in the data, so it is never shown anyway")
-    if to is not None and baskets:
-        _write_new(model, to, baskets, options, k, without, json)
-    elif to is not None:
-        _write_known(model, to, None if everyone else users, k, exclude, without, json)
+    if to is not None:
+        people = _baskets(model, baskets, options) if baskets else None if everyone else users
+        _write(model, to, people, k, exclude, without, json)
     else:
         _print(model, users or [], having or [], similar_to or [], popular, k, exclude, without, json)
 
@@ -147,37 +146,34 @@ def _print(
         show(*([""] if position else []), *below)
 
 
-def _write_known(
-    model: "Recommender", to: Path, users: list[str] | None, k: int, exclude: str, without: list[str], json: bool
+def _write(
+    model: "Recommender",
+    to: Path,
+    people: "list[str] | Baskets | None",
+    k: int,
+    exclude: str,
+    without: list[str],
+    json: bool,
 ) -> None:
-    """The lists of users, or of all users (None), into a file."""
+    """The lists of users, of new people, or of all users (None), into a file."""
     import torch
 
+    from sahcns.model import Baskets
     from sahcns.model.lists import blocks, write_blocks
 
-    places = torch.arange(len(model.user_ids)) if users is None else model.rows(users)
-    _warn_of_untrained(model, places)
-    rows = write_blocks(blocks(model, users, k, exclude=exclude, without=without), to)
-    if json:
-        show_json({"file": to, "users": len(places), "rows": rows})
-    else:
-        show(f"{_count(rows, 'row', 'rows')} for {_count(len(places), 'user', 'users')} written to {to}")
-
-
-def _write_new(
-    model: "Recommender", to: Path, files: list[str], options: dict[str, Any], k: int, without: list[str], json: bool
-) -> None:
-    """The lists of the new people of some files, into a file."""
-    from sahcns.model.lists import blocks, write_blocks
-
-    people = _baskets(model, files, options)
-    rows = write_blocks(blocks(model, people, k, without=without), to)
-    if json:
+    if isinstance(people, Baskets):
+        count, who = len(people), _count(len(people), "person", "people")
         unknown = [{"item": item, "rows": times} for item, times in people.unknown.items()]
         about = {"unknown": unknown, "left_out": people.left_out}
-        show_json({"file": to, "users": len(people), "rows": rows, **about})
     else:
-        show(f"{_count(rows, 'row', 'rows')} for {_count(len(people), 'person', 'people')} written to {to}")
+        places = torch.arange(len(model.user_ids)) if people is None else model.rows(people)
+        _warn_of_untrained(model, places)
+        count, who, about = len(places), _count(len(places), "user", "users"), {}
+    rows = write_blocks(blocks(model, people, k, exclude=exclude, without=without), to)
+    if json:
+        show_json({"file": to, "users": count, "rows": rows, **about})
+    else:
+        show(f"{_count(rows, 'row', 'rows')} for {who} written to {to}")
 
 
 def _reading(texts: list[str]) -> dict[str, Any]:

@@ -49,33 +49,22 @@ class Progress:
         return (len(self.times) - 1) / (self.times[-1] - self.times[0])
 
     @property
-    def last(self) -> int:
-        """The last epoch that the run can have."""
-        return self.protocol.epochs - 1
-
-    @property
     def end(self) -> int:
         """The epoch at which the run stops if validation does not improve any more."""
+        last = self.protocol.epochs - 1
         patience = (self.protocol.patience - self.stopping.since) * self.protocol.evaluate_every
-        return min(self.last, self.last_look + patience) if self.looks else self.last
-
-    def time_left(self, epoch: int) -> str:
-        return "" if self.rate is None else clock((epoch - self.epoch) / self.rate)
+        return min(last, self.last_look + patience) if self.looks else last
 
     def lines(self) -> tuple[str, str, str]:
         """Rate and loss; the best validation; when it ends. Each fits into 80 columns."""
         rate = "" if self.rate is None else f"{self.rate:.3g} epochs/s · "
-        best = f"best {self.protocol.monitor} {self.stopping.best:.2%} at epoch {self.stopping.best_epoch}"
-        since = f"{self.stopping.since} of {self.protocol.patience} looks since"
-        if not self.looks:
-            best, since = "every pair is trained on", "nothing is held out to look at"
-        if self.end == self.last:
-            ending = f"ends with epoch {self.last}" + (f", in {self.time_left(self.last)}" if rate else "")
-        else:
-            within = f" in {self.time_left(self.end)}" if rate else ""
-            most = f", {self.time_left(self.last)} at most" if rate else ""
-            ending = f"stops at epoch {self.end}{within} unless {self.protocol.monitor} improves{most}"
-        return f"{rate}loss {self.loss:.4f}", f"{best} · {since}", ending
+        within = "" if self.rate is None else f" in {clock((self.end - self.epoch) / self.rate)}"
+        best = "every pair is trained on, nothing is held out to look at"
+        if self.looks:
+            best = f"best {self.protocol.monitor} {self.stopping.best:.2%} at epoch {self.stopping.best_epoch}"
+            best += f" · {self.stopping.since} of {self.protocol.patience} looks since"
+        unless = "" if self.end == self.protocol.epochs - 1 else f" unless {self.protocol.monitor} improves"
+        return f"{rate}loss {self.loss:.4f}", best, f"ends with epoch {self.end}{within}{unless}"
 
 
 @contextmanager
