@@ -15,6 +15,7 @@ import torch
 from sahcns.backbones import NGCF, Backbone, LightGCN, SimGCL
 from sahcns.cli.process import tune_malloc
 from sahcns.data import load_split
+from sahcns.lab.bench import timed_epochs
 from sahcns.samplers import (
     AHNS,
     BNS,
@@ -33,7 +34,6 @@ from sahcns.samplers import (
     WithoutMean,
 )
 from sahcns.training import Protocol
-from sahcns.training.bench import timed_epochs
 from sahcns.training.device import pick_device
 
 LIGHT = LightGCN()

@@ -40,27 +40,27 @@ def command(
     from sahcns.cli.dataset import prepared_folder
     from sahcns.cli.plan import Plan, parse_settings
     from sahcns.data import load_split
-    from sahcns.training.bench import bench
+    from sahcns.lab.bench import bench
     from sahcns.training.device import answering, pick_device
 
     tune_malloc()
     import_files(imports or ())
-    told = parse_settings(settings or [])
+    values = parse_settings(settings or [])
     plan = Plan(
-        backbone=backbone, sampler=sampler, backbone_settings=told["backbone"], sampler_settings=told["sampler"]
+        backbone=backbone, sampler=sampler, backbone_settings=values["backbone"], sampler_settings=values["sampler"]
     )
     model, chooser, protocol = plan.build()
     split = load_split(prepared_folder(data))
     where = pick_device(device)
     with answering(where):
-        found = bench(split, model, chooser, protocol, where, kernels, epochs)
-    warn_of_full_users(found.users_with_every_item, split.n_items)
+        measured = bench(split, model, chooser, protocol, where, kernels, epochs)
+    warn_of_full_users(measured.users_with_every_item, split.n_items)
     if json:
-        show_json(asdict(found))
+        show_json(asdict(measured))
         return
     rows = table("part", ">us a step", ">share", ">MB", ">GB/s", ">of copy")
-    total = sum(part.seconds for part in found.parts[:-1])
-    for part in found.parts:
+    total = sum(part.seconds for part in measured.parts[:-1])
+    for part in measured.parts:
         share = "" if part.name == "evaluate" else f"{100 * part.seconds / total:.0f} %"
         rows.add_row(
             part.name,
@@ -68,13 +68,13 @@ def command(
             share,
             f"{part.bytes / 1e6:,.1f}",
             f"{part.rate() / 1e9:,.1f}",
-            f"{100 * part.rate() / found.copy_rate:.0f} %",
+            f"{100 * part.rate() / measured.copy_rate:.0f} %",
         )
     show(
         rows,
         "",
-        f"{found.device}, {found.kernels} kernels, {found.mode}: a whole step {1e6 * found.step_seconds:,.1f} us, "
-        f"an epoch of {found.steps} steps {1e3 * found.epoch_seconds:,.1f} ms",
-        f"a large copy moves {found.copy_rate / 1e9:,.1f} GB/s"
-        + (f"; at most {found.peak_bytes / 2**20:,.0f} MiB on the device" if found.peak_bytes else ""),
+        f"{measured.device}, {measured.kernels} kernels, {measured.mode}: a whole step {1e6 * measured.step_seconds:,.1f} us, "
+        f"an epoch of {measured.steps} steps {1e3 * measured.epoch_seconds:,.1f} ms",
+        f"a large copy moves {measured.copy_rate / 1e9:,.1f} GB/s"
+        + (f"; at most {measured.peak_bytes / 2**20:,.0f} MiB on the device" if measured.peak_bytes else ""),
     )

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from sahcns.errors import DataError as DataError
     from sahcns.errors import SettingError as SettingError
     from sahcns.files import write_whole as write_whole
+    from sahcns.lab.bench import sampler_cost as sampler_cost
     from sahcns.lab.comparison.compare import compare as compare
     from sahcns.lab.comparison.figures import comparison_figures as comparison_figures
     from sahcns.lab.comparison.tables import comparison_report as comparison_report
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from sahcns.lab.grid.run import Failure as Failure
     from sahcns.lab.grid.run import run_grid as run_grid
     from sahcns.lab.grid.sources import source_commit as source_commit
-    from sahcns.lab.inspect.cost import sampler_cost as sampler_cost
     from sahcns.lab.inspect.diagnose import diagnose as diagnose
     from sahcns.lab.inspect.epoch_report import diagnostics_table as diagnostics_table
     from sahcns.lab.inspect.epoch_report import paper_figures as paper_figures
@@ -65,12 +65,12 @@ _HOMES = {
     "sahcns.lab.comparison.compare": ("compare",),
     "sahcns.lab.comparison.figures": ("comparison_figures",),
     "sahcns.lab.comparison.tables": ("comparison_report", "comparison_tables"),
+    "sahcns.lab.bench": ("sampler_cost",),
     "sahcns.lab.grid.job": ("Job",),
     "sahcns.lab.grid.locks": ("wait_for_lock",),
     "sahcns.lab.grid.result": ("results_in",),
     "sahcns.lab.grid.run": ("Event", "Failure", "run_grid"),
     "sahcns.lab.grid.sources": ("source_commit",),
-    "sahcns.lab.inspect.cost": ("sampler_cost",),
     "sahcns.lab.inspect.diagnose": ("diagnose",),
     "sahcns.lab.inspect.epoch_report": ("diagnostics_table", "paper_figures"),
     "sahcns.lab.inspect.model": ("TrainedModel",),
