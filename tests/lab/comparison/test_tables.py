@@ -131,15 +131,6 @@ def test_settings_tell_rows_of_one_label_apart() -> None:
     assert list(main(table)) == ["dns (pool=5)", "dns (pool=50)", "dns-99"]
 
 
-def test_a_user_s_own_code_that_changed_is_another_row() -> None:
-    results = [
-        *chosen({"mine": [0.1, 0.11]}, ONE, code="aaaabbbbcccc"),
-        *chosen({"mine": [0.2, 0.21]}, ONE, code="ddddeeeeffff"),
-    ]
-    [table] = comparison_tables(results, metrics=ONE, pairwise=False)
-    assert list(main(table)) == ["mine (code=aaaabbbb)", "mine (code=ddddeeee)"]
-
-
 def test_versions_of_one_s_own_code_never_share_a_row_or_a_name() -> None:
     """Neither where each was run on another set, nor where each was run under another protocol."""
     earlier = chosen({"mine": [0.1, 0.11]}, ONE, code="aaaabbbbcccc")

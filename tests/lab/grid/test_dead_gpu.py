@@ -10,7 +10,7 @@ from sahcns.errors import DeviceError, TrainingError
 from sahcns.lab.grid.run import Event, run_grid
 from sahcns.samplers import DNS, RNS
 from sahcns.training import Protocol
-from tests.lab.grid.jobs import expected, files, job, prepared, several
+from tests.lab.grid.jobs import expected, files, job, prepared
 from tests.lab.killing import wait_until
 from tests.lab.played_gpu import SENTENCE, leaving_together, played_gpu
 
@@ -40,20 +40,6 @@ def test_one_process_ends_and_the_next_call_goes_on(tmp_path: Path, monkeypatch:
     assert [result.key for result in outcome.results] == [one.key for one in jobs]
     assert outcome.failures == []
     assert files(out) == {**expected(jobs), "failed": []}
-
-
-def test_it_may_die_in_the_last_ranking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """That of each user, after training."""
-    events = list[Event]()
-
-    def broken(*tables: object, **rest: object) -> None:
-        raise RuntimeError("CUDA error: unspecified launch failure")
-
-    monkeypatch.setattr("sahcns.ranking.evaluate", broken)
-    monkeypatch.setattr("sahcns.training.device.fault_of", lambda device: "CUDA error: unspecified launch failure")
-    with pytest.raises(DeviceError, match="unspecified launch failure"):
-        run_grid(several(prepared(tmp_path), 1), tmp_path / "out", device="cpu", on_event=events.append)
-    assert [event.kind for event in events] == ["started", "epoch", "epoch", "failed"]
 
 
 def test_of_several_processes_one_that_lost_its_gpu_is_replaced(

@@ -95,13 +95,6 @@ def test_the_result_is_that_of_fit_and_its_users_average_to_it(tmp_path: Path) -
         assert users[name].mean() == pytest.approx(result.metric(name), abs=1e-6)
 
 
-def test_the_mask_of_the_protocol_is_that_of_the_users(tmp_path: Path) -> None:
-    masked = job(prepared(tmp_path), protocol=dataclasses.replace(QUICK, mask="train+valid")).run("cpu")
-    users = masked.users()
-    assert users is not None
-    assert users["ndcg@20"].mean() == pytest.approx(masked.metric("ndcg@20"), abs=1e-6)
-
-
 def test_data_that_changed_since_the_plan_is_refused(tmp_path: Path) -> None:
     data = prepared(tmp_path)
     planned = job(data)

@@ -109,14 +109,6 @@ def test_a_metric_by_reading_and_part() -> None:
         one.metric("recall@20", part="train")
 
 
-def test_equal_terms_share_a_table_whatever_else_differs() -> None:
-    one = result()
-    other = result(2, "dns", sampler={"name": "dns"}, backbone={"name": "ngcf"}, data={**one.data, "name": "copy"})
-    assert one.terms == other.terms
-    assert len({one.terms, other.terms}) == 1
-    assert terms_differ(one.terms, other.terms) == []
-
-
 def test_terms_that_differ_are_said_in_words() -> None:
     one = result()
     other = dataclasses.replace(

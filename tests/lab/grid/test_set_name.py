@@ -26,15 +26,12 @@ def test_as_the_catalogue_prepares_it_it_has_the_catalogue_s_name(name: str) -> 
     [
         ({"core": 5}, "ml-1m (5-core)"),
         ({"core": 1}, "ml-1m"),  # which is off, too
-        ({"min_rating": 4}, "ml-1m (ratings ≥ 4)"),
         ({"min_rating": None, "core": 10}, "ml-1m (all ratings, 10-core)"),
         ({"years": (2001, 2002)}, "ml-1m (2001–2002)"),
         ({"split": "time-user"}, "ml-1m (split time-user)"),
         ({"ratios": (0.8, 0.1, 0.1)}, "ml-1m"),
         ({"ratios": (7, 1, 2)}, "ml-1m (7:1:2)"),
         ({"seed": 3}, "ml-1m (seed 3)"),
-        ({"unseen": "drop"}, "ml-1m (unseen drop)"),
-        ({"duplicates": "last"}, "ml-1m (duplicates last)"),
         ({"events": ("purchase", "cart")}, "ml-1m (purchase+cart)"),
     ],
 )

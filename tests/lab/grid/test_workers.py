@@ -2,13 +2,10 @@
 
 import os
 import re
-import shutil
-import sys
 from pathlib import Path
 
 import pytest
 
-from sahcns.errors import TrainingError
 from sahcns.importing import import_files
 from sahcns.lab.grid.run import Event, run_grid
 from sahcns.samplers import DNS, RNS, Sampler
@@ -116,14 +113,6 @@ def test_workers_end_with_their_parent_whether_killed_or_interrupted(tmp_path: P
     assert [event.kind for event in events].count("started") == 1
     assert children(os.getpid(), "sahcns.lab.grid.workers") == []
     assert files(out) == {"claims": []}
-
-
-def test_workers_that_cannot_begin_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    nothing = shutil.which("false")
-    assert nothing is not None
-    monkeypatch.setattr(sys, "executable", nothing)
-    with pytest.raises(TrainingError, match="2 jobs left"):
-        run_grid(several(prepared(tmp_path), 1), tmp_path / "out", workers=2, device="cpu")
 
 
 def test_a_result_that_cannot_be_written_is_a_sentence_of_the_worker(
