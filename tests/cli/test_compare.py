@@ -91,10 +91,9 @@ class Broken(Sampler):
 """
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_users_sampler_and_one_that_fails(sahcns: Sahcns, prepared: Path, tmp_path: Path, workers: str) -> None:
+def test_a_users_sampler_and_one_that_fails(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(OWN)
-    own = ("--import", tmp_path / "own.py", "--samplers", "broken-compared,rns,softest-compared", "--workers", workers)
+    own = ("--import", tmp_path / "own.py", "--samplers", "broken-compared,rns,softest-compared", "--workers", "2")
     done = sahcns("compare", prepared, *QUICK, *own, "--out", tmp_path / "study")
     assert done.code == 1
     assert rows(tmp_path / "study") == [
@@ -107,7 +106,7 @@ def test_a_users_sampler_and_one_that_fails(sahcns: Sahcns, prepared: Path, tmp_
     assert done.err.endswith(f"\nwhere in the code: {tmp_path / 'study' / 'failed'}\n")
     for path in (tmp_path / "study" / "failed").iterdir():
         assert "own.py" in json.loads(path.read_text("utf-8"))["traceback"]
-    alone = ("--import", tmp_path / "own.py", "--samplers", "broken-compared", "--workers", workers)
+    alone = ("--import", tmp_path / "own.py", "--samplers", "broken-compared")
     told = refused(sahcns("compare", prepared, *QUICK, *alone, "--out", tmp_path / "study", "--json"))
     assert told.startswith("every run failed: RuntimeError: it is broken (own.py, line 17); where in the code: ")
     assert told.endswith(str(tmp_path / "study" / "failed"))

@@ -73,6 +73,6 @@ def test_a_result_and_a_model_folder_are_read_alike(tmp_path: Path) -> None:
 
 def test_what_is_no_run_is_named(tmp_path: Path) -> None:
     (tmp_path / "other.json").write_text("{}")
-    for name in ("", "gone.json", "other.json"):
+    for name in ("run.json", "gone.json", "other.json"):
         with pytest.raises(DataError, match=name):
             read_run(tmp_path / name)

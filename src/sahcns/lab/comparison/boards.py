@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sahcns.errors import SettingError, nearest
-from sahcns.lab.comparison.naming import distinct_names, frozen, joined
+from sahcns.lab.comparison.naming import distinct_names, frozen
 from sahcns.lab.grid.result import Result
 
 
@@ -63,20 +63,11 @@ class Board:
         """Empty where the method was not run on this set."""
         return self.runs.get((data, row), {})
 
-    def clocked(self, data: str, row: Row) -> Mapping[int, Result]:
+    def timed(self, data: str, row: Row) -> Mapping[int, Result]:
         """Those whose seconds may be compared: of all runs on the set, the ones that shared the machine with the fewest."""
         everywhere = [run for (name, _), runs in self.runs.items() if name == data for run in runs.values()]
         least = min((run.processes for run in everywhere), default=1)
         return {seed: run for seed, run in self.seeds(data, row).items() if run.processes == least}
-
-    def timed_by(self, data: str, rows: Iterable[Row] | None = None) -> str:
-        """`RNS and DNS by 6c7dd01; SAHC-NS by 8ecb0f7`: which sources made whose clocked runs on a set, unless one made all."""
-        makers: dict[tuple[str, ...], list[str]] = {}
-        for row in self.rows if rows is None else rows:
-            if commits := sorted({run.commit for run in self.clocked(data, row).values() if run.commit}):
-                makers.setdefault(tuple(commits), []).append(row.method)
-        words = (f"{joined(methods)} by {joined(commits)}" for commits, methods in makers.items())
-        return "; ".join(words) if len(makers) > 1 else ""
 
     def row(self, backbone: str, method: str) -> Row | None:
         return next((row for row in self.of(backbone) if row.method == method), None)

@@ -53,7 +53,7 @@ def curves(board: Board, data: str, rows: Sequence[Row], where: str) -> list[Fig
         low, high = ([], []) if spread is None else ((mean - spread).tolist(), (mean + spread).tolist())
         epochs = [float(epoch) for epoch in looks[0]["epoch"][:length]]
         by_epoch.append(Series(row.method, epochs, mean.tolist(), low, high, row.sampler, variant=row.variant))
-        own = list(board.clocked(data, row).values())
+        own = list(board.timed(data, row).values())
         if own:
             timed += own
             seconds = np.mean([run.look_seconds[:length] for run in own], 0).tolist()
@@ -70,8 +70,8 @@ def curves(board: Board, data: str, rows: Sequence[Row], where: str) -> list[Fig
     sharing = min((run.processes for run in timed), default=1)
     shared = f", shared by {sharing} processes" if sharing > 1 else ""
     clock = f"{caption} Seconds are those of training alone, on {devices}{shared}: epochs times the median one."
-    if sources := board.timed_by(data, rows):
-        clock += f" Not all were timed by the same sources, which may differ in speed: {sources}."
+    if len({run.commit for run in timed} - {None}) > 1:
+        clock += " Not all were timed with the same sources, which may differ in speed."
     return [
         Figure(f"epochs {where}", f"Training over epochs: {where}", "epoch", label, by_epoch, caption=caption),
         Figure(f"seconds {where}", f"Training over time: {where}", "seconds", label, by_second, caption=clock),

@@ -54,10 +54,9 @@ def main_caption(
     baseline: str | None,
     reading: str,
     test: str,
-    part: str,
 ) -> str:
     """How to read the cells, the marks and the stars, and under which terms they were made."""
-    says = [f"{_over_seeds(board)}, {_unit(metrics, 'percent')}on the {part} part {READ[reading]}."]
+    says = [f"{_over_seeds(board)}, {_unit(metrics, 'percent')}on the test part {READ[reading]}."]
     if any(map(ranked, metrics)) and len(board.methods) > 1:
         says.append("Best bold, second underlined" + (", for each backbone." if len(board.backbones) > 1 else "."))
     tested = sum(one.p(test) == one.p(test) for one in gains)
@@ -137,14 +136,8 @@ def findings(
     gains = leads(board, metrics, baseline, reading) if headline else []
     if headline is None or not gains:
         return "", []
-    ps = adjusted(gains)
-    details = []
-    for place in board.places:
-        own = {one.second.metric: (one, p) for one, p in zip(gains, ps, strict=True) if one.second.place == place}
-        if headline in own:
-            where, others = ", ".join(place), _other_metrics(own, headline)
-            details.append(f"{where}: {_lead(board, *own[headline], reading)}{others}")
-    first = [(one, p) for one, p in zip(gains, ps, strict=True) if one.second.metric == headline]
+    first = [(one, p) for one, p in zip(gains, adjusted(gains), strict=True) if one.second.metric == headline]
+    details = [f"{', '.join(lead.second.place)}: {_lead(board, lead, p, reading)}" for lead, p in first]
     details += _against_reference(board, metrics, headline, against or baseline, reading)
     return _verdict(first, headline, baseline), details
 
@@ -189,35 +182,12 @@ def _lead(board: Board, lead: Lead, p: float, reading: str) -> str:
     if lead.significant(p):
         return f"{text} It is significant against {others}: p at most {chance(lead.p('t'))}, after Holm {chance(p)}."
     reason = _behind(hardest) or f"p {chance(hardest.p('t'))}, after Holm {chance(p)}"
-    return f"{text} It is not significant against {hardest.second.method}: {reason}. {_needed(hardest)}".rstrip()
+    return f"{text} It is not significant against {hardest.second.method}: {reason}."
 
 
 def _behind(one: Contrast) -> str:
     """More seeds of one method than of the other can make its mean the higher one."""
     return "no better on the seeds that both have" if one.paired.difference <= 0 else ""
-
-
-def _needed(one: Contrast) -> str:
-    needed = one.paired.seeds
-    if one.paired.why or one.paired.difference <= 0:
-        return ""
-    if needed is None:
-        return "No number of seeds up to 100,000 would be likely to show a difference of this size."
-    if needed <= one.paired.n:
-        return "Alone it would pass; among all the tests of this table it does not."
-    return f"If it is as large as it looks, it takes about {needed} seeds to show it."
-
-
-def _other_metrics(own: dict[str, tuple[Lead, float]], headline: str) -> str:
-    """` In Recall@10 and NDCG@20 mixgcf is first (not significant).`; metrics that say the same stand together."""
-    groups: dict[tuple[str, bool], list[str]] = {}
-    for metric, (lead, p) in own.items():
-        if metric != headline:
-            groups.setdefault((lead.second.first.method, lead.significant(p)), []).append(long_name(metric))
-    return "".join(
-        f" In {joined(metrics)} {method} is first ({'' if significant else 'not '}significant)."
-        for (method, significant), metrics in groups.items()
-    )
 
 
 def _against_reference(

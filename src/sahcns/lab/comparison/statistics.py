@@ -122,30 +122,26 @@ class Tested(Protocol):
     def p(self, test: str) -> float: ...
 
 
-def summary(board: Board, data: str, row: Row, metric: str, reading: str = "best", part: str = "test") -> Summary:
+def summary(board: Board, data: str, row: Row, metric: str, reading: str = "best") -> Summary:
     """Over all seeds that were run, which may be none."""
     runs = board.seeds(data, row)
     seeds = tuple(sorted(runs))
-    values = tuple(runs[seed].metric(metric, reading, part) for seed in seeds)
+    values = tuple(runs[seed].metric(metric, reading) for seed in seeds)
     return Summary(data, row, metric, reading, seeds, values)
 
 
-def summaries(
-    board: Board, metrics: Sequence[str], reading: str = "best", part: str = "test"
-) -> dict[tuple[str, Row, str], Summary]:
+def summaries(board: Board, metrics: Sequence[str], reading: str = "best") -> dict[tuple[str, Row, str], Summary]:
     """Every cell of a board: (data, row, metric) → its summary, for what was run."""
     return {
-        (data, row, metric): summary(board, data, row, metric, reading, part)
+        (data, row, metric): summary(board, data, row, metric, reading)
         for data, row in board.runs
         for metric in metrics
     }
 
 
-def contrast(
-    board: Board, data: str, first: Row, second: Row, metric: str, reading: str = "best", part: str = "test"
-) -> Contrast:
+def contrast(board: Board, data: str, first: Row, second: Row, metric: str, reading: str = "best") -> Contrast:
     """The paired t-test over the seeds that both methods have."""
-    one, other = (summary(board, data, row, metric, reading, part) for row in (first, second))
+    one, other = (summary(board, data, row, metric, reading) for row in (first, second))
     shared, unshared = set(one.seeds) & set(other.seeds), set(one.seeds) ^ set(other.seeds)
     a, b = (dict(zip(each.seeds, each.values, strict=True)) for each in (one, other))
     seeds = tuple(sorted(shared))
@@ -153,17 +149,13 @@ def contrast(
     return Contrast(data, metric, first, second, seeds, tuple(sorted(unshared)), paired)
 
 
-def ranking(
-    board: Board, data: str, backbone: str, metric: str, reading: str = "best", part: str = "test"
-) -> list[Row]:
+def ranking(board: Board, data: str, backbone: str, metric: str, reading: str = "best") -> list[Row]:
     """The methods from the highest mean to the lowest; those without a number are left out."""
-    means = {row: summary(board, data, row, metric, reading, part).mean for row in board.of(backbone)}
+    means = {row: summary(board, data, row, metric, reading).mean for row in board.of(backbone)}
     return sorted((row for row in means if not math.isnan(means[row])), key=lambda row: -means[row])
 
 
-def leads(
-    board: Board, metrics: Sequence[str], baseline: str | None = None, reading: str = "best", part: str = "test"
-) -> list[Lead]:
+def leads(board: Board, metrics: Sequence[str], baseline: str | None = None, reading: str = "best") -> list[Lead]:
     """For each set, backbone and metric the best method against every other, or against the baseline alone.
 
     Where the baseline itself is best, or was not run, there is nothing to test.
@@ -171,10 +163,10 @@ def leads(
     found = []
     for data, backbone in board.places:
         for metric in filter(ranked, metrics):
-            order = ranking(board, data, backbone, metric, reading, part)
+            order = ranking(board, data, backbone, metric, reading)
             rivals = [row for row in order[1:] if baseline in (None, row.method)]
             if rivals:
-                made = (contrast(board, data, order[0], row, metric, reading, part) for row in rivals)
+                made = (contrast(board, data, order[0], row, metric, reading) for row in rivals)
                 found.append(Lead(tuple(made)))
     return found
 
@@ -189,9 +181,7 @@ def reference_of(board: Board) -> str:
     return "sahc" if "sahc" in samplers else [*same, *samplers][0]
 
 
-def pairs(
-    board: Board, metrics: Sequence[str], against: str | None = None, reading: str = "best", part: str = "test"
-) -> list[Contrast]:
+def pairs(board: Board, metrics: Sequence[str], against: str | None = None, reading: str = "best") -> list[Contrast]:
     """Every other method minus the reference, on each set and backbone where both were run."""
     reference = against or reference_of(board)
     found = []
@@ -199,7 +189,7 @@ def pairs(
         fixed = board.row(backbone, reference)
         others = [row for row in board.of(backbone) if row != fixed and board.seeds(data, row)]
         if fixed is not None and board.seeds(data, fixed):
-            found += [contrast(board, data, row, fixed, metric, reading, part) for metric in metrics for row in others]
+            found += [contrast(board, data, row, fixed, metric, reading) for metric in metrics for row in others]
     return found
 
 

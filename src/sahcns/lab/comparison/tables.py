@@ -42,7 +42,6 @@ def comparison_tables(
     against: str | None = None,
     reading: str = "best",
     test: str = "t",
-    part: str = "test",
     pairwise: bool = True,
 ) -> list[Table]:
     """For each protocol and kernels a table of all methods, as the paper's Table II, and one of pairs.
@@ -53,7 +52,6 @@ def comparison_tables(
                sahc, else the first: in any case fixed before the numbers are seen
     reading    "best" validation epoch, "last" epoch, or "both", one table after the other
     test       behind the *: "t" over seeds, or "wilcoxon" or "bootstrap" over users, which take the trainings as given
-    part       "test" or "valid"
     """
     if reading not in READINGS:
         raise SettingError(f"reading={reading!r} is not known; choose one of {', '.join(READINGS)}")
@@ -69,9 +67,9 @@ def comparison_tables(
         for which in ("best", "last") if reading == "both" else (reading,):
             ending = (f"-{at + 1}" if at else "") + ("-last" if which == "last" else "")
             over = heading(boards, at, which)
-            tables.append(main_table(board, metrics, baseline, which, test, part, f"comparison{ending}", over))
+            tables.append(main_table(board, metrics, baseline, which, test, f"comparison{ending}", over))
             if pairwise:
-                pair_table = pairwise_table(board, metrics, against or baseline, which, part, f"pairwise{ending}", over)
+                pair_table = pairwise_table(board, metrics, against or baseline, which, f"pairwise{ending}", over)
                 tables += [pair_table] if pair_table else []
     return tables
 
@@ -82,18 +80,17 @@ def main_table(
     baseline: str | None = None,
     reading: str = "best",
     test: str = "t",
-    part: str = "test",
     name: str = "comparison",
     title: str = "",
 ) -> Table:
     """Rows are backbone × method; columns the metrics of each set; best bold, second underlined, * for a tested lead."""
-    gains = leads(board, metrics, baseline, reading, part)
-    if test != "t" and (reading, part) == ("best", "test"):
+    gains = leads(board, metrics, baseline, reading)
+    if test != "t" and reading == "best":
         gains = leads_with_users(board, gains, test)
     keys = ((one.second.data, one.second.first, one.second.metric) for one in gains)
     stars = dict(zip(keys, zip(gains, adjusted(gains, test), strict=True), strict=True))
     firsts = {
-        (data, backbone, metric): _first_two(board, data, backbone, metric, reading, part)
+        (data, backbone, metric): _first_two(board, data, backbone, metric, reading)
         for data, backbone in board.places
         for metric in filter(ranked, metrics)
     }
@@ -107,20 +104,20 @@ def main_table(
             cells.append("–".join(map(str, dict.fromkeys((counts[0], counts[-1])))))
         for data in board.data:
             for metric in metrics:
-                one = summary(board, data, row, metric, reading, part)
+                one = summary(board, data, row, metric, reading)
                 two = firsts.get((data, row.backbone, metric), [])
                 cells.append(_cell(one, two, stars.get((data, row, metric)), test))
         rows.append(cells)
     columns = [*(["Backbone"] if several else []), "Method", *([">Seeds"] if uneven else [])]
     heads = {data: f"{data} · " if len(board.data) > 1 else "" for data in board.data}
     columns += [f">{heads[data]}{short_name(metric)}" for data in board.data for metric in metrics]
-    return Table(name, title, columns, rows, main_caption(board, metrics, gains, baseline, reading, test, part))
+    return Table(name, title, columns, rows, main_caption(board, metrics, gains, baseline, reading, test))
 
 
-def _first_two(board: Board, data: str, backbone: str, metric: str, reading: str, part: str) -> list[float]:
+def _first_two(board: Board, data: str, backbone: str, metric: str, reading: str) -> list[float]:
     """The highest mean and the next lower one, which methods may share; nothing where one method stands alone."""
-    order = ranking(board, data, backbone, metric, reading, part)
-    means = dict.fromkeys(summary(board, data, row, metric, reading, part).mean for row in order)
+    order = ranking(board, data, backbone, metric, reading)
+    means = dict.fromkeys(summary(board, data, row, metric, reading).mean for row in order)
     return list(means)[:2] if len(order) > 1 else []
 
 
@@ -149,16 +146,15 @@ def pairwise_table(
     metrics: Sequence[str],
     against: str | None = None,
     reading: str = "best",
-    part: str = "test",
     name: str = "pairwise",
     title: str = "",
 ) -> Table | None:
     """Each method against one that was fixed beforehand; None where there is nothing to pair."""
     reference = against or reference_of(board)
-    contrasts = pairs(board, metrics, reference, reading, part)
+    contrasts = pairs(board, metrics, reference, reading)
     if not contrasts:
         return None
-    if (reading, part) == ("best", "test"):
+    if reading == "best":
         contrasts = with_users(board, contrasts)
     users = any(one.signed_rank is not None for one in contrasts)
     several = [len(board.data) > 1, len(board.backbones) > 1]
