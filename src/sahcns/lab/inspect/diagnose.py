@@ -128,7 +128,8 @@ class _Totals:
         """The chosen items beside the pool and beside DNS's choice from it."""
         match, shares, items = negatives.match, negatives.shares, negatives.items
         place = Hardest()(match)  # [B]
-        hardest, dns = match.chosen(place), match.a[torch.arange(len(place)), place]  # [B], [B, T]
+        hardest = match.chosen(place)  # [B]
+        dns = match.a[torch.arange(len(place), device=place.device), place]  # [B, T]
         profile = negatives.profile_before  # [B, K, T]
 
         def share(of: Tensor) -> Tensor:

@@ -68,7 +68,8 @@ def read_pools(model: TrainedModel, alphas: Sequence[float], pool: int, seed: in
             means.add(over_020=difference > 0.20, over_050=difference > 0.50)
         profiles = torch.stack([discrepancy(match.a), match.a.mean(-1)], 2)  # [B, N, 2]
         for alpha in {0.0, *alphas}:
-            means.add(**{f"{alpha:g}": profiles[torch.arange(len(profiles)), StructureAware(alpha)(match)]})
+            place = StructureAware(alpha)(match)
+            means.add(**{f"{alpha:g}": profiles[torch.arange(len(place), device=place.device), place]})
     every = {name: torch.cat([batch[name] for batch in gaps]) for name in gaps[0]}
     every[LARGEST] = every[LARGEST] / every[LARGEST].max().clamp(min=EPSILON)
     return PoolReadings(
