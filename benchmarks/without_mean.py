@@ -20,8 +20,7 @@ from sahcns.backbones import LightGCN
 from sahcns.data import load_split
 from sahcns.lab import diagnose
 from sahcns.samplers import DNS, RNS, Matching
-from sahcns.samplers.sahc import SelectThenCalibrate, WithoutMean
-from sahcns.samplers.sahc_parts import Calibration, LayerGap, Selection
+from sahcns.samplers.sahc import Calibration, LayerGap, Selection, SelectThenCalibrate, WithoutMean
 from sahcns.training import Protocol, fit
 
 

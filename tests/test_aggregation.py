@@ -32,14 +32,15 @@ def test_pooling_layers_apart_is_pooling_the_stack(kind: Kind, depth: int) -> No
     assert agg.pool(x).shape == (7, 3 * depth if kind == "concat" else 3)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
 @given(depth=st.integers(1, 5), dim=st.integers(1, 6), batch=st.integers(1, 4), seed=st.integers(0, 999))
 @settings(max_examples=30, deadline=None)
 def test_the_layer_wise_scores_add_up_to_the_models_score(
-    kind: Kind, depth: int, dim: int, batch: int, seed: int
+    kind: Kind, weighted: bool, depth: int, dim: int, batch: int, seed: int
 ) -> None:
     """score(a) = <ē_u, Agg(V_j)>; with concat the block reading, Σ_l a_l = <ē_u, concat(V_j)>, for any candidates."""
-    agg = Aggregation(kind)
+    agg = Aggregation(kind, tuple(stack(depth, seed=seed).tolist()) if weighted else None)
     u, v = stack(batch, depth, dim, seed=seed), stack(batch, 3, depth, dim, seed=seed + 1)
     a = (agg.anchor(u)[:, None] * v).sum(-1)  # [B, N, T]
     final = torch.einsum("bd,bnd->bn", agg.pool(u), agg.pool(v))
@@ -75,6 +76,17 @@ def test_gradients_reach_every_layer_through_the_anchor(kind: Kind) -> None:
     assert u.grad is not None
     expected = v if kind == "concat" else agg.pool(v)[:, None].expand_as(v) / (3 if kind == "mean" else 1)
     torch.testing.assert_close(u.grad, expected)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_weights_are_those_of_layers_scaled_beforehand(kind: Kind) -> None:
+    x, weights = stack(7, 3, 4), (0.5, 2.0, -1.0)
+    scaled = x * torch.tensor(weights, dtype=x.dtype)[:, None]
+    weighted, plain = Aggregation(kind, weights), Aggregation(kind)
+    torch.testing.assert_close(weighted.pool(x), plain.pool(scaled))
+    torch.testing.assert_close(weighted.pool_layers(x.unbind(1)), plain.pool(scaled))
+    with pytest.raises(SettingError, match="3 weights do not fit 2 layers"):
+        weighted.pool(x[:, :2])
 
 
 def test_another_kind_is_refused() -> None:

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from sahcns.lab.grid.result import Result as Result
     from sahcns.lab.tune.tune import tune as tune
     from sahcns.model import Recommender as Recommender
+    from sahcns.objectives import BPR as BPR
+    from sahcns.objectives import Objective as Objective
+    from sahcns.objectives import SampledSoftmax as SampledSoftmax
     from sahcns.ranking import Truth as Truth
     from sahcns.ranking import evaluate as evaluate
     from sahcns.rng import Rng as Rng
@@ -63,6 +66,7 @@ _HOMES = {
         *("AHNS", "BNS", "DENS", "DNS", "DNSMN", "DivNS", "MixGCF", "Popularity", "RNS", "SAHC"),
         *("Matching", "Mixture", "Sampler"),  # to write one's own
     ),
+    "sahcns.objectives": ("BPR", "Objective", "SampledSoftmax"),
     "sahcns.rng": ("Rng",),
     "sahcns.settings": ("Between", "setting"),
     "sahcns.training": ("Protocol", "Run", "fit"),

@@ -57,6 +57,20 @@ def test_json_is_the_record_without_its_history(sahcns: Sahcns, prepared: Path, 
     assert done.json["seed"] == 7
 
 
+def test_the_objective_is_named_set_recorded_and_taken_from_a_record(
+    sahcns: Sahcns, prepared: Path, tmp_path: Path
+) -> None:
+    first, again, plain = (tmp_path / name for name in ("first", "again", "plain"))
+    softmax = ("--objective", "sampled-softmax", "--set", "objective.temperature=0.3", "--sampler", "rns")
+    assert sahcns("train", prepared, *QUICK, *softmax, "--out", first).code == 0
+    assert record_of(first)["objective"] == {"name": "sampled-softmax", "temperature": 0.3}
+    assert sahcns("train", "--config", first, "--out", again).code == 0
+    assert record_of(again)["history"][-1]["loss"] == record_of(first)["history"][-1]["loss"]
+    assert sahcns("train", prepared, *QUICK, "--out", plain).code == 0
+    assert record_of(plain)["objective"] == {"name": "bpr"}
+    assert "'bpr'" in refused(sahcns("train", prepared, *QUICK, "--objective", "brp", "--out", tmp_path / "none"))
+
+
 def test_every_option_of_the_protocol_reaches_it(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
     told = {
         "epochs": 3,

@@ -36,8 +36,7 @@ from sahcns.samplers import (
     WithoutMean,
 )
 from sahcns.samplers.divns import Caches
-from sahcns.samplers.sahc import SelectThenCalibrate
-from sahcns.samplers.sahc_parts import (
+from sahcns.samplers.sahc import (
     Calibration,
     DiscrepancyOnly,
     FixedUniform,
@@ -45,6 +44,7 @@ from sahcns.samplers.sahc_parts import (
     Hardest,
     LayerGap,
     Selection,
+    SelectThenCalibrate,
     StructureAware,
 )
 from tests.kernels.conftest import DEVICE

@@ -11,9 +11,9 @@ import pytest
 import torch
 
 from sahcns.errors import TrainingError
-from sahcns.samplers import DNS, Sampler, base
+from sahcns.samplers import DNS, RNS, Popularity, Sampler, base
 from sahcns.samplers.sahc import SelectThenCalibrate
-from sahcns.settings import by_name
+from sahcns.settings import by_name, setting
 from tests.samplers.stepping import BACKBONES, loss_of, step_of
 from tests.samplers.world import World, choice
 
@@ -59,3 +59,14 @@ def test_what_is_opt_in_is_off() -> None:
     assert plain.weights(world.graph.popularity) is None
     assert plain.trainable(3, choice(), torch.float32) == {}
     assert plain.begin(world.graph) is None
+
+
+@dataclass(frozen=True)
+class Untuned(DNS):
+    """A pool that tuning leaves alone is still a pool of candidates."""
+
+    pool: int = setting(20, "candidates", low=1, search=())
+
+
+def test_what_draws_negatives_says_so_itself() -> None:
+    assert [kind.draws_negatives for kind in (RNS, Popularity, DNS, Untuned)] == [True, True, False, False]

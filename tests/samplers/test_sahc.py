@@ -9,7 +9,7 @@ import torch
 from sahcns.aggregation import Kind
 from sahcns.graph import Read
 from sahcns.samplers import DNS, RNS, SAHC, Matching, Mixture, Sampler, SAOnly
-from sahcns.samplers.sahc_parts import LayerGap, discrepancy, selection_score, standardised
+from sahcns.samplers.sahc import LayerGap, discrepancy, selection_score, standardised
 from tests.samplers.oracle import Negative, Pair, Vector, assert_agrees, first_largest, mean, negatives_of, pairs_of
 from tests.samplers.world import World, choice, every_case, scored
 

@@ -45,7 +45,7 @@ def command(
 
     tune_malloc()
     import_files(imports or ())
-    values = parse_settings(settings or [])
+    values = parse_settings(settings or [], ("backbone", "sampler"))
     plan = Plan(
         backbone=backbone, sampler=sampler, backbone_settings=values["backbone"], sampler_settings=values["sampler"]
     )

@@ -7,6 +7,8 @@
     [sampler]
     name = "sahc"
     alpha = 0.3
+    [objective]
+    name = "bpr"
     [protocol]
     epochs = 200
 
@@ -25,14 +27,15 @@ from sahcns.errors import DataError, SettingError, nearest
 
 if TYPE_CHECKING:
     from sahcns.backbones import Backbone
+    from sahcns.objectives import Objective
     from sahcns.samplers import Sampler
     from sahcns.settings import Configured
     from sahcns.training import Protocol
 
     Built = TypeVar("Built", bound=Configured)
 
-KEYS = ("data", "backbone", "sampler", "protocol", "seed", "device", "kernels", "out", "import")
-PARTS = ("backbone", "sampler")
+KEYS = ("data", "backbone", "sampler", "objective", "protocol", "seed", "device", "kernels", "out", "import")
+PARTS = ("backbone", "sampler", "objective")
 KINDS = {str: "text", int: "a whole number", dict: "a section"}
 
 
@@ -53,6 +56,8 @@ class Plan:
     protocol: Mapping[str, Any] = field(default_factory=dict)
     fingerprint: str | None = None  # of the data, where a record has it
     code: str | None = None  # digest of the user's own code, where a record has it
+    objective: str | None = None
+    objective_settings: Mapping[str, Any] = field(default_factory=dict)
     recorded_imports: tuple[Path, ...] = ()  # what a record's run imported: to be named to the user, never imported
 
     def over(self, file: "Plan") -> "Plan":
@@ -76,7 +81,7 @@ class Plan:
         return Plan(**merged)
 
     def build(self) -> "tuple[Backbone, Sampler, Protocol]":
-        """The three parts, checked; torch is imported here."""
+        """Backbone, sampler and protocol, checked; torch is imported here."""
         from sahcns.backbones import Backbone
         from sahcns.samplers import Sampler
         from sahcns.settings import class_named
@@ -98,6 +103,13 @@ class Plan:
             build_part(Protocol, self.protocol),
         )
 
+    def build_objective(self) -> "Objective":
+        """BPR where nothing else is named."""
+        from sahcns.objectives import Objective
+        from sahcns.settings import class_named
+
+        return build_part(class_named(Objective, self.objective or "bpr"), self.objective_settings)
+
 
 def build_part(kind: "type[Built]", values: Mapping[str, Any]) -> "Built":
     """Built from values as they stand in a file or on a command line: text is read by the type of the argument.
@@ -107,16 +119,16 @@ def build_part(kind: "type[Built]", values: Mapping[str, Any]) -> "Built":
     return kind.from_dict({k: kind.parsed(k, v) if isinstance(v, str) else v for k, v in values.items()})
 
 
-def parse_settings(texts: list[str]) -> dict[str, dict[str, str]]:
-    """`--set NAME=VALUE …` as {"sampler": {…}, "backbone": {…}}; a bare name is the sampler's."""
-    settings: dict[str, dict[str, str]] = {part: {} for part in PARTS}
+def parse_settings(texts: list[str], known: tuple[str, ...] = PARTS) -> dict[str, dict[str, str]]:
+    """`--set NAME=VALUE …` as {"sampler": {…}, "backbone": {…}, …}; a bare name is the sampler's."""
+    settings: dict[str, dict[str, str]] = {part: {} for part in known}
     for text in texts:
         name, equals, value = text.partition("=")
         part, _, argument = name.strip().rpartition(".")
         if not equals or not argument:
             raise SettingError(f"--set {text!r} must be NAME=VALUE, such as alpha=0.3 or backbone.dim=32")
         if (part or "sampler") not in settings:
-            raise SettingError(f"--set {text!r}: there is no part {part!r} to set; {nearest(part, PARTS)}")
+            raise SettingError(f"--set {text!r}: there is no part {part!r} to set; {nearest(part, known)}")
         settings[part or "sampler"][argument] = value
     return settings
 

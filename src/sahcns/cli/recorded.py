@@ -47,6 +47,7 @@ def _recorded(path: Path, best: bool) -> Plan:
         protocol = {**protocol, "epochs": values["best_epoch"] + 1}  # they are counted from 0
         tell(f"{protocol['epochs']} epoch{'s' * (protocol['epochs'] != 1)}, after which {path} found validation best")
     backbone, sampler = ({**values[part]} for part in ("backbone", "sampler"))
+    objective = {**values.get("objective", {"name": "bpr"})}  # records from before there were others have none
     folder = data.get("folder")
     return Plan(
         data=folder if folder and Path(folder).exists() else None,
@@ -57,6 +58,8 @@ def _recorded(path: Path, best: bool) -> Plan:
         sampler=sampler.pop("name", None),
         backbone_settings=backbone,
         sampler_settings=sampler,
+        objective=objective.pop("name", None),
+        objective_settings=objective,
         protocol=protocol,
         fingerprint=data.get("whole_of") or data.get("fingerprint"),
         code=values.get("code"),
@@ -64,12 +67,17 @@ def _recorded(path: Path, best: bool) -> Plan:
 
 
 def check_known(plan: Plan) -> None:
-    """Refuse a recorded backbone or sampler that is not known here, and say which file the record's run imported."""
+    """Refuse a recorded part that is not known here, and say which file the record's run imported."""
     from sahcns.backbones import Backbone
+    from sahcns.objectives import Objective
     from sahcns.samplers import Sampler
     from sahcns.settings import named
 
-    parts: dict[type[Configured], str | None] = {Backbone: plan.backbone, Sampler: plan.sampler}
+    parts: dict[type[Configured], str | None] = {
+        Backbone: plan.backbone,
+        Sampler: plan.sampler,
+        Objective: plan.objective,
+    }
     for base, name in parts.items():
         if plan.recorded_imports and name is not None and name not in named(base):
             options = " ".join(f"--import {path}" for path in plan.recorded_imports)

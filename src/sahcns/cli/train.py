@@ -35,9 +35,16 @@ def command(
     out: Annotated[Path | None, typer.Option("--out", metavar="RUN", help="The folder for the trained model.")] = None,
     backbone: Annotated[str | None, typer.Option(metavar="NAME", help="See `sahcns backbones` (lightgcn).")] = None,
     sampler: Annotated[str | None, typer.Option(metavar="NAME", help="See `sahcns samplers` (sahc).")] = None,
+    objective: Annotated[
+        str | None, typer.Option(metavar="NAME", help="What is minimised: bpr or sampled-softmax (bpr).")
+    ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="Set the sampler's NAME, or backbone.NAME. Repeat for more."),
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="Set the sampler's NAME, backbone.NAME, objective.NAME. Repeatable.",
+        ),
     ] = None,
     seed: Annotated[
         int | None, typer.Option(metavar="NUMBER", min=0, help="Of the start, order and pools (0).")
@@ -73,6 +80,7 @@ def command(
               sahcns train films --config runs/sahc --whole --out runs/live
               sahcns train films --backbone ngcf --sampler dns --out runs/dns
               sahcns train films --set backbone.dim=32 --out runs/small
+              sahcns train films --sampler rns --set pool=64 --objective sampled-softmax --out runs/softmax
               sahcns train --config run.toml --seed 1 --out runs/seed1
               sahcns train films --config their/run.json --out runs/again
               sahcns train films --import my.py --sampler mine --out runs/my
@@ -96,6 +104,8 @@ def command(
         parts["backbone"],
         parts["sampler"],
         protocol,
+        objective=objective,
+        objective_settings=parts["objective"],
     )
     plan = typed.over(plan_in(config, best=whole and "epochs" not in protocol) if config else Plan())
     if plan.data is None:
@@ -118,10 +128,11 @@ def command(
     import_files(plan.imports)
     check_known(plan)
     model, chooser, terms = plan.build()
+    goal = plan.build_objective()
     check_place(plan.out)
     folder = prepared_folder(plan.data)
     split = load_split(folder)
-    code = own_code(type(model), type(chooser))
+    code = own_code(type(model), type(chooser), type(goal))
     warn_of_differences(plan, None if whole else folder, split.fingerprint, code)  # with --whole there are no numbers
     if err().is_terminal and not json:
         pairs = sum(len(part) for part in split.parts().values()) if whole else len(split.train)
@@ -134,6 +145,7 @@ def command(
             split,
             model,
             chooser,
+            goal,
             protocol=terms,
             seed=plan.seed or 0,
             device=plan.device or "auto",

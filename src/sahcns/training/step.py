@@ -85,7 +85,7 @@ class TrainingStep:
         self.table = parameters["ego"] if apart else None
         setup = Setup(graph, backbone, sampler, objective, protocol.l2_on)
         self.choose = find(sampler, "choose", setup) or sampler.choose
-        self.sampler_loss = find(sampler, "extra_loss", setup) or sampler.extra_loss
+        self.sampler_loss = (find(sampler, "extra_loss", setup) or sampler.extra_loss) if sampler.has_loss() else None
         self.end_epoch = find(sampler, "end_epoch", setup) or sampler.end_epoch
         self.training_layers = find(backbone, "training_layers", setup) or backbone.training_layers
         self.backbone_loss = find(backbone, "extra_loss", setup) or backbone.extra_loss
@@ -148,7 +148,7 @@ class TrainingStep:
                 mixed = self.protocol.l2_on == "mixed"
                 table = self.table if mixed else self.parameters["ego"]
                 total = total + l2(strength, *pairs.ego_rows(table, mixed))
-        if self.sampler.has_loss():
+        if self.sampler_loss is not None:
             extra = self.sampler_loss(self.own, *pairs.layers, self.aggregation)
             total = total if extra is None else total + one_number(extra, self.sampler)
         ids = batch.users, batch.positives

@@ -1,6 +1,6 @@
 """The choices of SAHC-NS and its variants on a GPU: one program a pair, one kernel where plain torch would launch thirty.
 
-Same equations as `samplers/sahc_parts.py`, which is the specification.
+Same equations as `samplers/sahc.py`, which is the specification.
 """
 
 import torch
@@ -13,8 +13,7 @@ from sahcns.kernels.registry import Setup, register
 from sahcns.rng import Rng
 from sahcns.samplers.matching import Matching
 from sahcns.samplers.mixture import Mixture
-from sahcns.samplers.sahc import SelectThenCalibrate
-from sahcns.samplers.sahc_parts import (
+from sahcns.samplers.sahc import (
     EPSILON,
     Calibration,
     DiscrepancyOnly,
@@ -24,6 +23,7 @@ from sahcns.samplers.sahc_parts import (
     LayerGap,
     NoCalibration,
     Selection,
+    SelectThenCalibrate,
     StructureAware,
 )
 

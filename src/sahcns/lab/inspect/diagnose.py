@@ -23,7 +23,7 @@ from sahcns.lab.inspect.results import (
 )
 from sahcns.lab.inspect.running import Bins, RunningMeans, RunningSpread
 from sahcns.samplers import DNS, RNS, Sampler
-from sahcns.samplers.sahc_parts import Hardest, discrepancy, layer_gaps
+from sahcns.samplers.sahc import Hardest, discrepancy, layer_gaps
 from sahcns.training.device import default_torch_state
 from sahcns.training.record import described
 

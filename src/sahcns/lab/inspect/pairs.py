@@ -11,10 +11,10 @@ from sahcns.lab.inspect.model import HELD_OUT, Model, TrainedModel
 from sahcns.lab.inspect.results import Candidate, Ingredient, Negative, PairView
 from sahcns.rng import Rng
 from sahcns.samplers import Sampler
-from sahcns.samplers.sahc import SelectThenCalibrate
-from sahcns.samplers.sahc_parts import (
+from sahcns.samplers.sahc import (
     DiscrepancyOnly,
     Hardest,
+    SelectThenCalibrate,
     StructureAware,
     discrepancy,
     hardness,

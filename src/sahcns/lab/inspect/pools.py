@@ -11,7 +11,7 @@ from sahcns.lab.inspect.model import TrainedModel
 from sahcns.lab.inspect.results import Chosen, PoolReadings, Shares, relative_change
 from sahcns.lab.inspect.running import RunningMeans
 from sahcns.samplers import DNS, Matching
-from sahcns.samplers.sahc_parts import EPSILON, StructureAware, discrepancy, final_gap
+from sahcns.samplers.sahc import EPSILON, StructureAware, discrepancy, final_gap
 
 NEAR, FAR = 0.10, 0.20  # the paper's marks for hard and for easy pools
 SIMILAR = 0.01  # two candidates whose scores differ by less are score-similar
