@@ -7,7 +7,7 @@ from contextlib import suppress
 from reproduction.claims import BEYOND, Judged, counts_in_words, judge
 from reproduction.evidence import Evidence, NotRun
 from reproduction.report import RULES, cells_by_source, cells_table, missing_parts, progress_table, runs_in_words
-from reproduction.sections.table_2 import ranking_by_reading, readings_table
+from reproduction.sections.nine_methods import ranking_by_reading, readings_table
 from reproduction.sections.tuning import settings_in_words
 from sahcns.lab import Table, to_markdown
 

@@ -18,7 +18,7 @@ from sahcns import load_split
 from sahcns.lab import Pairs, source_commit, wait_for_lock, write_whole
 
 if TYPE_CHECKING:
-    from sahcns import Backbone, Sampler
+    from sahcns import Backbone, Run, Sampler, Split
 
 DIAGNOSTICS, READINGS, EFFICIENCY = "diagnostics", "readings", "efficiency"  # folders of the results
 POOL_SEED = 0  # of the pools that all samplers see
@@ -26,42 +26,55 @@ ROUNDS = 5  # in which samplers are timed in turn
 
 
 @dataclass(frozen=True)
-class Look:
-    """A model to train, and the samplers that are put to work on it: Figs 1 and 5."""
+class Model:
+    """A model to train for Figs 1 and 5."""
 
     data: str  # folder of the set
     trained: Settings  # the sampler that it is trained with
-    samplers: Mapping[str, Settings]  # by label
     backbone: Settings
     protocol: Settings
-    seed: int = FIRST_SEED
+
+    def fit(self, split: "Split", device: str, whole: bool = False) -> "Run":
+        from sahcns import Protocol, fit
+
+        parts, protocol = (
+            (build_backbone(self.backbone), build_sampler(self.trained)),
+            Protocol.from_dict(self.protocol),
+        )
+        run = fit(split, *parts, protocol=protocol, seed=FIRST_SEED, device=device, whole=whole)
+        if run.record.stopped == "interrupted":  # half a run is no model
+            raise KeyboardInterrupt
+        return run
+
+    def head(self, kind: str, key: str, began: float, run: "Run") -> dict[str, Any]:
+        about = {"seed": FIRST_SEED, "protocol": self.protocol, "machine": run.record.machine}
+        return {**_head(kind, key, began), **about}
+
+
+@dataclass(frozen=True)
+class Look(Model):
+    """A model, and the samplers that are put to work on it."""
+
+    samplers: Mapping[str, Settings]  # by label
 
     def key(self, fingerprint: str) -> str:
         """`lightgcn-dns-s2020-1f3a9c04de`."""
-        parts = (fingerprint, self.trained, dict(self.samplers), self.backbone, self.protocol, self.seed, POOL_SEED)
-        return f"{self.backbone['name']}-{self.trained['name']}-s{self.seed}-{_digest(parts)}"
+        parts = (fingerprint, self.trained, dict(self.samplers), self.backbone, self.protocol, FIRST_SEED, POOL_SEED)
+        return f"{self.backbone['name']}-{self.trained['name']}-s{FIRST_SEED}-{_digest(parts)}"
 
     def measure(self, folder: Path, name: str, device: str = "auto") -> dict[str, Any]:
         """Train the model and put each sampler to work on it over all training pairs."""
-        from sahcns import Protocol, fit
         from sahcns.lab import Inspection, TrainedModel, diagnose
 
         began, split = time.perf_counter(), load_split(folder)
-        protocol = Protocol.from_dict(self.protocol)
-        parts = build_backbone(self.backbone), build_sampler(self.trained)
-        run = fit(split, *parts, protocol=protocol, seed=self.seed, device=device)
-        if run.record.stopped == "interrupted":  # half a run is no model
-            raise KeyboardInterrupt
+        run = self.fit(split, device)
         model = TrainedModel.of(run, split, device=device)
         seen = {
             label: diagnose(model, sampler=build_sampler(one), seed=POOL_SEED) for label, one in self.samplers.items()
         }
         return {
-            **_head(DIAGNOSTICS, self.key(split.fingerprint), began),
-            "seed": self.seed,
+            **self.head(DIAGNOSTICS, self.key(split.fingerprint), began, run),
             "data": {"name": name, **run.record.data},
-            "protocol": self.protocol,
-            "machine": run.record.machine,
             "test": run.record.test,
             **Inspection(model.about, POOL_SEED, diagnostics=seen).to_dict(),
         }
@@ -78,56 +91,42 @@ def looks(design: Design, chosen: Chosen) -> list[Look]:
             "HC-only": sampler("hc-only", lambda_max=own["lambda_max"]),
             METHOD: own,
         }
-        found += [Look(data, one, seen, design.backbone(), design.protocol) for one in (seen["DNS"], own)]
+        found += [Look(data, one, design.backbone(), design.protocol, seen) for one in (seen["DNS"], own)]
     return found
 
 
 @dataclass(frozen=True)
-class AgedModel:
-    """A model trained with DNS for so many epochs, in which Figs 1 and 5(a) are read in several ways."""
+class AgedModel(Model):
+    """A model trained for so many epochs, in which Figs 1 and 5(a) are read in several ways."""
 
-    data: str  # folder of the set
     age: int
-    trained: Settings
-    backbone: Settings
-    protocol: Settings
     alphas: tuple[float, ...]
-    seed: int = FIRST_SEED
 
     def key(self, fingerprint: str) -> str:
         """`amazon-toys-20-epochs-1f3a9c04de`."""
-        parts = (fingerprint, self.trained, self.backbone, self.protocol, self.alphas, self.seed, POOL_SEED)
+        parts = (fingerprint, self.trained, self.backbone, self.protocol, self.alphas, FIRST_SEED, POOL_SEED)
         return f"{self.data}-{self.age}-epochs-{_digest(parts)}"
 
     def measure(self, folder: Path, name: str, device: str = "auto") -> dict[str, Any]:
         """Train the model for its epochs and read Figs 1 and 5(a) in it, in all ways."""
-        from sahcns import Protocol, fit
         from sahcns.lab import TrainedModel, read_pools
 
         began, split = time.perf_counter(), load_split(folder)
         # Without validation every epoch is run, and the last one is kept.
-        bare = replace(split, valid=Pairs.none(), test=Pairs.none())
-        parts = build_backbone(self.backbone), build_sampler(self.trained)
-        protocol = Protocol.from_dict(self.protocol)
-        run = fit(bare, *parts, protocol=protocol, seed=self.seed, device=device, whole=True)
-        if run.record.stopped == "interrupted":
-            raise KeyboardInterrupt
+        run = self.fit(replace(split, valid=Pairs.none(), test=Pairs.none()), device, whole=True)
         readings = read_pools(TrainedModel.of(run, device=device), self.alphas, self.trained["pool"], POOL_SEED)
         return {
-            **_head(READINGS, self.key(split.fingerprint), began),
-            "seed": self.seed,
+            **self.head(READINGS, self.key(split.fingerprint), began, run),
             "data": {"name": name, "fingerprint": split.fingerprint},
-            "protocol": self.protocol,
-            "machine": run.record.machine,
             "age": self.age,
             "readings": readings.to_dict(),
         }
 
 
 def aged_models(design: Design) -> list[AgedModel]:
-    """On each set a model of each age, as it is then."""
+    """On each set a model of each age, trained with DNS."""
     return [
-        AgedModel(data, age, sampler("dns"), design.backbone(), {**design.protocol, "epochs": age}, design.grid)
+        AgedModel(data, sampler("dns"), design.backbone(), {**design.protocol, "epochs": age}, age, design.grid)
         for data in design.pair
         for age in design.ages
     ]

@@ -16,9 +16,8 @@ from reproduction.sections.equal import equal_blocks, equal_figure
 from reproduction.sections.figure_3 import figure_3_blocks
 from reproduction.sections.figure_4 import figure_4_blocks, pools_blocks
 from reproduction.sections.mechanisms import efficiency_blocks, mechanisms_blocks, other_readings_blocks
+from reproduction.sections.nine_methods import table_2_blocks, table_4_blocks
 from reproduction.sections.robustness import choices_table, splits_table
-from reproduction.sections.table_2 import data_blocks, table_2_blocks
-from reproduction.sections.table_4 import table_4_blocks
 from reproduction.sections.tuning import settings_in_words, tuning_blocks
 from reproduction.verdicts import VERDICTS, Instance
 from sahcns.lab import Cell, Figure, Report, Section, Table
@@ -48,7 +47,6 @@ SECTIONS: Mapping[str, tuple[str, Callable[[Evidence], Blocks]]] = {
     "Other splits": ("splits", lambda evidence: [splits_table(evidence)]),
     "Choices of the protocol": ("choices", lambda evidence: [choices_table(evidence)]),
     "Tuning": ("tuning", tuning_blocks),
-    "Table I: data": ("table2", data_blocks),
 }
 """Title → the part of the study that it shows, and its blocks."""
 

@@ -15,10 +15,9 @@ from reproduction.sections.ablation import ALIKE, many_seeds_table, parts_table,
 from reproduction.sections.comparison import Place, against, resolved_in_words
 from reproduction.sections.equal import equal_places, tuned_table, tuned_to_dns
 from reproduction.sections.figure_4 import pool_sweep_in_words, pools_table, sweep_table
+from reproduction.sections.nine_methods import BACKBONE_NAMES as BACKBONES
+from reproduction.sections.nine_methods import backbones_table, highest_means, nine_table
 from reproduction.sections.robustness import choices_table, splits_table
-from reproduction.sections.table_2 import highest_means, nine_table
-from reproduction.sections.table_4 import NAMES as BACKBONES
-from reproduction.sections.table_4 import backbones_table
 from reproduction.sections.tuning import chosen_table, settings_in_words
 from sahcns.lab import holm
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -62,13 +62,9 @@ class Study:
         prepared: Path,
         out: Path,
         only: Iterable[str] = (),
-        *,
-        seeds: int | None = None,
-        workers: int = 1,
-        device: str = "auto",
-        until: float | None = None,
+        **options: Any,
     ) -> "Study":
-        """On the sets of the design that are in the folder `prepared`; some parts, or all."""
+        """On the sets of the design that are in the folder `prepared`; some parts, or all. `options` are fields."""
         parts = parts_named(list(only))
         names = [one.folder for one in design.sets]
         folders = {name: prepared / name for name in names if (prepared / name).is_dir()}
@@ -76,7 +72,7 @@ class Study:
             raise DataError(
                 f"{prepared} holds none of the prepared sets {', '.join(names)}; `sahcns data prepare` makes them"
             )
-        study = cls(design, folders, out, parts, seeds, workers, device, until)
+        study = cls(design, folders, out, parts, **options)
         study._refuse_other()
         return study
 

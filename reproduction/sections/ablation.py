@@ -19,7 +19,7 @@ from reproduction.sections.comparison import (
     printed,
     resolved_in_words,
 )
-from reproduction.sections.table_2 import TWINS
+from reproduction.sections.nine_methods import TWINS
 from sahcns.lab import Cell, Table
 
 TWIN = "SAHC w/o Discrepancy"

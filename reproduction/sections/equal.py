@@ -12,7 +12,7 @@ from reproduction.sections.comparison import (
     pairs_table,
     resolved_in_words,
 )
-from reproduction.sections.table_2 import TWINS, nine_table
+from reproduction.sections.nine_methods import TWINS, nine_table
 from sahcns.lab import Figure, Table, holm
 
 

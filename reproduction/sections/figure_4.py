@@ -8,7 +8,7 @@ from reproduction.experiments import FAILING, HARD, TOP, at_work
 from reproduction.methods import METHOD, NINE
 from reproduction.scores import NAMES, NDCG, READINGS, RECALL, Scores, joined, twin_cell
 from reproduction.sections import Blocks
-from reproduction.sections.table_2 import TWINS
+from reproduction.sections.nine_methods import TWINS
 from sahcns.lab import Cell, Figure, Series, Table
 
 AXES = {

@@ -1,4 +1,4 @@
-"""What tuning chose on each set, how sharp each choice is, and where it switched a part of SAHC-NS off."""
+"""What tuning chose on each set, and where it switched a part of SAHC-NS off."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,6 @@ from sahcns.lab import Figure, Search, Series, Table
 HALVES = (("alpha", "α", "HC-only"), ("lambda_max", "λmax", "SA-only"))
 """A setting, its letter, and what is left of SAHC-NS where it is 0."""
 LABELS = {sampler: label for label, sampler in NINE.items()}
-TOP = 5  # settings whose distance shows how sharp a choice is
 
 
 def settings_in_words(evidence: Evidence) -> str:
