@@ -48,165 +48,170 @@ class Judged:
         return counted(self.instances)
 
 
-def _ablation(first: str, second: str, words: str, reason: str | Reason = "") -> Claim:
+def _claims(source: str, *claims: tuple[str, str, Check, str | Reason]) -> list[Claim]:
+    """The claims of one table or figure: name, words, check, reason."""
+    return [Claim(name, source, words, check, reason) for name, words, check, reason in claims]
+
+
+def _ablation(first: str, second: str, words: str, reason: str | Reason = "") -> tuple[str, str, Check, str | Reason]:
     name = f"{first}-over-{second}".lower().replace(" ", "-").replace("/", "")
-    return Claim(
-        name, "Table III", words, checks.better(first, second), reason or reasons.where_it_stopped(first, second)
-    )
+    return name, words, checks.better(first, second), reason or reasons.where_it_stopped(first, second)
 
 
 CLAIMS: Sequence[Claim] = (
-    Claim(
-        "data",
+    *_claims(
         "Table I",
-        "The data are those that the table counts.",
-        mechanism_checks.same_data,
-        "Yelp-like is another subset, since the paper's is not public; of ML-1m the paper counts one user and one item "
-        "more, probably ids for padding.",
-    ),
-    Claim(
-        "best",
-        "Table II",
-        "SAHC-NS is best on every set in every metric, significantly so against the strongest baseline; runs read at the "
-        "best validation epoch.",
-        checks.best_of_nine("best"),
-        reasons.strongest_rivals("table2"),
-    ),
-    Claim(
-        "best-last",
-        "Table II",
-        "The same, runs read where training stopped.",
-        checks.best_of_nine("last"),
-        reasons.loss_after_best,
-    ),
-    Claim(
-        "readings",
-        "Table II",
-        "What is printed for DNS, DNS(M,N), MixGCF, BNS and DivNS is what they reach at the best validation epoch.",
-        checks.best_epoch_is_what_is_printed,
-        "The code that the experiments seem to stand on logs the test part at every look and never loads the best weights "
-        "again. On ML-1m, whose split is ours, RNS is nearly as far from print, so more than the reading differs.",
-    ),
-    Claim(
-        "ahns",
-        "Table II",
-        "AHNS with α = 1.0, β = 0.1, p = −2 checks.trains LightGCN well and is above random negatives.",
-        checks.trains("AHNS"),
-        reasons.searched("Its target shrinks as scores grow ([why](ahns.md)).", "ahns", reasons.BETAS),
-    ),
-    Claim(
-        "dens",
-        "Table II",
-        "DENS with the printed weights is above random negatives.",
-        checks.trains("DENS"),
-        reasons.searched(
-            "A fixed α = 1, as printed for Toys, picks the easiest candidates from the start; its authors' code raises α "
-            "from 0 ([more](dens.md)).",
-            "dens",
-            reasons.SCHEDULES,
+        (
+            "data",
+            "The data are those that the table counts.",
+            mechanism_checks.same_data,
+            "Yelp-like is another subset, since the paper's is not public; of ML-1m the paper counts one user and one item "
+            "more, probably ids for padding.",
         ),
     ),
-    Claim(
-        "time",
+    *_claims(
+        "Table II",
+        (
+            "best",
+            "SAHC-NS is best on every set in every metric, significantly so against the strongest baseline; runs read at "
+            "the best validation epoch.",
+            checks.best_of_nine("best"),
+            reasons.strongest_rivals("table2"),
+        ),
+        (
+            "best-last",
+            "The same, runs read where training stopped.",
+            checks.best_of_nine("last"),
+            reasons.loss_after_best,
+        ),
+        (
+            "readings",
+            "What is printed for DNS, DNS(M,N), MixGCF, BNS and DivNS is what they reach at the best validation epoch.",
+            checks.best_epoch_is_what_is_printed,
+            "The code that the experiments seem to stand on logs the test part at every look and never loads the best "
+            "weights again. On ML-1m, whose split is ours, RNS is nearly as far from print, so more than the reading differs.",
+        ),
+        (
+            "ahns",
+            "AHNS with α = 1.0, β = 0.1, p = −2 trains LightGCN well and is above random negatives.",
+            checks.trains("AHNS"),
+            reasons.searched("Its target shrinks as scores grow ([why](ahns.md)).", "ahns", reasons.BETAS),
+        ),
+        (
+            "dens",
+            "DENS with the printed weights is above random negatives.",
+            checks.trains("DENS"),
+            reasons.searched(
+                "A fixed α = 1, as printed for Toys, picks the easiest candidates from the start; its authors' code raises "
+                "α from 0 ([more](dens.md)).",
+                "dens",
+                reasons.SCHEDULES,
+            ),
+        ),
+    ),
+    *_claims(
         "Fig. 3",
-        "SAHC-NS reaches checks.better accuracy within a short training time.",
-        checks.soon,
-        reasons.seconds_needed,
+        (
+            "time",
+            "SAHC-NS reaches better accuracy within a short training time.",
+            checks.soon,
+            reasons.seconds_needed,
+        ),
     ),
-    Claim(
-        "alpha", "Fig. 4", "A checks.moderate α is best.", checks.moderate("alpha"), reasons.curve_and_seeds("alpha")
-    ),
-    Claim(
-        "lambda",
+    *_claims(
         "Fig. 4",
-        "A checks.moderate λmax is best.",
-        checks.moderate("lambda_max"),
-        reasons.curve_and_seeds("lambda_max"),
+        ("alpha", "A moderate α is best.", checks.moderate("alpha"), reasons.curve_and_seeds("alpha")),
+        ("lambda", "A moderate λmax is best.", checks.moderate("lambda_max"), reasons.curve_and_seeds("lambda_max")),
+        ("pool", "A moderate pool is best.", checks.moderate("pool"), reasons.curve_and_seeds("pool")),
     ),
-    Claim(
-        "pool", "Fig. 4", "A checks.moderate pool is best.", checks.moderate("pool"), reasons.curve_and_seeds("pool")
+    *_claims(
+        "Table III",
+        _ablation("SA-only", "DNS", "SA alone is better than DNS."),
+        _ablation("HC-only", "DNS", "HC alone is better than DNS."),
+        _ablation(METHOD, "SA-only", "SAHC-NS is better than SA alone."),
+        _ablation(METHOD, "HC-only", "SAHC-NS is better than HC alone, and so than SAHC without the discrepancy."),
+        _ablation(METHOD, "SAHC w/o Mean", "SAHC-NS is better than without the mean hardness.", WITHOUT_MEAN),
+        _ablation(
+            "SAHC w/o Discrepancy",
+            "SAHC w/o Mean",
+            "Losing the mean hardness costs more than losing the discrepancy.",
+            WITHOUT_MEAN,
+        ),
+        _ablation(
+            METHOD,
+            "SAHC-Fixed",
+            "Calibration by the pool is better than a fixed distribution of strengths.",
+            reasons.more_strength,
+        ),
+        _ablation(METHOD, "SAHC-Global", "Calibration layer by layer is better than by one global gap."),
     ),
-    _ablation("SA-only", "DNS", "SA alone is checks.better than DNS."),
-    _ablation("HC-only", "DNS", "HC alone is checks.better than DNS."),
-    _ablation(METHOD, "SA-only", "SAHC-NS is checks.better than SA alone."),
-    _ablation(METHOD, "HC-only", "SAHC-NS is checks.better than HC alone, and so than SAHC without the discrepancy."),
-    _ablation(METHOD, "SAHC w/o Mean", "SAHC-NS is checks.better than without the mean hardness.", WITHOUT_MEAN),
-    _ablation(
-        "SAHC w/o Discrepancy",
-        "SAHC w/o Mean",
-        "Losing the mean hardness costs more than losing the discrepancy.",
-        WITHOUT_MEAN,
-    ),
-    _ablation(
-        METHOD,
-        "SAHC-Fixed",
-        "Calibration by the pool is checks.better than a fixed distribution of strengths.",
-        reasons.more_strength,
-    ),
-    _ablation(METHOD, "SAHC-Global", "Calibration layer by layer is checks.better than by one global gap."),
-    Claim(
-        "backbones",
+    *_claims(
         "Table IV",
-        "SAHC-NS is best on NGCF and on SimGCL.",
-        checks.best_on_backbones,
-        reasons.strongest_rivals("table4"),
+        (
+            "backbones",
+            "SAHC-NS is best on NGCF and on SimGCL.",
+            checks.best_on_backbones,
+            reasons.strongest_rivals("table4"),
+        ),
+        ("stronger", "A stronger backbone improves most methods.", checks.stronger_backbones, reasons.left_to_add),
     ),
-    Claim(
-        "stronger",
-        "Table IV",
-        "A stronger backbone improves most methods.",
-        checks.stronger_backbones,
-        reasons.left_to_add,
-    ),
-    Claim(
-        "pools-vary",
+    *_claims(
         "Fig. 1(a)",
-        "Pools differ in hardness: both hard and easy ones are common.",
-        mechanism_checks.pool_variety,
-        reasons.other_gaps,
+        (
+            "pools-vary",
+            "Pools differ in hardness: both hard and easy ones are common.",
+            mechanism_checks.pool_variety,
+            reasons.other_gaps,
+        ),
+        (
+            "pool-shares",
+            "33.18 % and 31.69 % of pools have a gap under 0.10, 44.47 % and 46.72 % one over 0.20 (within 5 points).",
+            mechanism_checks.pool_shares,
+            reasons.other_gaps,
+        ),
     ),
-    Claim(
-        "pool-shares",
-        "Fig. 1(a)",
-        "33.18 % and 31.69 % of pools have a gap under 0.10, 44.47 % and 46.72 % one over 0.20 (within 5 points).",
-        mechanism_checks.pool_shares,
-        reasons.other_gaps,
-    ),
-    Claim(
-        "hidden",
+    *_claims(
         "Fig. 1(b)",
-        "Of candidates with similar scores more than 60 % differ in discrepancy by more than 0.20, about a quarter (within "
-        "5 points) by more than 0.50.",
-        mechanism_checks.hidden_by_scores,
-        reasons.other_ages,
+        (
+            "hidden",
+            "Of candidates with similar scores more than 60 % differ in discrepancy by more than 0.20, about a quarter "
+            "(within 5 points) by more than 0.50.",
+            mechanism_checks.hidden_by_scores,
+            reasons.other_ages,
+        ),
     ),
-    Claim(
-        "sa-choice",
+    *_claims(
         "Fig. 5(a)",
-        "SA chooses negatives of larger discrepancy at a mean hardness that changes by no more than 1.9 %.",
-        mechanism_checks.harder_to_read,
-        "The 1.9 % is held against ours with the one digit that the paper prints.",
+        (
+            "sa-choice",
+            "SA chooses negatives of larger discrepancy at a mean hardness that changes by no more than 1.9 %.",
+            mechanism_checks.harder_to_read,
+            "The 1.9 % is held against ours with the one digit that the paper prints.",
+        ),
+        (
+            "sa-size",
+            "The discrepancy rises by 15.18 % on Toys and 22.68 % on Yelp (within 5 points).",
+            mechanism_checks.discrepancy_raised,
+            reasons.other_choices,
+        ),
     ),
-    Claim(
-        "sa-size",
-        "Fig. 5(a)",
-        "The discrepancy rises by 15.18 % on Toys and 22.68 % on Yelp (within 5 points).",
-        mechanism_checks.discrepancy_raised,
-        reasons.other_choices,
-    ),
-    Claim(
-        "hc-pools",
+    *_claims(
         "Fig. 5(b)",
-        "HC closes the gap more in easy pools than in hard ones.",
-        mechanism_checks.easy_moved_more,
-        reasons.too_hard,
+        (
+            "hc-pools",
+            "HC closes the gap more in easy pools than in hard ones.",
+            mechanism_checks.easy_moved_more,
+            reasons.too_hard,
+        ),
     ),
-    Claim(
-        "overhead",
+    *_claims(
         "Efficiency",
-        "SA and HC add no more than 2.12 %, 1.35 % and 0.68 % to an epoch.",
-        mechanism_checks.overhead,
-        reasons.restless_epochs,
+        (
+            "overhead",
+            "SA and HC add no more than 2.12 %, 1.35 % and 0.68 % to an epoch.",
+            mechanism_checks.overhead,
+            reasons.restless_epochs,
+        ),
     ),
 )
 
