@@ -85,33 +85,33 @@ def table(*columns: str, title: str | None = None) -> "Table":
     from rich import box
     from rich.table import Table
 
-    made = Table(
+    empty = Table(
         title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False
     )
     for column in columns:
         justify: Any = "right" if column.startswith(">") else "left"
-        made.add_column(column.removeprefix(">"), justify=justify, overflow="fold")  # an id cut short is another id
-    return made
+        empty.add_column(column.removeprefix(">"), justify=justify, overflow="fold")  # an id cut short is another id
+    return empty
 
 
-def rich_table(given: "ReportTable") -> "Table":
+def rich_table(report: "ReportTable") -> "Table":
     """A report's table in the terminal: best in bold, second best underlined, as in the paper."""
-    made = table(*given.columns, title=given.title or None)
-    for row in given.rows:
-        made.add_row(*map(_cell_text, row))
-    return made
+    rows = table(*report.columns, title=report.title or None)
+    for row in report.rows:
+        rows.add_row(*map(_cell_text, row))
+    return rows
 
 
 def show_tables(tables: "Iterable[ReportTable]") -> None:
     """Print a report's tables one below the other, each with its caption."""
     from rich.text import Text
 
-    for at, given in enumerate(tables):
+    for at, one in enumerate(tables):
         if at:
             show("")
-        show(rich_table(given))
-        if given.caption:
-            show("", Text(given.caption, style="dim"))  # a text is broken between words, a bare string is not
+        show(rich_table(one))
+        if one.caption:
+            show("", Text(one.caption, style="dim"))  # a text is broken between words, a bare string is not
 
 
 def _cell_text(cell: "Cell | str") -> "Text":

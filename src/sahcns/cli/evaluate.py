@@ -68,10 +68,10 @@ def command(
         return
     rows = table("metric", *(f">@{cut}" for cut in ks), "what it is")
     for name in names:
-        shown = (_shown(name, values[f"{name}@{cut}"]) for cut in ks)
-        rows.add_row(name, *shown, METRICS[name].definition)
+        cells = (_cell(name, values[f"{name}@{cut}"]) for cut in ks)
+        rows.add_row(name, *cells, METRICS[name].definition)
     beside = ", ".join(
-        f"{name} {' and '.join(_shown(name, popular[f'{name}@{cut}']) for cut in ks)}" for name in names if name in LED
+        f"{name} {' and '.join(_cell(name, popular[f'{name}@{cut}']) for cut in ks)}" for name in names if name in LED
     )
     show(
         rows,
@@ -83,13 +83,13 @@ def command(
 
 def _numbers(text: str) -> list[int]:
     try:
-        found = [int(number) for number in text.split(",")]
+        numbers = [int(number) for number in text.split(",")]
     except ValueError:
-        found = [0]
-    if min(found) < 1:
+        numbers = [0]
+    if min(numbers) < 1:
         raise SettingError(f"-k {text!r} must be whole numbers, 1 or more, with commas between, such as 5,10,20")
-    return sorted(set(found))
+    return sorted(set(numbers))
 
 
-def _shown(name: str, value: float) -> str:
+def _cell(name: str, value: float) -> str:
     return f"{value:,.3f}" if name in COUNTED else f"{value:.2%}"

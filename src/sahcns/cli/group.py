@@ -54,8 +54,8 @@ class LazyGroup(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The name and its one line, which is all that the list of commands shows."""
-        found = [entry for entry in self.entries if entry.name == cmd_name]
-        return TyperCommand(cmd_name, help=found[0].help) if found else None
+        helps = {entry.name: entry.help for entry in self.entries}
+        return TyperCommand(cmd_name, help=helps[cmd_name]) if cmd_name in helps else None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """The command itself, imported here."""

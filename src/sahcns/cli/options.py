@@ -52,13 +52,13 @@ def with_protocol(command: Command) -> Command:
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
         for name, kind in PROTOCOL.items()
     ]
-    kept = [
+    own_options = [
         entry.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[name])
         for name, entry in own.parameters.items()
         if name != "protocol"
     ]
-    last = [entry for entry in kept if entry.name == "json"]  # stands last everywhere
-    ordered = [*(entry for entry in kept if entry.name != "json"), *options, *last]
+    last = [entry for entry in own_options if entry.name == "json"]  # stands last everywhere
+    ordered = [*(entry for entry in own_options if entry.name != "json"), *options, *last]
     with_options.__signature__ = own.replace(parameters=ordered)  # type: ignore[attr-defined]
     with_options.__annotations__ = {**{entry.name: entry.annotation for entry in ordered}, "return": None}
     return with_options

@@ -200,22 +200,22 @@ def _baskets(model: "Recommender", files: list[str], options: dict[str, Any]) ->
     source: Any = files[0] if len(files) == 1 else files
     try:
         # a row is a thing that they have, whenever and however
-        given = read(source, **{"rating": 0, "time": 0, "event": 0, **options})
+        interactions = read(source, **{"rating": 0, "time": 0, "event": 0, **options})
     except SahcnsError as error:
         raise type(error)(_as_options(str(error))) from error
-    baskets = Baskets.of(model, given)
-    read_remarks(given.source, header="--read header=true")
+    baskets = Baskets.of(model, interactions)
+    read_remarks(interactions.source, header="--read header=true")
     if items := sorted(baskets.unknown, key=lambda item: -baskets.unknown[item]):  # what most rows name comes first
         more = f" and {len(items) - NAMED:,} more" if len(items) > NAMED else ""
         rows = _count(sum(baskets.unknown.values()), "row", "rows")
-        where = f"{_count(len(items), 'item', 'items')} of {given.name}, in {rows}"
+        where = f"{_count(len(items), 'item', 'items')} of {interactions.name}, in {rows}"
         warn(f"{where}, unknown to the model and left aside: {', '.join(map(str, items[:NAMED]))}{more}")
     if people := baskets.left_out:
         who = f"{len(people):,} people, {people[0]} first, have" if len(people) > 1 else f"{people[0]} has"
         warn(f"{who} no item that the model knows, so there is no list for them; --popular lists what most people have")
-    empty = sum(file.get("lines_without_items", 0) for file in given.source["files"])
+    empty = sum(file.get("lines_without_items", 0) for file in interactions.source["files"])
     if empty:
-        tell(f"{_count(empty, 'line', 'lines')} of {given.name} named somebody without any item")
+        tell(f"{_count(empty, 'line', 'lines')} of {interactions.name} named somebody without any item")
     return baskets
 
 

@@ -42,13 +42,13 @@ def write_lists(
     return Path(path)
 
 
-def write_blocks(made: Iterable["pl.DataFrame"], path: str | os.PathLike[str]) -> int:
+def write_blocks(frames: Iterable["pl.DataFrame"], path: str | os.PathLike[str]) -> int:
     """Lists into a file, whole or not at all, each block as soon as it is made; how many rows there are."""
     check_target(path)
     ending, heights = Path(path).suffix.lower(), list[int]()
 
     def counted() -> Iterator["pl.DataFrame"]:
-        for frame in made:
+        for frame in frames:
             heights.append(frame.height)
             yield frame
 
@@ -96,8 +96,8 @@ def _parquet_pieces(frames: Iterable["pl.DataFrame"], target: Path) -> Generator
             raise OSError(str(error)) from error
         for part in parts:
             part.unlink()
-        with open(whole, "rb") as made:
-            while piece := made.read(PIECE):
+        with open(whole, "rb") as file:
+            while piece := file.read(PIECE):
                 yield piece
     finally:
         shutil.rmtree(beside, ignore_errors=True)

@@ -45,7 +45,7 @@ class Lists:
         return (self.place[:, None] <= self.cut).double()
 
     @cached_property
-    def found(self) -> Tensor:
+    def n_hits(self) -> Tensor:
         """[E, J], held-out items among the first k."""
         return self.hits.double() @ self.within
 
@@ -55,7 +55,7 @@ class Lists:
         return 1.0 + (self.hits.cumsum(1) == 0).sum(1, keepdim=True)
 
     @cached_property
-    def shown(self) -> Tensor:
+    def times_listed(self) -> Tensor:
         """[J, n_items] float64, in how many lists of length k each item stands."""
         n_items = len(self.popularity)
         counts = torch.zeros((len(self.ks), n_items + 1), dtype=torch.int64, device=self.top.device)
@@ -67,7 +67,7 @@ class Lists:
 
 
 def recall(lists: Lists) -> Tensor:
-    return lists.found / lists.held[:, None]
+    return lists.n_hits / lists.held[:, None]
 
 
 def ndcg(lists: Lists) -> Tensor:
@@ -78,7 +78,7 @@ def ndcg(lists: Lists) -> Tensor:
 
 
 def precision(lists: Lists) -> Tensor:
-    return lists.found / lists.cut
+    return lists.n_hits / lists.cut
 
 
 def hit(lists: Lists) -> Tensor:
@@ -95,11 +95,11 @@ def average_precision(lists: Lists) -> Tensor:
 
 
 def coverage(lists: Lists) -> Tensor:
-    return (lists.shown > 0).double().mean(1)
+    return (lists.times_listed > 0).double().mean(1)
 
 
 def popularity(lists: Lists) -> Tensor:
-    return (lists.shown * lists.popularity).sum(1) / lists.shown.sum(1).clamp(min=1)
+    return (lists.times_listed * lists.popularity).sum(1) / lists.times_listed.sum(1).clamp(min=1)
 
 
 def bias(lists: Lists) -> Tensor:
@@ -108,10 +108,10 @@ def bias(lists: Lists) -> Tensor:
 
 
 def gini(lists: Lists) -> Tensor:
-    shown = lists.shown.sort(1).values  # ascending
-    n = shown.shape[1]
-    weight = torch.arange(1 - n, n, 2, dtype=torch.float64, device=shown.device)  # 2i - n - 1 for i = 1 … n
-    return (shown * weight).sum(1) / (n * shown.sum(1).clamp(min=1))
+    times = lists.times_listed.sort(1).values  # ascending
+    n = times.shape[1]
+    weight = torch.arange(1 - n, n, 2, dtype=torch.float64, device=times.device)  # 2i - n - 1 for i = 1 … n
+    return (times * weight).sum(1) / (n * times.sum(1).clamp(min=1))
 
 
 @dataclass(frozen=True)

@@ -64,8 +64,6 @@ def paired_t(first: Sequence[float], second: Sequence[float], level: float = 0.9
     a, b = np.asarray(first, float), np.asarray(second, float)
     if a.ndim != 1 or a.shape != b.shape:
         raise SettingError(f"a paired test needs two lists of equal length; these have shapes {a.shape} and {b.shape}")
-    if not 0 < level < 1:
-        raise SettingError(f"level={level} is not allowed; it must lie between 0 and 1")
     d, n = a - b, len(a)
     if n == 0:
         return Paired(0, math.nan, why="no seed in common")
@@ -162,9 +160,7 @@ def differences(first: Values, second: Values) -> npt.NDArray[np.float64]:
     """first − second [U], zero where only rounding differs: stored values are float32, and means are added in any order."""
     a, b = np.asarray(first, np.float64), np.asarray(second, np.float64)
     if a.ndim != 1 or a.shape != b.shape:
-        raise SettingError(
-            f"a test over users needs two lists of equal length; these have shapes {a.shape} and {b.shape}"
-        )
+        raise SettingError(f"a paired test needs two lists of equal length; these have shapes {a.shape} and {b.shape}")
     d = a - b
     d[np.abs(d) <= ROUNDING * np.maximum(np.abs(a), np.abs(b))] = 0.0
     return d
@@ -208,10 +204,6 @@ def bootstrap_columns(
     d: npt.NDArray[np.float64], *, resamples: int = 10_000, seed: int = 0, level: float = 0.95
 ) -> list[Bootstrap]:
     """`bootstrap_users` for C comparisons over the same users at once, which costs little more than one; d [U, C]."""
-    if resamples < 100:
-        raise SettingError(f"resamples={resamples} is not allowed; it must be 100 or more")
-    if not 0 < level < 1:
-        raise SettingError(f"level={level} is not allowed; it must lie between 0 and 1")
     users = len(d)
     if users == 0:
         return [Bootstrap(0, why="no users") for _ in range(d.shape[1])]
@@ -219,17 +211,17 @@ def bootstrap_columns(
         return [Bootstrap(1, float(value), why="one user: every draw is the same") for value in d[0]]
     missing = (~np.isfinite(d)).sum(0)
     means = _resampled(np.where(missing == 0, d, 0.0), resamples, seed)
-    found = []
-    for values, drawn, gone in zip(d.T, means.T, missing, strict=True):
-        if gone:
-            found.append(Bootstrap(users, why=f"{gone} of {users} users have no number"))
+    results = []
+    for values, drawn, absent in zip(d.T, means.T, missing, strict=True):
+        if absent:
+            results.append(Bootstrap(users, why=f"{absent} of {users} users have no number"))
             continue
         mean = float(values.mean())
         low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
         # A draw as far away as the sample itself must count, whatever order its users are added in.
         beyond = int((np.abs(drawn - mean) >= abs(mean) - 1e-12 * np.abs(values).max()).sum())
-        found.append(Bootstrap(users, mean, float(low), float(high), (1 + beyond) / (1 + resamples)))
-    return found
+        results.append(Bootstrap(users, mean, float(low), float(high), (1 + beyond) / (1 + resamples)))
+    return results
 
 
 def _resampled(d: npt.NDArray[np.float64], resamples: int, seed: int) -> npt.NDArray[np.float64]:
@@ -255,10 +247,8 @@ def holm(ps: Sequence[float]) -> list[float]:
 
     Holm: A Simple Sequentially Rejective Multiple Test Procedure, Scandinavian Journal of Statistics 1979.
     """
-    given = np.asarray(ps, float)
-    adjusted = np.full(given.shape, np.nan)
-    made = np.flatnonzero(~np.isnan(given))
-    order = made[np.argsort(given[made], kind="stable")]
-    factors = np.arange(len(order), 0, -1)
-    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(factors * given[order]))
-    return [float(p) for p in adjusted]
+    p = np.asarray(ps, float)
+    order = np.argsort(p, kind="stable")[: int((~np.isnan(p)).sum())]  # NaN is sorted last
+    adjusted = np.full(p.shape, np.nan)
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(np.arange(len(order), 0, -1) * p[order]))
+    return [float(value) for value in adjusted]

@@ -134,6 +134,3 @@ class Truth:
 
     def __len__(self) -> int:
         return len(self.held)
-
-    def __repr__(self) -> str:
-        return f"Truth({self.part}: {len(self):,} users with {len(self.held.items):,} items, mask={self.mask!r})"
