@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sahcns.cli.console import Json, show, show_json, show_tables, working
-from sahcns.cli.figure_files import save_figures
 from sahcns.cli.options import Imports, import_files
 from sahcns.errors import SettingError, nearest
 
@@ -105,7 +104,9 @@ def command(
 
         files.append(write_whole(html, to_html(report), "page"))
     if figures is not None:
-        files += save_figures(report.figures(), figures)
+        from sahcns.lab.report.chart import save_all
+
+        files += save_all(report.figures(), figures)
     if json:
         show_json({"run": run.resolve(), "data": folder, **inspection.to_dict(), "files": files})
         return

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sahcns.cli.console import Json, show, show_json, tell, warn
-from sahcns.cli.figure_files import save_figures
 from sahcns.errors import DataError, SettingError
 
 if TYPE_CHECKING:
@@ -79,14 +78,16 @@ def command(
     report = _joined(list(found.values()))
     if title is not None:
         report = replace(report, title=title)
-    drawn = save_figures(report.figures(), figures, looks_in(report)) if figures is not None else []
+    written: dict[str, Any] = {}
+    if figures is not None:
+        from sahcns.lab.report.chart import save_all
+
+        written["figures"] = save_all(report.figures(), figures, looks_in(report))
     if not can_draw():
         tell("figures are tables of their values, because altair is not installed; pip install 'sahcns[report]'")
-    written: dict[str, Any] = {"page": write_whole(page, to_html(report), "page")}
-    if figures is not None:
-        written["figures"] = drawn
+    written["page"] = write_whole(page, to_html(report), "page")
     if tables is not None:
-        written["tables"] = [*_tables(report.tables(), tables), *_runs(results, tables)]
+        written["tables"] = list(_tables(report.tables(), results, tables))
     if json:
         show_json({"source": folder, "kind": " and ".join(found), "title": report.title, **written})
         return
@@ -214,8 +215,10 @@ def _names(option: str, text: str | None) -> list[str]:
     return names
 
 
-def _tables(tables: "Sequence[Table]", folder: Path) -> Iterator[Path]:
+def _tables(tables: "Sequence[Table]", results: "Sequence[Result]", folder: Path) -> Iterator[Path]:
+    """Each table as Markdown, LaTeX and CSV; and every finished run that the page is about, one row each."""
     from sahcns.files import write_whole
+    from sahcns.lab.comparison.tables import runs_table
     from sahcns.lab.report.latex import letters_missing, to_latex
     from sahcns.lab.report.parts import unique_names
     from sahcns.lab.report.tables import to_csv, to_markdown
@@ -224,16 +227,8 @@ def _tables(tables: "Sequence[Table]", folder: Path) -> Iterator[Path]:
         latex = to_latex(replace(table, name=name))  # no label is there twice either
         for ending, text in (("md", to_markdown(table)), ("tex", latex), ("csv", to_csv(table))):
             yield write_whole(folder / f"{name}.{ending}", text, "table")
+    if results:
+        yield write_whole(folder / "runs.csv", to_csv(runs_table(results)), "table")
     letters = " ".join(dict.fromkeys(letter for table in tables for letter in letters_missing(table)))
     if letters:
         warn(f"pdflatex has no {letters}: with these tables use lualatex or xelatex, and a font that has them")
-
-
-def _runs(results: "Sequence[Result]", folder: Path) -> Iterator[Path]:
-    """Every finished run that the page is about, one row each."""
-    from sahcns.files import write_whole
-    from sahcns.lab.comparison.tables import runs_table
-    from sahcns.lab.report.tables import to_csv
-
-    if results:
-        yield write_whole(folder / "runs.csv", to_csv(runs_table(results)), "table")

@@ -12,7 +12,7 @@ from typing import Any
 from sahcns.errors import SahcnsError, SettingError
 from sahcns.files import write_whole
 from sahcns.lab.report.palette import Drawn, Look, drawn_series, fixed_look, paint, painted
-from sahcns.lab.report.parts import Figure, Series
+from sahcns.lab.report.parts import Figure, Series, unique_names
 from sahcns.lab.report.tables import frame_note, number, value_text
 
 try:
@@ -113,37 +113,35 @@ def save(
     return write_whole(target, svg, "figure")
 
 
+def save_all(figures: Sequence[Figure], folder: Path, looks: Mapping[str, Look] | None = None) -> list[Path]:
+    """Each figure by its name, as SVG, PNG and PDF."""
+    named = zip(unique_names(figure.name for figure in figures), figures, strict=True)
+    return [save(figure, folder / f"{name}{ending}", looks=looks) for name, figure in named for ending in ENDINGS]
+
+
 def _rows(figure: Figure, drawn: Drawn, shift: float = 0.0) -> list[dict[str, Any]]:
     """One row a point, for all layers of a chart."""
+
+    def placed(value: float, log: bool) -> float | None:
+        return float(value) if math.isfinite(value) and (value > 0 or not log) else None
+
     rows = []
-    values = [value for series in figure.series for value in series.y if math.isfinite(value)]
-    least = min((value for value in values if value > 0), default=1.0)
-
-    def placed(value: float) -> float | None:
-        if not math.isfinite(value):
-            return None
-        return value if value > 0 or not figure.y_log else None
-
+    least = min((value for series in figure.series for value in series.y if value > 0), default=1.0)
     for place, (series, look) in enumerate(drawn):
-        step = max(1, math.ceil(len(series.x) / MARKED * 1.5)) if len(series.x) > MARKED else 1
+        step = math.ceil(1.5 * len(series.x) / MARKED) if figure.kind == "line" and len(series.x) > MARKED else 1
         for at, x in enumerate(series.x):
-            there = isinstance(x, str) or (math.isfinite(x) and (x > 0 or not figure.x_log))
-            row: dict[str, Any] = {
-                "s": series.name,
-                "c": look.paint,
-                "x": x if there else None,
-                "y": placed(series.y[at]),
-            }
-            row |= {"t": value_text(series, at), "xt": number(x)}
+            row: dict[str, Any] = {"s": series.name, "c": look.paint, "xt": number(x), "t": value_text(series, at)}
+            row["x"] = x if isinstance(x, str) else placed(x, figure.x_log)
+            row["y"] = placed(series.y[at], figure.y_log)
             if len(series.low):
                 low = max(series.low[at], least / 2) if figure.y_log else series.low[at]
-                row |= {"low": placed(low), "high": placed(series.high[at])}
-            if (at + place) % step == 0:
-                row["m"] = 1
-            if series.dashed:
-                row["d"] = 1
+                row |= {"low": placed(low, figure.y_log), "high": placed(series.high[at], figure.y_log)}
             if shift and not isinstance(x, str):
                 row["mid"] = x + shift
+            if (at + place) % step == 0:
+                row["m"] = 1  # has a marker
+            if series.dashed:
+                row["d"] = 1
             rows.append(row)
     return rows
 
@@ -192,7 +190,7 @@ def _lines(figure: Figure, drawn: Drawn) -> Made:
 def _points(figure: Figure, drawn: Drawn) -> Made:
     keys, base = _Keys(drawn), _chart().encode(x=_x(figure), y=_y(figure))
     many = sum(len(series.x) for series, _ in drawn) > 300
-    marks = _markers(figure, base, keys, size=30 if many else 70, all_of_them=True)
+    marks = _markers(figure, base, keys, size=30 if many else 70)
     return alt.layer(*_whiskers(base, drawn, keys), marks), {"rows": _rows(figure, drawn)}
 
 
@@ -210,8 +208,10 @@ def _bars(figure: Figure, drawn: Drawn) -> Made:
     offset: Any = alt.Undefined if len(drawn) == 1 else alt.XOffset("s:N", scale=alt.Scale(domain=keys.names))
     base = _chart().encode(x=_x(figure), y=_y(figure, zero=True), xOffset=offset)
     bars = base.mark_bar(tooltip=False).encode(color=PLAIN, opacity=keys.dimmed(0.45))
-    marks = _markers(figure, base, keys, size=0 if alone else 40, all_of_them=True)
-    return alt.layer(bars, *_whiskers(base, drawn, keys), marks), {"rows": rows}
+    signs = any(value < 0 for series in figure.series for value in (*series.y, *series.low))
+    marks = _markers(figure, base, keys, size=0 if alone else 40)
+    zero = [_chart("zero").mark_rule(color=paint("muted")).encode(y="y:Q")] if signs else []
+    return alt.layer(bars, *zero, *_whiskers(base, drawn, keys), marks), {"rows": rows, "zero": [{"y": 0}]}
 
 
 def _histogram(figure: Figure, drawn: Drawn) -> Made:
@@ -220,7 +220,7 @@ def _histogram(figure: Figure, drawn: Drawn) -> Made:
     width = min((b - a for a, b in pairwise(edges)), default=1.0)
     rows = _rows(figure, drawn, width / 2)
     keys, base = _Keys(drawn), _chart()
-    marks = _markers(figure, base.encode(x=_x(figure, "mid"), y=_y(figure, zero=True)), keys, size=0, all_of_them=True)
+    marks = _markers(figure, base.encode(x=_x(figure, "mid"), y=_y(figure, zero=True)), keys, size=0)
     if len(drawn) == 1:
         flat = base.transform_calculate(end=f"datum.x + {width}").mark_rect(tooltip=False, stroke=paint("surface"))
         bars = flat.encode(x=_x(figure), x2="end:Q", y=_y(figure, zero=True), y2=alt.datum(0), color=PLAIN)
@@ -243,15 +243,11 @@ def _heat_map(figure: Figure, drawn: Drawn) -> Made:
     rows = _rows(figure, drawn)
     final = [not part for series in figure.series for part in (series.partial or [False] * len(series.y))]
     for row, is_final in zip(rows, final, strict=True):
-        row["f"] = is_final
-        row["x"] = row["xt"]
+        row |= {"f": bool(is_final), "x": row["xt"]}
     known = [row["y"] for row in rows if row["f"] and row["y"] is not None] or [0.0, 1.0]
     signs = min(known) < 0 < max(known)
-    span = (
-        [0.0, max(map(abs, known))]
-        if signs
-        else [min(known), max(known) if max(known) > min(known) else min(known) + 1]
-    )
+    span = [0.0, max(map(abs, known))] if signs else [min(known), max(known)]
+    span[1] += span[0] == span[1]
     digits = max(0, min(6, 2 - math.floor(math.log10(span[1] - span[0]) + 1e-9)))
     columns = list(dict.fromkeys(row["x"] for row in rows))
     strength = "abs(datum.y)" if signs else "datum.y"
@@ -288,20 +284,15 @@ def _chart(rows: str = "rows") -> alt.Chart:
     return alt.Chart(alt.NamedData(name=rows))
 
 
-def _markers(figure: Figure, base: alt.Chart, keys: _Keys, size: int = 55, *, all_of_them: bool = False) -> Any:
+def _markers(figure: Figure, base: alt.Chart, keys: _Keys, size: int = 55) -> Any:
     """A marker at each value, or at every few of a long line; the nearest to the pointer grows and tells its value."""
     near = alt.selection_point(nearest=True, on="pointerover", clear="pointerout", empty=False, name="near")
-    sizes = alt.when(near).then(alt.value(130))
-    sized = (
-        sizes.otherwise(alt.value(size))
-        if all_of_them
-        else sizes.when("datum.m").then(alt.value(size)).otherwise(alt.value(0))
-    )
+    sizes = alt.when(near).then(alt.value(130)).when("datum.m").then(alt.value(size)).otherwise(alt.value(0))
     # Vega-Lite's own tooltips look for the values of the nearest point one level too high
     fields = {"title": "s", figure.x_label or "at": "xt", figure.y_label or "value": "t"}
     values = ", ".join(f"{json.dumps(name)}: (datum.datum || datum).{field}" for name, field in fields.items())
     marks = base.mark_point(strokeWidth=1.6, aria=False, tooltip=alt.ExprRef(f"{{{values}}}")).encode(
-        stroke=keys.stroke, fill=keys.fill, shape=keys.shape, size=sized, opacity=keys.dimmed(1.0)
+        stroke=keys.stroke, fill=keys.fill, shape=keys.shape, size=sizes, opacity=keys.dimmed(1.0)
     )
     params = [near] + ([keys.chosen] if keys.chosen is not None else [])
     if figure.kind in ("line", "scatter") and not _in_words(figure):

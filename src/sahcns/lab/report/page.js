@@ -2,87 +2,69 @@
 (() => {
   "use strict";
   const all = (what, root = document) => [...root.querySelectorAll(what)];
-  const tip = document.getElementById("tip");
-  const folds = all("details.section");
+  const at = (name) => document.getElementById(name);
+  const [tip, open, theme, menu] = [at("tip"), at("all"), at("theme"), document.querySelector("nav details")];
 
-  /* Figures: without altair the page has none, and no Vega either. */
-  const options = (typeof vegaEmbed === "function") && {
+  const figures = typeof vegaEmbed === "function" ? all("figure") : []; // without altair there is no Vega
+  const embed = (where, spec) => vegaEmbed(where, spec, {
     ast: true, renderer: "svg", actions: false, config: CONFIG, tooltip: { disableDefaultStyle: true },
-  };
-  const plain = (svg) => svg.replace(/var\(--([\w-]+)\)/g, (_, name) => LIGHT[name]);
+  });
   const draw = (figure) => {
-    seen.unobserve(figure);
     if (figure.dataset.drawn) return;
     figure.dataset.drawn = "yes";
     const spec = JSON.parse(figure.querySelector("script").textContent);
-    const title = figure.querySelector("h3").textContent;
-    vegaEmbed(figure.querySelector(".chart"), spec, options).catch((error) => console.error(error));
+    embed(figure.querySelector(".chart"), spec);
     const button = figure.querySelector(".save");
     button.hidden = false;
     button.onclick = async () => {
-      const whole = { ...spec, title, width: 760, background: LIGHT.surface };
-      const { view } = await vegaEmbed(document.createElement("div"), whole, options);
-      const link = Object.assign(document.createElement("a"), { download: `${figure.id}.svg` });
-      link.href = URL.createObjectURL(new Blob([plain(await view.toSVG())], { type: "image/svg+xml" }));
-      link.click();
+      const title = figure.querySelector("h3").textContent;
+      const { view } = await embed(document.createElement("div"), { ...spec, title, width: 760, background: LIGHT.surface });
+      const svg = (await view.toSVG()).replace(/var\(--([\w-]+)\)/g, (_, name) => LIGHT[name]);
+      const href = URL.createObjectURL(new Blob([svg], { type: "image/svg+xml" }));
+      Object.assign(document.createElement("a"), { download: `${figure.id}.svg`, href }).click();
     };
   };
-  const seen = new IntersectionObserver(
-    (entries) => entries.filter((one) => one.isIntersecting).forEach((one) => draw(one.target)), { rootMargin: "400px" });
-  const figures = options ? all("figure") : [];
-  figures.forEach((figure) => seen.observe(figure));
+  const watch = new IntersectionObserver((seen) => seen.forEach((one) => one.isIntersecting && draw(one.target)), { rootMargin: "400px" });
+  figures.forEach((figure) => watch.observe(figure));
 
-  /* Folding: the notes of the first screen, the contents on a phone, and what a link leads to. */
   const narrow = matchMedia("(max-width: 62rem)");
-  const menu = document.querySelector("nav details");
-  const unfold = () => {
-    for (let at = document.getElementById(location.hash.slice(1)); at; at = at.parentElement) if (at.tagName === "DETAILS") at.open = true;
-    if (narrow.matches) menu.open = false;
-    document.getElementById(location.hash.slice(1))?.scrollIntoView();
+  const fit = () => { menu.open = !narrow.matches; };
+  const unfold = (what) => all(what).forEach((one) => { one.open = true; });
+  const go = () => {
+    const target = at(location.hash.slice(1));
+    for (let one = target; one; one = one.parentElement) if (one.tagName === "DETAILS") one.open = true;
+    fit();
+    target?.scrollIntoView();
   };
   all(".lead .caption").forEach((notes) => { notes.open = false; });
-  menu.open = !narrow.matches;
-  narrow.addEventListener("change", () => { menu.open = !narrow.matches; });
-  addEventListener("hashchange", unfold);
-  all("nav a").forEach((link) => link.addEventListener("click", () => setTimeout(unfold)));
-  if (location.hash) unfold();
-  const button = document.getElementById("all");
-  button.hidden = folds.length < 2;
-  button.onclick = () => folds.forEach((fold) => { fold.open = true; });
-  addEventListener("beforeprint", () => { all("details.section, .caption").forEach((one) => { one.open = true; }); figures.forEach(draw); });
+  narrow.addEventListener("change", fit);
+  addEventListener("hashchange", go);
+  all("nav a").forEach((link) => link.addEventListener("click", () => setTimeout(go))); // also where the hash is the same
+  location.hash ? go() : fit();
+  open.hidden = all("details.section").length < 2;
+  open.onclick = () => unfold("details.section");
+  addEventListener("beforeprint", () => { unfold("details.section, .caption"); figures.forEach(draw); });
 
-  /* Hints of cells: for the Tab key a table is one stop, from which the arrow keys go on. */
-  const show = (cell) => {
-    const box = cell.getBoundingClientRect();
-    tip.textContent = cell.dataset.hint;
-    tip.hidden = false;
-    tip.style.left = `${Math.max(8, Math.min(box.left, innerWidth - tip.offsetWidth - 8))}px`;
-    tip.style.top = `${box.bottom + tip.offsetHeight + 12 < innerHeight ? box.bottom + 6 : box.top - tip.offsetHeight - 6}px`;
-  };
-  const hide = () => { tip.hidden = true; };
-  all("table").forEach((table) => all("[data-hint]", table).forEach((cell, at, cells) => {
-    cell.tabIndex = at ? -1 : 0;
-    cell.onpointerenter = cell.onfocus = () => show(cell);
-    cell.onpointerleave = cell.onblur = hide;
-    cell.onkeydown = (event) => {
-      const same = cells.filter((one) => one.cellIndex === cell.cellIndex);
-      const [list, step] = { ArrowRight: [cells, 1], ArrowLeft: [cells, -1], ArrowDown: [same, 1], ArrowUp: [same, -1] }[event.key] || [];
-      const next = list && list[list.indexOf(cell) + step];
-      if (event.key === "Escape") hide();
-      if (!next) return;
-      event.preventDefault();
-      next.focus();
+  all("table").forEach((table) => all("[data-hint]", table).forEach((cell, place, cells) => {
+    cell.tabIndex = place ? -1 : 0; // for the Tab key a table is one stop, from which the arrow keys go on
+    cell.onpointerenter = cell.onfocus = () => {
+      const { left, top, bottom } = cell.getBoundingClientRect();
+      Object.assign(tip, { textContent: cell.dataset.hint, hidden: false });
+      tip.style.left = `${Math.max(8, Math.min(left, innerWidth - tip.offsetWidth - 8))}px`;
+      tip.style.top = `${bottom + tip.offsetHeight + 12 < innerHeight ? bottom + 6 : top - tip.offsetHeight - 6}px`;
+    };
+    cell.onpointerleave = cell.onblur = () => { tip.hidden = true; };
+    cell.onkeydown = ({ key }) => {
+      if (key === "Escape") tip.hidden = true;
+      cells[place + { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[key]]?.focus();
     };
   }));
-  addEventListener("scroll", hide, { passive: true, capture: true });
 
-  /* Light or dark: as the system has it until told otherwise. */
-  const root = document.documentElement;
-  const toggle = document.getElementById("theme");
   const dark = matchMedia("(prefers-color-scheme: dark)");
-  const label = () => { toggle.textContent = (root.dataset.theme || (dark.matches ? "dark" : "light")) === "dark" ? "Light" : "Dark"; };
-  toggle.hidden = false;
-  toggle.onclick = () => { root.dataset.theme = toggle.textContent.toLowerCase(); label(); };
+  const root = document.documentElement.dataset;
+  const label = () => { theme.textContent = (root.theme || (dark.matches ? "dark" : "light")) === "dark" ? "Light" : "Dark"; };
+  theme.hidden = false;
+  theme.onclick = () => { root.theme = theme.textContent.toLowerCase(); label(); };
   dark.addEventListener("change", label);
   label();
 })();
