@@ -132,7 +132,7 @@ def agreement(methods: Methods) -> dict[str, str]:
     )
     rest = every[order[1:]]
     told["without the winner: another second"] = share(rest[:, seeds].mean(1).argmax() != 0 for seeds in drawn)
-    told["without the winner: a star for the second over the third"] = share(
+    told["without the winner: the second is better than the third, p below 0.05"] = share(
         paired(*rest[np.argsort(-rest[:, seeds].mean(1))[:2]][:, seeds]) < ALPHA for seeds in drawn
     )
     return told
