@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sahcns.data.assemble import FORMAT, FORMAT_VERSION
 from sahcns.data.ids import ID_FILES, load_ids, load_texts
 from sahcns.data.split import PARTS, Pairs, Split
+from sahcns.data.splitting import FORMAT, FORMAT_VERSION
 from sahcns.data.stats import statistics
 from sahcns.errors import DataError
 from sahcns.folders import File, FolderKind, load_folder, npy, read_description, write_folder

@@ -9,7 +9,6 @@ from typing import Literal, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from sahcns.data.assemble import Steps, assemble, find_unseen
 from sahcns.data.filters import (
     Int32,
     Mask,
@@ -26,7 +25,7 @@ from sahcns.data.ids import IdMap, Texts
 from sahcns.data.interactions import FEW_KINDS, Interactions
 from sahcns.data.recipe import TIMED, Recipe, Unseen
 from sahcns.data.split import PARTS, Split
-from sahcns.data.splitting import TRAIN, Labels, assign
+from sahcns.data.splitting import TRAIN, Labels, Steps, assemble, assign, find_unseen
 from sahcns.errors import DataError, SettingError
 
 Scalar = TypeVar("Scalar", bound=np.generic)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from sahcns.data import Recipe, prepare
-from sahcns.data.readers import collect, delimited, jsonlines, opening, read
+from sahcns.data.readers import collect, delimited, lines, opening, read
 from sahcns.data.readers.collect import MOST_KINDS
 from sahcns.errors import DataError, SettingError
 from tests.data.readers.soundness import assert_sound, kinds, pairs
@@ -105,7 +105,7 @@ def test_by_number_where_there_is_no_header(tmp_path: Path) -> None:
 def test_both_ways_of_reading_agree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fast = [kinds(read(written(tmp_path, ending, frame()))) for ending in ("csv", "jsonl")]
     monkeypatch.setattr(delimited, "_parse", lambda *_: None)
-    monkeypatch.setattr(jsonlines, "_by_polars", lambda *_: None)
+    monkeypatch.setattr(lines, "_by_polars", lambda *_: None)
     assert [kinds(read(written(tmp_path, ending, frame()))) for ending in ("csv", "jsonl")] == fast == [FOUND, FOUND]
 
 

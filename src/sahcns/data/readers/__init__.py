@@ -13,8 +13,7 @@ from sahcns.data.readers.columns import Column
 from sahcns.data.readers.delimited import read_delimited
 from sahcns.data.readers.detect import detect_format, detect_layout
 from sahcns.data.readers.frames import is_frame, read_frame, read_parquet
-from sahcns.data.readers.jsonlines import choose_fields, read_jsonlines
-from sahcns.data.readers.lines import read_adjacency
+from sahcns.data.readers.lines import choose_fields, read_adjacency, read_jsonlines
 from sahcns.data.readers.opening import InputFile
 from sahcns.data.readers.times import TimeParser
 from sahcns.data.readers.titles import Titles, align_titles, find_titles, is_title_file, titles_in, titles_in_file

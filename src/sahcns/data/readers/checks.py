@@ -4,6 +4,7 @@ An id is any text that is not blank, or any whole number; a rating is finite as 
 row that fails is an error that names it, or, when lenient, a count that ends up in the manifest.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -201,3 +202,19 @@ def _missing(column: "pl.Series") -> Mask | None:
 def _not_a_rating(value: str) -> Fault:
     remedy = NO_RATINGS.replace("correct it", "write a dot, not a comma") if "," in value else NO_RATINGS
     return Fault("rating not a number", f"rating {value} is not a number", remedy)
+
+
+def is_utf8(data: bytes) -> bool:
+    try:
+        return data.isascii() or data.decode() is not None
+    except UnicodeDecodeError:
+        return False
+
+
+def not_utf8(text: str) -> Fault | None:
+    """The fault of a text, decoded with surrogate escapes, that holds a byte that was not UTF-8."""
+    found = re.search("[\udc80-\udcff]", text)
+    if not found:
+        return None
+    message = f"byte 0x{ord(found[0]) - 0xDC00:02x} is not UTF-8 text"
+    return Fault("not UTF-8", message, "convert a Latin-1 file (iconv -f latin1 -t utf-8 FILE)")

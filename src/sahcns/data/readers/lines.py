@@ -1,143 +1,139 @@
-"""Text taken apart in Python, one line at a time: slower than polars, and able to say what is wrong where.
+"""One record a line: JSON objects (Amazon reviews version 2, Yelp's open data, others), or `user item item …`."""
 
-Delimited files come here where polars finds something odd; LightGCN's `user item item …` lines always do.
-"""
-
-import csv
-import io
-import re
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
-from sahcns.data.readers.checks import Batch, Fault, Faults, Source, quote
+from sahcns.data.readers.checks import Batch, Fault, Faults, Source, is_utf8, not_utf8, quote
 from sahcns.data.readers.collect import Collector
-from sahcns.data.readers.detect import Layout
+from sahcns.data.readers.columns import Column, Columns, choose
+from sahcns.data.readers.detect import json_fields, sample
 from sahcns.data.readers.opening import Chunk
+from sahcns.errors import DataError
 
-if TYPE_CHECKING:
-    from _csv import Reader
-
-STRAY_RETURN = Fault(
-    "stray carriage return", "a carriage return stands within the line", "remove it or quote the field"
-)
-Row = list[str] | Fault | None
+KNOWN: dict[str, dict[str, str]] = {
+    "amazon": {"user": "reviewerID", "item": "asin", "rating": "overall", "time": "unixReviewTime"},
+    "yelp": {"user": "user_id", "item": "business_id", "rating": "stars", "time": "date"},
+}
+Value = str | int | None
 
 
-def parse_lines(
-    data: bytes, line: int, layout: Layout, source: Source, faults: Faults, last: bool
-) -> tuple[dict[str, list[str]], Sequence[int], int]:
-    """Texts of each column in use, the line of each row, and how many bytes were used.
+def choose_fields(data: bytes, format: str, wanted: Mapping[str, Column], name: str) -> Columns:
+    """Which field is the user, the item, the rating, the time and the event: told, known for the format, or usual."""
+    lines = [text for _, text in sample(data, name)]
+    names = json_fields(lines)
+    if not names:
+        raise DataError(f"{name}: no line is a JSON object; the first is {quote(lines[0])}; write one object a line")
+    known: dict[str, Column] = {role: field for role, field in KNOWN.get(format, {}).items() if field in names}
+    given = {role: column for role, column in wanted.items() if column is not None}
+    return choose([*names], {**known, **given}, name)
 
-    A quoted field still open at the end of the data waits, unused, for what comes next, unless this is the last.
-    """
-    text = data.decode("utf-8", "surrogateescape")
-    texts = text.removesuffix("\n").split("\n")
-    places, width = layout.columns.places, len(layout.columns.names)
-    header_word = layout.header[places["user"]] if layout.header else None
-    used, valid = len(data), is_utf8(data)
-    quoted = layout.quotes and b'"' in data
-    rows: list[list[str]] = []
-    if quoted and valid:  # all at once, if Python's csv finds nothing wrong
+
+def read_jsonlines(chunks: Iterator[Chunk], fields: Mapping[str, str], source: Source, into: Collector) -> None:
+    """All objects of one file; polars where each field is plainly there, line by line in Python elsewhere."""
+    line = 1
+    for chunk in chunks:
+        batch = _by_polars(chunk.data, line, fields, source)
+        into.add(batch or _by_line(chunk.data, line, fields, source, into.faults))
+        line += chunk.data.count(b"\n")
+
+
+def _by_polars(data: bytes, line: int, fields: Mapping[str, str], source: Source) -> Batch | None:
+    """The batch, if every line has its ids as text under one key and its numbers as numbers."""
+    import polars as pl
+
+    data = data if data.endswith(b"\n") else data + b"\n"
+    rows = data.count(b"\n")
+    for role, field in fields.items():
+        # Within a text the quotes would be escaped, so this finds keys only: one a line, and each holds a text.
+        starts = [json.dumps(field).encode() + colon for colon in (b": ", b":")]
+        if role in ("user", "item") and sum(data.count(start + b'"') for start in starts) != rows:
+            return None
+        if any(start + truth in data for start in starts for truth in (b"t", b"f")):  # older polars: true is 1.0
+            return None
+    types: dict[str, Any] = {role: pl.String() for role in fields} | {"rating": pl.Float64()}
+    for time_type in (pl.Int64(), pl.String()):
+        types["time"] = time_type
         try:
-            rows = list(_csv(io.StringIO(text, newline="\n"), layout))
-        except csv.Error:
-            rows = []
-    if len(rows) == len(texts) and all(
-        len(row) == width and row[places["user"]].strip() != header_word for row in rows
-    ):
-        return _columns(rows, layout), range(line, line + len(rows)), used
-    rows, lines = [], list[int]()
-    for at, row in _quoted(texts, layout, last) if quoted else _plain(texts, layout):
-        if row is None:
-            used = len("\n".join([*texts[:at], ""]).encode("utf-8", "surrogateescape"))
-            break
-        fault = row if isinstance(row, Fault) else None
-        if fault is None and (not valid or len(row) != width or row[places["user"]].strip() == header_word):
-            fault = _find_fault([*row], texts[at], layout)
-        if fault is not None:
-            faults.rows_read += 1
-            faults.report(source, line + at, fault, value=texts[at])
-        else:
-            rows.append([*row])
-            lines.append(line + at)
-    return _columns(rows, layout), lines, used
-
-
-def _columns(rows: list[list[str]], layout: Layout) -> dict[str, list[str]]:
-    columns = {role: [row[place] for row in rows] for role, place in layout.columns.places.items()}
-    if "event" in columns:  # may be of rows that nobody wants, so a byte that is not UTF-8 is no fault there
-        columns["event"] = [text if text.isascii() else escape_bytes(text) for text in columns["event"]]
-    return columns
-
-
-def _csv(lines: Iterable[str], layout: Layout) -> "Reader":
-    skip_space = layout.skip_space or layout.delimiter == " "
-    return csv.reader(lines, delimiter=layout.delimiter, strict=True, skipinitialspace=skip_space)
-
-
-def _find_fault(row: list[str], text: str, layout: Layout) -> Fault | None:
-    """What is wrong with the fields, or None for a sound row."""
-    width = len(layout.columns.names)
-    if len(row) != width:
-        fields = "1 field" if len(row) == 1 else f"{len(row)} fields"
-        rest = "the header has" if layout.header else "the other rows have"
-        message = f"{fields} where {rest} {width} (between {layout.delimiter!r}), in {quote(text)}"
-        return Fault("wrong number of fields", message)
-    if layout.header and [field.strip() for field in row] == [*layout.header]:
-        return Fault("header again", "the header stands here a second time (were files joined?)", "remove it")
-    return not_utf8("\n".join(row[place] for role, place in layout.columns.places.items() if role != "event"))
-
-
-def _plain(texts: list[str], layout: Layout) -> Iterator[tuple[int, Row]]:
-    mark = layout.delimiter
-    for at, text in enumerate(texts):
-        text = text.removesuffix("\r")
-        if not text.strip(" "):
+            frame = pl.read_ndjson(data, schema={field: types[role] for role, field in fields.items()})
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
             continue
-        if "\r" in text:
-            yield at, STRAY_RETURN
-        elif mark == " ":
-            if bare := text.strip(" \t"):
-                yield at, re.split("[ \t]+", bare)
-        elif layout.skip_space:
-            yield at, [field.lstrip(" ") for field in text.split(mark)]
+        columns = {role: frame[field] for role, field in fields.items()}
+        if frame.height != rows or any(column.null_count() for role, column in columns.items() if role != "event"):
+            continue
+        if any(columns[role].str.contains("\x00", literal=True).any() for role in ("user", "item")):
+            return None  # what polars makes of half a character
+        return Batch(columns, range(line, line + rows), source, tokens=False)
+    return None
+
+
+def _by_line(data: bytes, line: int, fields: Mapping[str, str], source: Source, faults: Faults) -> Batch:
+    import polars as pl
+
+    rows: list[dict[str, Value]] = []
+    lines: list[int] = []
+    for at, text in enumerate(data.decode("utf-8", "surrogateescape").split("\n"), line):
+        if not text.strip(" \t\r"):
+            continue
+        row = _row(text, fields)
+        if isinstance(row, Fault):
+            faults.rows_read += 1
+            faults.report(source, at, row, value=text)
         else:
-            yield at, text.split(mark)
+            lines.append(at)
+            rows.append(row)
+    columns = {}
+    for role in fields:
+        values = [row[role] for row in rows]
+        if role in ("user", "item") and values and all(isinstance(value, int) for value in values):
+            columns[role] = pl.Series(values, dtype=pl.Int64)
+        else:
+            columns[role] = pl.Series([None if value is None else str(value) for value in values], dtype=pl.String)
+    return Batch(columns, lines, source, tokens=False)
 
 
-def _quoted(texts: list[str], layout: Layout, last: bool) -> Iterator[tuple[int, Row]]:
-    """Rows by Python's csv; after a quote that does not close properly, reading goes on with the next line."""
-    at, at_end = 0, False
+def _row(text: str, fields: Mapping[str, str]) -> dict[str, Value] | Fault:
+    """Ids as text or whole numbers, the rest as text; or what is wrong."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        return Fault("not JSON", f"{quote(text)} is not JSON ({error})")
+    if not isinstance(found, dict):
+        return Fault("not an object", f"{quote(text)} is not a JSON object")
+    row: dict[str, Value] = {}
+    for role, name in fields.items():
+        value, field = found.get(name), f"the field {name!r} ({role})"
+        if role == "event":
+            row[role] = _event(value)
+            continue
+        is_id = role in ("user", "item")
+        if name not in found:
+            return Fault(f"no {role} field", f"{field} is missing")
+        if isinstance(value, bool | list | dict) or (is_id and isinstance(value, float)):
+            kind = "text or a whole number" if is_id else "a number or text"
+            return Fault(f"{role} of a wrong type", f"{field} holds {quote(value)}; it must be {kind}")
+        if is_id and isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+            return Fault(f"{role} id beyond 64 bits", f"{role} id {quote(value)} does not fit in 64 bits")
+        if isinstance(value, str) and not _is_unicode(value):
+            return Fault("not UTF-8", f"{field} holds {quote(value)}, which is not UTF-8 text")
+        row[role] = value if value is None or (is_id and isinstance(value, int)) else str(value)
+    return row
 
-    def lines_from(start: int) -> Iterator[str]:
-        nonlocal at_end
-        for k in range(start, len(texts)):
-            yield f"{texts[k]}\n"
-        at_end = True
 
-    while at < len(texts):
-        start = at
-        reader = _csv(lines_from(start), layout)
-        try:
-            while True:
-                at = start + reader.line_num
-                row = next(reader)
-                if layout.delimiter == " " and row and not row[-1] and len(row) == len(layout.columns.names) + 1:
-                    row.pop()
-                if len(row) > 1 or texts[at].strip(" \r"):
-                    yield at, row
-        except StopIteration:
-            return
-        except csv.Error as error:
-            if at_end and not last:
-                yield at, None
-                return
-            at_end = False
-            mismatch = Fault("broken quotes", f"the quotes do not match ({error}), in {quote(texts[at])}")
-            yield at, STRAY_RETURN if "\r" in texts[at].removesuffix("\r") else mismatch
-            at += 1
+def _event(value: object) -> str:
+    """Whatever stands there, as text: it may be of a row that nobody wants."""
+    text = "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if _is_unicode(text) else text.encode("utf-8", "backslashreplace").decode()
+
+
+def _is_unicode(text: str) -> bool:
+    """False for bytes that were not UTF-8 (here as surrogate escapes) and for half a character."""
+    try:
+        return text.isascii() or text.encode() is not None
+    except UnicodeEncodeError:
+        return False
 
 
 def read_adjacency(chunks: Iterator[Chunk], source: Source, into: Collector) -> int:
@@ -166,24 +162,3 @@ def read_adjacency(chunks: Iterator[Chunk], source: Source, into: Collector) -> 
             into.add(Batch({"user": users, "item": pl.Series(items)}, lines, source))
         line += chunk.data.count(b"\n")
     return users_alone
-
-
-def is_utf8(data: bytes) -> bool:
-    try:
-        return data.isascii() or data.decode() is not None
-    except UnicodeDecodeError:
-        return False
-
-
-def escape_bytes(text: str) -> str:
-    r"""The text, decoded with surrogate escapes, with `\xe9` for a byte that was not UTF-8."""
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-
-
-def not_utf8(text: str) -> Fault | None:
-    """The fault of a text, decoded with surrogate escapes, that holds a byte that was not UTF-8."""
-    found = re.search("[\udc80-\udcff]", text)
-    if not found:
-        return None
-    message = f"byte 0x{ord(found[0]) - 0xDC00:02x} is not UTF-8 text"
-    return Fault("not UTF-8", message, "convert a Latin-1 file (iconv -f latin1 -t utf-8 FILE)")
