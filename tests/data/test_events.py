@@ -72,19 +72,6 @@ def test_what_was_only_viewed_is_not_set_aside() -> None:
     assert aside(made(events=("buy", "cart"), years=(2016, 2016))) == []  # of ann and jam nothing is left
 
 
-def test_ratings_and_times_stay_with_their_rows() -> None:
-    split = made(events=("buy", "view"), min_rating=4)
-    assert decoded(split)["train"] == [("ann", "jam"), ("ann", "tea"), ("bob", "jam"), ("bob", "tea"), ("eve", "tea")]
-    assert step(split, "rating")["rows"] == 5
-    last = made(events=("buy", "cart"), split="leave-last-out", years=(2015, 2016))
-    assert decoded(last) == {
-        "train": [("ann", "rye"), ("ann", "tea"), ("bob", "jam")],
-        "valid": [("bob", "rye")],
-        "test": [("bob", "tea")],
-    }
-    assert step(last, "window")["rows"] == 5
-
-
 def test_all_alike_is_said_unless_there_is_but_one_or_too_many() -> None:
     split = made()
     assert (step(split)["rule"], step(split)["rows"]) == ("off, 4 kinds alike", 9)
@@ -94,16 +81,6 @@ def test_all_alike_is_said_unless_there_is_but_one_or_too_many() -> None:
     for several, there in ((["x"] * (FEW + 1), False), ([f"k{k}" for k in range(FEW + 1)], False), (None, False)):
         assert bool(step(prepare(interactions(rows, events=several)))) == there
     assert step(prepare(interactions(rows[1:], events=[f"k{k}" for k in range(FEW)])))
-
-
-def test_a_choice_of_nothing_new_is_the_same_data() -> None:
-    everything = made(events=("buy", "cart", "view"))
-    assert step(everything)["left_out"] == {"": 1}
-    without = [row for row in LOG if row[2]]
-    assert (
-        everything.fingerprint
-        == prepare(interactions([(user, item) for user, item, *_ in without]), Recipe(ratios=(1, 0, 0))).fingerprint
-    )
 
 
 def test_an_unknown_kind_is_named_with_those_there_are() -> None:

@@ -248,16 +248,11 @@ def _copy_set(wanted: NamedSet, source: Path, folder: Path) -> None:
         return
     if not source.is_dir():
         raise DataError(f"{source} is not there; give the archive of {wanted.name}, or a folder with its files")
-    inside = source if not _missing(wanted, source) else source / wanted.name
-    missing = _missing(wanted, inside)
-    if missing and wanted.archive and (source / wanted.archive.name).is_file():
-        _unpack(wanted, source / wanted.archive.name, folder)
-    elif missing:
+    if missing := _missing(wanted, source):
         raise DataError(f"{source} has no {missing[0]}, which {wanted.name} needs")
-    else:
-        for file in wanted.files:
-            if path := find(inside, file.name):
-                _copy(file, path, folder)
+    for file in wanted.files:
+        if path := find(source, file.name):
+            _copy(file, path, folder)
 
 
 def _copy(file: File, source: Path, folder: Path) -> None:

@@ -5,6 +5,7 @@ is a binary search, both are plain `.npy` files, and a table of a hundred millio
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,9 +46,6 @@ class Texts:
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
-
-    def __repr__(self) -> str:
-        return f"Texts({len(self):,})"
 
     def raw(self, k: int) -> bytes:
         return self.blob[self.offsets[k] : self.offsets[k + 1]].tobytes()
@@ -101,11 +99,11 @@ class IdMap:
             value = value.item()  # type: ignore[union-attr]
         if isinstance(self.values, Texts):
             # text that is not Unicode (a stray byte of a command line) is no id, and no reason to break off either
-            return _bisect(self.values, str(value).encode("utf-8", "surrogatepass"))
+            wanted = str(value).encode("utf-8", "surrogatepass")
+            at = bisect_left(range(len(self)), wanted, key=self.values.raw)
+            return at if at < len(self) and self.values.raw(at) == wanted else None
         number = _whole(value)
-        if number is None:
-            return None
-        if not -(1 << 63) <= number < 1 << 63:
+        if number is None or not -(1 << 63) <= number < 1 << 63:
             return None
         at = int(np.searchsorted(self.values, number))
         return at if at < len(self.values) and self.values[at] == number else None
@@ -171,14 +169,3 @@ def _whole(value: object) -> int | None:
         return int(value) if float(value).is_integer() else None
     text = str(value)
     return int(text) if len(text) <= 20 and re.fullmatch("0|-?[1-9][0-9]*", text) else None
-
-
-def _bisect(texts: Texts, wanted: bytes) -> int | None:
-    low, high = 0, len(texts)
-    while low < high:
-        middle = (low + high) // 2
-        if texts.raw(middle) < wanted:
-            low = middle + 1
-        else:
-            high = middle
-    return low if low < len(texts) and texts.raw(low) == wanted else None

@@ -39,17 +39,6 @@ def test_the_embedded_set_with_its_own_recipe(sahcns: Sahcns, tmp_path: Path) ->
     assert split.titles[split.item_ids.encode([1])[0]] == "Toy Story (1995)"
 
 
-def test_a_named_recipe_can_be_changed(sahcns: Sahcns, tmp_path: Path) -> None:
-    found = sahcns(
-        *("data", "prepare", "ml-latest-small", tmp_path / "dense", "--json"),
-        *("--min-rating", "4", "--core", "10", "--split", "time", "--ratios", "6:2:2"),
-    ).json
-    assert (found["statistics"]["users"], found["statistics"]["items"]) == (606, 1239)
-    assert found["statistics"]["interactions"] == 38_495
-    assert found["statistics"]["parts"]["test"]["interactions"] == 7_699
-    assert "differs_from_catalogue" not in found["catalogue"]
-
-
 def test_your_own_file_with_every_filter(sahcns: Sahcns, log: Path, tmp_path: Path) -> None:
     found = sahcns(
         *("data", "prepare", log, tmp_path / "out", *COLUMNS, "--json"),
@@ -72,24 +61,6 @@ def test_your_own_file_with_every_filter(sahcns: Sahcns, log: Path, tmp_path: Pa
     }
 
 
-def test_several_files_are_read_as_one(sahcns: Sahcns, log: Path, tmp_path: Path) -> None:
-    lines = log.read_text().splitlines(keepends=True)
-    (tmp_path / "a.csv").write_text("".join(lines[:51]))
-    (tmp_path / "b.csv").write_text(HEADER + "".join(lines[51:]))
-    parts = sahcns("data", "prepare", tmp_path / "a.csv", tmp_path / "b.csv", tmp_path / "ab", *COLUMNS, "--json")
-    whole = sahcns("data", "prepare", log, tmp_path / "whole", *COLUMNS, "--json")
-    assert parts.json["fingerprint"] == whole.json["fingerprint"]
-
-
-def test_a_tab_on_the_command_line(sahcns: Sahcns, tmp_path: Path) -> None:
-    (tmp_path / "log.txt").write_text("".join(f"u {k}\ti {k}\n" for k in range(20)))
-    done = sahcns(
-        "data", "prepare", tmp_path / "log.txt", tmp_path / "out", "--delimiter", "\\t", "--no-header", "--json"
-    )
-    assert done.json["statistics"]["users"] == 20
-    assert load_split(tmp_path / "out").user_ids[0] == "u 0"
-
-
 def test_given_files_with_an_offset(sahcns: Sahcns, tmp_path: Path) -> None:
     train, valid, test = (tmp_path / f"{name}.txt" for name in ("train", "valid", "test"))
     train.write_text("0 3\n0 4\n1 3\n2 5\n")
@@ -103,19 +74,6 @@ def test_given_files_with_an_offset(sahcns: Sahcns, tmp_path: Path) -> None:
     split = load_split(tmp_path / "out")
     assert split.item_ids.decode(range(split.n_items)) == [0, 1, 2]
     assert [len(part) for part in split.parts().values()] == [4, 1, 1]
-
-
-def test_without_a_validation_file_some_training_rows_become_one(sahcns: Sahcns, tmp_path: Path) -> None:
-    (tmp_path / "train.txt").write_text("".join(f"{user} " + " ".join(map(str, range(10))) + "\n" for user in range(5)))
-    (tmp_path / "test.txt").write_text("0 10\n1 10\n")
-    common = ("data", "prepare", tmp_path / "train.txt", tmp_path / "out", "--test", tmp_path / "test.txt", "--json")
-    assert "never in training" in refused(sahcns(*common))
-    found = sahcns(*common, "--unseen", "keep", "--holdout", "0.2").json
-    assert {name: part["interactions"] for name, part in found["statistics"]["parts"].items()} == {
-        "train": 40,
-        "valid": 10,
-        "test": 2,
-    }
 
 
 def test_lenient_tells_what_it_skipped(sahcns: Sahcns, log: Path, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from sahcns.data import Recipe, prepare
-from sahcns.data.readers import collect, delimited, lines, opening, read
+from sahcns.data.readers import collect, opening, read
 from sahcns.data.readers.collect import MOST_KINDS
 from sahcns.errors import DataError, SettingError
 from tests.data.readers.soundness import assert_sound, kinds, pairs
@@ -100,13 +100,6 @@ def test_by_number_where_there_is_no_header(tmp_path: Path) -> None:
     made = read(path, event=3)
     assert kinds(made) == ["buy", "pv"] * 4
     assert (made.ratings, made.times is None) == (None, False)
-
-
-def test_both_ways_of_reading_agree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fast = [kinds(read(written(tmp_path, ending, frame()))) for ending in ("csv", "jsonl")]
-    monkeypatch.setattr(delimited, "_parse", lambda *_: None)
-    monkeypatch.setattr(lines, "_by_polars", lambda *_: None)
-    assert [kinds(read(written(tmp_path, ending, frame()))) for ending in ("csv", "jsonl")] == fast == [FOUND, FOUND]
 
 
 def test_whatever_stands_in_a_json_field(tmp_path: Path) -> None:

@@ -123,13 +123,6 @@ def test_numbers_turn_to_text_when_a_text_comes_late(tmp_path: Path, monkeypatch
     assert pairs(made) == rows
 
 
-def test_wide_and_negative_numbers(tmp_path: Path) -> None:
-    rows = [(9223372036854775807, -5), (-9223372036854775808, 3), (0, 2147483648), (9223372036854775807, 3)]
-    made = read(written(tmp_path, "user,item\n" + "".join(f"{u},{i}\n" for u, i in rows)))
-    assert_sound(made)
-    assert pairs(made) == rows
-
-
 def test_recbole_inter(tmp_path: Path) -> None:
     text = "user_id:token\titem_id:token\trating:float\ttimestamp:float\n1\ta\t4\t9.783e8\n2\tb\t5\t978300761.5\n"
     made = read(written(tmp_path, text))

@@ -185,19 +185,6 @@ def test_tables_keep_what_is_past_the_second(unit: Literal["ms", "us", "ns"], zo
     assert made.nanoseconds.tolist() == [250_000_000, 999_000_000]
 
 
-def test_majority_settles_the_unit() -> None:
-    clock = TimeParser()
-    other = clock.seconds(pl.Series([1500000000000, 1500000000, 1500000001]))[2]
-    assert other.tolist() == [True, False, False]
-
-
-def test_mixed_units_between_files(tmp_path: Path) -> None:
-    (tmp_path / "a").write_text("user,item,time\n1,2,1500000000\n")
-    (tmp_path / "b").write_text("user,item,time\n1,3,1500000000000\n")
-    with pytest.raises(DataError, match=r"b, line 2: time '1500000000000' does not fit the others, which are seconds"):
-        read([tmp_path / "a", tmp_path / "b"])
-
-
 @pytest.mark.parametrize(
     ("layout", "texts", "expected"),
     [
@@ -259,19 +246,6 @@ def dated(tmp_path: Path, *times: str, name: str = "log.csv") -> Path:
 
 def zones(source: Any, **options: Any) -> Any:
     return read(source, **options).source.get("zones")
-
-
-@pytest.mark.parametrize(
-    "times",
-    [
-        ("2026-03-31", "2026-03-31 10:00:00", "20260331", "2026-03-31T10:00"),
-        ("2026-03-31T10:00:00Z", "2026-03-31T10:00:00Z"),
-        ("2026-03-31T10:00:00Z", "2026-03-31 10:00:00 UTC", "2026-03-31T10+02:00", "2026-03-31T10:00:00.5-05:30"),
-        ("1500000000", "1500000001"),
-    ],
-)
-def test_one_kind_is_no_news(tmp_path: Path, times: tuple[str, ...]) -> None:
-    assert "zones" not in read(dated(tmp_path, *times)).source
 
 
 def test_both_are_counted_and_the_first_of_each_is_named(tmp_path: Path) -> None:
