@@ -110,20 +110,6 @@ def test_an_unknown_argument_gets_the_nearest_known_one() -> None:
         Violin.from_dict({"zzzz": 1})
 
 
-def test_the_manual_of_a_class() -> None:
-    manual = {entry["name"]: entry for entry in Violin.settings()}
-    assert next(iter(manual)) == "strings"
-    assert manual["strings"] == {
-        "name": "strings",
-        "default": "4",
-        "allowed": "in [1, 12]",
-        "meaning": "how many strings",
-    }
-    assert manual["wood"]["allowed"] == "spruce | maple"
-    assert manual["muted"]["allowed"] == "true | false"
-    assert manual["offset"]["allowed"] == "any"
-
-
 @pytest.mark.parametrize(
     ("argument", "text", "value"),
     [

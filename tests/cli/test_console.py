@@ -90,14 +90,6 @@ def test_cells_carry_their_marks() -> None:
     assert [column.justify for column in made.columns] == ["left", "right"]
 
 
-def test_tables_stand_one_below_the_other(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("COLUMNS", raising=False)
-    show_tables([TABLE, TABLE])
-    lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
-    once = ["Recall", "sampler    R@20", "───────────────", "rns        1.00", "dns        2.00", "[sahc]    3.00*"]
-    assert [line for line in lines if line] == [*once, "In percent.", *once, "In percent."]
-
-
 def test_a_file_has_no_edge_at_which_a_table_is_folded(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,11 +1,9 @@
 """The data of a run: sets that ship inside, and users who have every item, of whom each command warns once."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from sahcns import folders
 from sahcns.data import Split, save_split
 from tests.cli.conftest import Sahcns
 from tests.splits import random_split
@@ -46,23 +44,6 @@ def test_of_several_sets_each_is_named_and_runs_that_are_there_count_too(
     line = ("compare", shop, more, *QUICK, "--samplers", "rns", "--seeds", "1", "--out", tmp_path / "study")
     for _ in range(2):  # the second time everything is there already
         assert remarks(sahcns(*line).err) == [f"warning: shop: {REMARK}"]
-
-
-def test_a_search_that_is_there_says_it_again_and_reads_the_set_once(
-    sahcns: Sahcns, shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    read: list[Path] = []
-    whole = folders.load_folder
-
-    def counted(kind: Any, folder: Any, *rest: Any, **more: Any) -> Any:
-        read.append(Path(folder))
-        return whole(kind, folder, *rest, **more)
-
-    monkeypatch.setattr("sahcns.data.prepared.load_folder", counted)
-    for _ in range(2):
-        done = sahcns("tune", shop, *QUICK, "--samplers", "rns", "--trials", "1", "--out", tmp_path / "tuned")
-        assert remarks(done.err) == [f"warning: {REMARK}"]
-    assert read == [shop, shop]
 
 
 def test_a_cache_that_cannot_be_written_says_what_to_do(

@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.cli.conftest import Sahcns, refused
+from tests.cli.conftest import Sahcns
 from tests.lab.grid.test_result import result
 
 
@@ -36,13 +36,6 @@ def test_what_may_not_share_a_table_is_said(sahcns: Sahcns, tmp_path: Path) -> N
     assert same.out.startswith("nothing that was put in differs\n")
 
 
-def test_where_nothing_was_held_out_there_is_no_empty_table(sahcns: Sahcns, tmp_path: Path) -> None:
-    first, second = saved(tmp_path / "a"), saved(tmp_path / "b", seed=2, valid={}, test={})
-    lines = sahcns("diff", first, second).out.splitlines()
-    assert "nothing was measured of both: a run with --whole holds nothing out" in lines
-    assert not any("difference" in line for line in lines)
-
-
 def test_json(sahcns: Sahcns, tmp_path: Path) -> None:
     first, second = saved(tmp_path / "a"), saved(tmp_path / "b", test={"best": {"recall@20": 0.5}})
     told = sahcns("diff", first, second, "--json").json
@@ -51,11 +44,6 @@ def test_json(sahcns: Sahcns, tmp_path: Path) -> None:
     recall = told["metrics"][0]
     assert (recall["part"], recall["reading"], recall["name"]) == ("test", "best", "recall@20")
     assert (recall["first"], recall["second"], round(recall["difference"], 9)) == (0.4, 0.5, 0.1)
-
-
-def test_what_is_not_there_is_one_sentence(sahcns: Sahcns, tmp_path: Path) -> None:
-    assert "is not a trained model: it is not there" in refused(sahcns("diff", tmp_path / "x", tmp_path / "y"))
-    assert "there is no result" in refused(sahcns("diff", tmp_path / "x.json", tmp_path / "y"))
 
 
 def test_two_results_are_held_against_each_other_without_torch(tmp_path: Path) -> None:

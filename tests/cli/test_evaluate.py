@@ -50,17 +50,6 @@ def test_other_cuts_metrics_and_masks(sahcns: Sahcns, run: Path, model: Recommen
     assert set(found) == {"ndcg@1", "ndcg@5", "hit@1", "hit@5"}
 
 
-def test_the_table_is_in_percent_where_that_makes_sense(sahcns: Sahcns, run: Path, model: Recommender) -> None:
-    done = sahcns("evaluate", run)
-    rows = {line.split()[0]: line.split() for line in done.out.splitlines() if line}
-    recorded = model.record["test"]["best"]
-    assert rows["recall"][1:3] == [f"{recorded['recall@10']:.2%}", f"{recorded['recall@20']:.2%}"]
-    assert rows["popularity"][1] == f"{recorded['popularity@10']:.3f}"
-    *_, how, beside = done.out.splitlines()
-    assert how.endswith("users, train+valid items left out of the ranking")
-    assert beside.startswith("with the most popular items for everybody: recall ")
-
-
 def test_the_most_popular_items_stand_beside_it(sahcns: Sahcns, run: Path) -> None:
     split, asked = films(), ("-k", "3,5", "--metrics", "recall,hit")
     found = sahcns("evaluate", run, *asked, "--json").json["popular"]

@@ -58,11 +58,6 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Sequence[Entry]:
     return (Entry("do", "toy_do", "Do it."), Entry("broken", "toy_broken", "Never import this."))
 
 
-def test_a_command_runs_with_its_options(toy: Sequence[Entry], capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(toy, "Toy.", ["do", "hello", "--how-often", "2"]) == 0
-    assert capsys.readouterr().out == "hello\nhello\n"
-
-
 def test_the_list_of_commands_imports_none_of_them(toy: Sequence[Entry], capsys: pytest.CaptureFixture[str]) -> None:
     for arguments in ([], ["--help"], ["-h"]):
         assert run(toy, "Toy.", arguments) == 0
@@ -205,9 +200,3 @@ def test_streams_that_are_closed_are_no_reason_to_fail(tmp_path: Path, closed: s
     done = subprocess.run(f"{line} {closed}", shell=True, stdout=subprocess.DEVNULL, timeout=60, check=False)
     assert done.returncode == 0
     assert (tmp_path / "set" / "manifest.json").exists()
-
-
-def test_shell_completion_offers_commands() -> None:
-    environment = {**os.environ, "_SAHCNS_COMPLETE": "complete_bash", "COMP_WORDS": "sahcns data p", "COMP_CWORD": "2"}
-    done = subprocess.run(SAHCNS, env=environment, capture_output=True, text=True, timeout=60, check=False)
-    assert done.stdout.split() == ["prepare"]

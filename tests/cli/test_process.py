@@ -45,11 +45,6 @@ def test_freed_memory_is_used_again() -> None:
     assert (faults("keep") < faults("leave") / 10) == GLIBC
 
 
-def test_processes_that_are_started_keep_it_too() -> None:
-    told = {name: str(value) for name, _, value in MALLOC}
-    assert (faults("leave", **told) < faults("leave") / 10) == GLIBC
-
-
 def test_what_the_environment_says_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, _, _ in MALLOC:
         monkeypatch.delenv(name, raising=False)

@@ -54,13 +54,6 @@ def test_the_end_it_announces_is_where_training_stops() -> None:
     assert epoch == 10
 
 
-def test_the_rate_is_that_of_the_last_epochs() -> None:
-    made = progress({0: 0.1}, 5, seconds=10)
-    for epoch in range(6, 40):
-        made.update({"epoch": epoch, "loss": 0.5}, 150 + epoch)
-    assert made.rate == pytest.approx(1.0)
-
-
 def test_seconds_are_read_like_a_clock() -> None:
     shown = [clock(seconds) for seconds in (1, 59.6, 125, 3725, 360_000)]
     assert shown == ["0:01", "1:00", "2:05", "1:02:05", "100:00:00"]
@@ -77,12 +70,6 @@ def test_in_a_log_there_is_a_line_a_minute(capsys: pytest.CaptureFixture[str], m
     out, err = capsys.readouterr()
     assert out == ""
     assert [line.partition(":")[0] for line in err.splitlines()] == ["epoch 2", "epoch 5", "epoch 8"]
-
-
-def test_json_asks_for_silence(capsys: pytest.CaptureFixture[str]) -> None:
-    with train_progress(Protocol(), quiet=True) as on_epoch:
-        assert on_epoch is None
-    assert capsys.readouterr() == ("", "")
 
 
 def test_on_a_terminal_something_is_shown_before_the_first_epoch_ends(

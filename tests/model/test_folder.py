@@ -14,11 +14,11 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from sahcns.backbones import NGCF, LightGCN
-from sahcns.data import Recipe, Split, prepare
+from sahcns.data import Recipe, prepare
 from sahcns.errors import DataError
 from sahcns.model import Recommender, load_model, save_model
 from sahcns.model.folder import check_place
-from sahcns.samplers import DENS, DNS
+from sahcns.samplers import DENS
 from sahcns.training import Protocol, fit
 from tests.data.hand_made import interactions
 from tests.model.films import films
@@ -60,14 +60,6 @@ def test_a_loaded_model_is_saved_again_byte_for_byte(model: Recommender, tmp_pat
     assert {path.name for path in first.iterdir()} == {path.name for path in second.iterdir()}
     for path in first.iterdir():
         assert path.read_bytes() == (second / path.name).read_bytes(), path.name
-
-
-def test_numbers_as_ids_and_no_titles(tmp_path: Path) -> None:
-    split = Split.from_pairs([[0, 0], [1, 1], [2, 0]], valid=[[0, 1]], n_items=3)
-    trained = fit(split, LightGCN(dim=2), DNS(), protocol=Protocol(epochs=1), device="cpu").recommender
-    loaded = load_model(trained.save(tmp_path / "run"))
-    assert loaded.titles is None
-    assert [found.item for found in loaded.recommend([0], 3)[0]] == [2]
 
 
 def test_the_data_it_was_trained_on_comes_back_from_it(model: Recommender, tmp_path: Path) -> None:

@@ -89,18 +89,6 @@ def test_metrics_of_all_lists_by_hand(device: str) -> None:
     assert values["gini"].tolist() == pytest.approx([0.75, 0.375])
 
 
-def test_metrics_of_users_by_hand(device: str) -> None:
-    top, truth = by_hand(device)
-    values = measure(top, truth, (2,), tuple(OTHERS))
-    # User 0 finds one of two at place 2; user 1 its only one, at place 2. 1/log2(3) = 0.6309; the best pair has 1.6309.
-    assert values["recall"][:, 0].tolist() == [0.5, 1.0]
-    assert values["ndcg"][:, 0].tolist() == pytest.approx([0.6309297536 / 1.6309297536, 0.6309297536])
-    assert values["precision"][:, 0].tolist() == [0.5, 0.5]
-    assert values["hit"][:, 0].tolist() == [1.0, 1.0]
-    assert values["mrr"][:, 0].tolist() == [0.5, 0.5]
-    assert values["map"][:, 0].tolist() == [0.25, 0.5]
-
-
 def test_an_empty_place_is_not_the_last_item_of_the_row_above(device: str) -> None:
     split = Split.from_pairs(train=[], test=[[0, 2], [1, 0]], n_users=2, n_items=3)
     truth = Truth.of(split, "test", device=device)

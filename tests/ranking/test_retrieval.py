@@ -11,7 +11,7 @@ from torch import Tensor
 from sahcns.data.split import Split
 from sahcns.errors import SettingError, TrainingError
 from sahcns.ranking import Csr, Truth, most_popular, rank, recommend
-from sahcns.ranking.retrieval import _group, _select, block_rows
+from sahcns.ranking.retrieval import _group, _select
 from tests.ranking.oracle import DRAWN, MASKS, random_split, ranking, whole_vectors
 
 
@@ -61,13 +61,6 @@ def test_twins_are_equals_wherever_they_stand(block: int | None, device: str) ->
     at = alone[0].tolist().index(7)
     assert alone[0, at + 1] == 50
     assert scores[0, at + 1] == scores[0, at]
-
-
-def test_float64_scores_tell_apart_what_float32_cannot() -> None:
-    truth = Truth.of(Split.from_pairs(train=[], test=[[0, 1]], n_users=1, n_items=2), "test")
-    users, items = torch.ones(1, 1), torch.tensor([[1.0], [1.0 + 1e-12]], dtype=torch.float64)
-    assert rank(users, items, truth, 1).tolist() == [[1]]
-    assert rank(users, items.float(), truth, 1).tolist() == [[0]]
 
 
 def test_half_precision_does_not_reach_the_scores(device: str) -> None:
@@ -137,18 +130,6 @@ def test_recommend_hides_items_from_everybody(device: str) -> None:
     assert scores.tolist() == [[2.0, 1.0, -math.inf, -math.inf], [2.0, 2.0, 1.0, -math.inf]]
 
 
-def test_recommend_refuses_lists_that_do_not_fit() -> None:
-    with pytest.raises(SettingError, match="seen has 2 lists for 1 users"):
-        recommend(torch.ones(1, 2), torch.ones(4, 2), seen_lists(), 1)
-    with pytest.raises(SettingError, match=r"user_vectors has shape \(2,\); it must be a matrix"):
-        recommend(torch.ones(2), torch.ones(4, 2), None, 1)
-
-
-def test_a_block_of_many_items_still_holds_a_score_of_users() -> None:
-    """Of a million items four users filled it on a CPU, and a list took twice as long as with twenty."""
-    assert [block_rows(n_items, torch.device("cpu")) for n_items in (10_000, 200_000, 10**6)] == [419, 20, 20]
-
-
 def test_no_block_waits_for_the_host(device: str) -> None:
     truth = Truth.of(random_split(0, 20, 3000), "test", "train", device)
     users, items = torch.randn(len(truth), 8, device=device), torch.randn(3000, 8, device=device)
@@ -174,10 +155,3 @@ def test_popular_lists_equal_loops(seed: int, n_users: int, n_items: int, k: int
             truth = Truth.of(split, part, mask)
             alike, counts = torch.ones(n_users, 1), truth.popularity[:, None].float()
             assert most_popular(truth, k).tolist() == ranking(split, part, masks, alike, counts, k)
-
-
-def test_popular_lists_need_no_scores(monkeypatch: pytest.MonkeyPatch) -> None:
-    truth = Truth.of(random_split(0, 20, 3000), "test", "train")
-    expected = rank(torch.ones(truth.n_users, 1), truth.popularity[:, None].float(), truth, 20)
-    monkeypatch.setattr("sahcns.ranking.retrieval._select", lambda *_, **__: pytest.fail("scored"))
-    assert torch.equal(most_popular(truth, 20), expected)
