@@ -1,10 +1,10 @@
 """The report of a comparison: its figures, what it says in words, and what one must know to repeat it."""
 
 import math
-import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 
 from sahcns.cli.compare_plan import read_comparison
 from sahcns.lab.comparison import comparison_figures, comparison_report
@@ -214,22 +214,21 @@ def test_facts_hold_what_one_must_know(tmp_path: Path) -> None:
 
 def plans(text: str) -> list[str]:
     """The files of a recipe: what stands below each `with NAME:`, up to the next command."""
-    return [part.partition("\n\nsahcns compare")[0] for part in text.split("toml:\n\n")[1:]]
+    return [part.partition("\n\nsahcns compare")[0] for part in text.split("yaml:\n\n")[1:]]
 
 
 def test_what_is_said_to_repeat_it_is_a_plan_that_can_be_read(tmp_path: Path) -> None:
     settings = {"pool": 10, "alpha": 0.3, "schedule": None, "gated": True, "kind": 'a "b"'}
     results = [*chosen(CLEAR, settings=settings), *chosen({"dns": [0.1, 0.2]}, settings={"pool": 50}, label="dns-50")]
     told = dict(comparison_report(results).facts)["To repeat it"]
-    assert told.startswith("sahcns compare --config study.toml --out study\n\nwith study.toml:\n\n")
+    assert told.startswith("sahcns compare --config study.yaml --out study\n\nwith study.yaml:\n\n")
     [text] = plans(told)
-    (tmp_path / "study.toml").write_text(text, "utf-8")
-    plan = read_comparison(tmp_path / "study.toml")
+    (tmp_path / "study.yaml").write_text(text, "utf-8")
+    plan = read_comparison(tmp_path / "study.yaml")
     assert (plan["data"], plan["seeds"]) == (["toys"], [2020, 2021, 2022, 2023])
     assert plan["backbones"] == [{"name": "lightgcn", "dim": 64}]
-    said = {name: value for name, value in settings.items() if value is not None}
     assert plan["samplers"] == [
-        *({"name": name, **said} for name in CLEAR),
+        *({"name": name, **settings} for name in CLEAR),
         {"name": "dns", "label": "dns-50", "pool": 50},
     ]
     assert plan["protocol"] == {"batch": 2048, "epochs": 100, "mask": "train"}
@@ -240,6 +239,6 @@ def test_what_is_said_to_repeat_it_is_a_plan_that_can_be_read(tmp_path: Path) ->
 
 def test_settings_that_differ_by_set_are_repeated_set_by_set() -> None:
     results = [*chosen(CLEAR, settings={"pool": 10}), *chosen(CLEAR, settings={"pool": 20}, data="yelp")]
-    first, second = map(tomllib.loads, plans(dict(comparison_report(results).facts)["To repeat it"]))
+    first, second = map(yaml.safe_load, plans(dict(comparison_report(results).facts)["To repeat it"]))
     assert (first["data"], {one["pool"] for one in first["samplers"]}) == (["toys"], {10})
     assert (second["data"], {one["pool"] for one in second["samplers"]}) == (["yelp"], {20})

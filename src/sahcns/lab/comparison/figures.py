@@ -22,18 +22,18 @@ def comparison_figures(
 
     `metrics` are those of the test part, for the bars and the pool sizes.
     """
-    found = []
+    figures = []
     boards = boards_of(results)
     for at, board in enumerate(boards):
         for data, backbone in board.places:
             rows = [row for row in board.of(backbone) if board.seeds(data, row)]
             where = f"{data}, {backbone}" + (f", table {at + 1}" if len(boards) > 1 else "")
-            found += [
+            figures += [
                 *curves(board, data, rows, where),
                 bars(board, data, rows, where, metrics, reading),
                 *pool_sizes(board, data, rows, where, metrics, reading),
             ]
-    return found
+    return figures
 
 
 def curves(board: Board, data: str, rows: Sequence[Row], where: str) -> list[Figure]:
@@ -105,15 +105,15 @@ def pool_sizes(
         if isinstance(settings.get("pool"), int):
             rest = frozen({name: value for name, value in settings.items() if name != "pool"})
             families.setdefault((row.sampler, rest), {})[settings["pool"]] = row
-    grown = {family: dict(sorted(found.items())) for family, found in families.items() if len(found) > 1}
-    count = Counter(sampler for sampler, _ in grown)
+    lines = {family: dict(sorted(pools.items())) for family, pools in families.items() if len(pools) > 1}
+    count = Counter(sampler for sampler, _ in lines)
     figures = []
-    for metric in metrics if grown else ():
+    for metric in metrics if lines else ():
         series = []
-        for (sampler, _), found in grown.items():
-            name = sampler if count[sampler] == 1 else next(iter(found.values())).method
-            cells = [summary(board, data, row, metric, reading) for row in found.values()]
-            series.append(Series(name, [float(pool) for pool in found], *_ends(cells), sampler, hints=_hints(cells)))
+        for (sampler, _), pools in lines.items():
+            name = sampler if count[sampler] == 1 else next(iter(pools.values())).method
+            cells = [summary(board, data, row, metric, reading) for row in pools.values()]
+            series.append(Series(name, [float(pool) for pool in pools], *_ends(cells), sampler, hints=_hints(cells)))
         figures.append(
             Figure(
                 f"pool {metric} {where}",

@@ -1,6 +1,5 @@
 """A comparison in words: captions of its tables, what it shows, and how it was made. No sentence claims more than a test."""
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -276,52 +275,37 @@ def facts(boards: Sequence[Board], command: str = "") -> list[tuple[str, str]]:
 
 def repeat(board: Board) -> str:
     """A command with the file that it reads, which says everything; one for each set where settings differ by set."""
+    import yaml
+
     whole = _plan(board, list(board.data))
     labels = [part.get("label", part["name"]) for part in whole["samplers"]]
     tuned = len(set(labels)) < len(labels)
     plans = [_plan(board, [name]) for name in board.data] if tuned else [whole]
     texts = []
     for at, plan in enumerate(plans, 1):
-        file = f"study-{at}.toml" if len(plans) > 1 else "study.toml"
-        lines = [f"{key} = {_toml(value)}" for key, value in plan.items()]
-        lines += ["[protocol]", *(f"{key} = {_toml(value)}" for key, value in board.protocol)]
-        texts.append(f"sahcns compare --config {file} --out study\n\nwith {file}:\n\n" + "\n".join(lines))
-    return "\n\n".join(texts)
+        file = f"study-{at}.yaml" if len(plans) > 1 else "study.yaml"
+        text = yaml.safe_dump(plan, sort_keys=False, allow_unicode=True, default_flow_style=None, width=120)
+        texts.append(f"sahcns compare --config {file} --out study\n\nwith {file}:\n\n{text}")
+    return "\n".join(texts)
 
 
 def _plan(board: Board, sets: list[str]) -> dict[str, Any]:
+    """What `sahcns compare --config` reads."""
     runs = [(row, one) for (data, row), seeds in board.runs.items() if data in sets for one in seeds.values()]
     labels = [{} if row.method == one.sampler["name"] else {"label": row.method} for row, one in runs]
+    samplers = [{**label, **one.sampler} for label, (_, one) in zip(labels, runs, strict=True)]
     plan: dict[str, Any] = {
         "data": sets,
         "seeds": sorted({one.seed for _, one in runs}),
-        "backbones": _once(one.backbone for _, one in runs),
-        "samplers": _once({**label, **one.sampler} for label, (_, one) in zip(labels, runs, strict=True)),
+        "backbones": list({frozen(one.backbone): one.backbone for _, one in runs}.values()),
+        "samplers": list({frozen(sampler): sampler for sampler in samplers}.values()),
+        "protocol": dict(board.protocol),
     }
     if imports := sorted({path for _, one in runs for path in one.imports}):
         plan["import"] = imports
     if board.kernels == "reference" or "-" in board.kernels:  # the others are what `auto` finds on the machine
         plan["kernels"] = board.kernels
     return plan
-
-
-def _once(parts: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Each once, in order; None is left out, as TOML has no word for it."""
-    given = [{key: value for key, value in part.items() if value is not None} for part in parts]
-    return list({frozen(part): part for part in given}.values())
-
-
-def _toml(value: Any) -> str:
-    """JSON's way of writing text, numbers and truth is TOML's; tables are not."""
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{key} = {_toml(part)}" for key, part in value.items()) + "}"
-    if isinstance(value, list | tuple) and any(isinstance(part, Mapping) for part in value):
-        return "[\n" + "".join(f"  {_toml(part)},\n" for part in value) + "]"
-    return (
-        "[" + ", ".join(map(_toml, value)) + "]"
-        if isinstance(value, list | tuple)
-        else json.dumps(value, ensure_ascii=False)
-    )
 
 
 def _settings(what: str, parts: Iterable[tuple[str, Mapping[str, Any]]]) -> list[tuple[str, str]]:
@@ -332,8 +316,8 @@ def _settings(what: str, parts: Iterable[tuple[str, Mapping[str, Any]]]) -> list
             if (key, value) != ("name", label):
                 values.setdefault(label, {}).setdefault(key, {})[str(value)] = None
     return [
-        (f"{what} {label}", "; ".join(f"{key} {', '.join(own)}" for key, own in found.items()))
-        for label, found in values.items()
+        (f"{what} {label}", "; ".join(f"{key} {', '.join(own)}" for key, own in settings.items()))
+        for label, settings in values.items()
     ]
 
 

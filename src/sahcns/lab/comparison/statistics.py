@@ -160,15 +160,14 @@ def leads(board: Board, metrics: Sequence[str], baseline: str | None = None, rea
 
     Where the baseline itself is best, or was not run, there is nothing to test.
     """
-    found = []
+    result = []
     for data, backbone in board.places:
         for metric in filter(ranked, metrics):
             order = ranking(board, data, backbone, metric, reading)
             rivals = [row for row in order[1:] if baseline in (None, row.method)]
             if rivals:
-                made = (contrast(board, data, order[0], row, metric, reading) for row in rivals)
-                found.append(Lead(tuple(made)))
-    return found
+                result.append(Lead(tuple(contrast(board, data, order[0], row, metric, reading) for row in rivals)))
+    return result
 
 
 def reference_of(board: Board) -> str:
@@ -184,13 +183,13 @@ def reference_of(board: Board) -> str:
 def pairs(board: Board, metrics: Sequence[str], against: str | None = None, reading: str = "best") -> list[Contrast]:
     """Every other method minus the reference, on each set and backbone where both were run."""
     reference = against or reference_of(board)
-    found = []
+    contrasts = []
     for data, backbone in board.places:
         fixed = board.row(backbone, reference)
         others = [row for row in board.of(backbone) if row != fixed and board.seeds(data, row)]
         if fixed is not None and board.seeds(data, fixed):
-            found += [contrast(board, data, row, fixed, metric, reading) for metric in metrics for row in others]
-    return found
+            contrasts += [contrast(board, data, row, fixed, metric, reading) for metric in metrics for row in others]
+    return contrasts
 
 
 def adjusted(tested: Iterable[Tested], test: str = "t") -> list[float]:
@@ -205,27 +204,27 @@ def with_users(board: Board, contrasts: Sequence[Contrast], tests: Sequence[str]
 
     A user's value is the mean over the shared seeds; the values belong to the best epoch's test ranking.
     """
-    kept, found = _UserValues(), list(contrasts)
+    users, tested = _UserValues(), list(contrasts)
     columns: dict[str, list[tuple[int, npt.NDArray[np.float64]]]] = {}
     for at, one in enumerate(contrasts):
         first, second = (
-            kept.means(board.seeds(one.data, row), one.seeds, one.metric) for row in (one.first, one.second)
+            users.means(board.seeds(one.data, row), one.seeds, one.metric) for row in (one.first, one.second)
         )
         if first is not None and second is not None:
             if "wilcoxon" in tests:
-                found[at] = replace(one, signed_rank=wilcoxon_users(first, second))
+                tested[at] = replace(one, signed_rank=wilcoxon_users(first, second))
             columns.setdefault(one.data, []).append((at, differences(first, second)))
     for own in columns.values() if "bootstrap" in tests else ():  # of one set, so over the same users
-        drawn = bootstrap_columns(np.stack([d for _, d in own], 1))
-        for (at, _), one_drawn in zip(own, drawn, strict=True):
-            found[at] = replace(found[at], bootstrap=one_drawn)
-    return found
+        bootstraps = bootstrap_columns(np.stack([d for _, d in own], 1))
+        for (at, _), bootstrap in zip(own, bootstraps, strict=True):
+            tested[at] = replace(tested[at], bootstrap=bootstrap)
+    return tested
 
 
-def leads_with_users(board: Board, found: Sequence[Lead], test: str) -> list[Lead]:
+def leads_with_users(board: Board, gains: Sequence[Lead], test: str) -> list[Lead]:
     """The same, with a test over users in every contrast."""
-    flat = iter(with_users(board, [one for lead in found for one in lead.contrasts], [test]))
-    return [Lead(tuple(next(flat) for _ in lead.contrasts)) for lead in found]
+    flat = iter(with_users(board, [one for lead in gains for one in lead.contrasts], [test]))
+    return [Lead(tuple(next(flat) for _ in lead.contrasts)) for lead in gains]
 
 
 class _UserValues:

@@ -191,14 +191,14 @@ def _seed_cells(one: Contrast, holm: float) -> list[Cell | str]:
 
 def _user_cells(one: Contrast, wilcoxon: float, bootstrap: float) -> list[Cell | str]:
     """Holm's p of each test over users, its own p and the rest as a hint."""
-    ranks, drawn, factor = one.signed_rank, one.bootstrap, scale(one.metric)
-    if ranks is None or drawn is None:
+    ranks, draws, factor = one.signed_rank, one.bootstrap, scale(one.metric)
+    if ranks is None or draws is None:
         return [Cell("–", hint="no user's values were kept")] * 2
     shares = f"better for {ranks.better:.1%} and worse for {ranks.worse:.1%} of {ranks.users} users"
-    ends = f"95 % from {number(factor * drawn.low, sign=True)} to {number(factor * drawn.high, sign=True)}"
+    ends = f"95 % from {number(factor * draws.low, sign=True)} to {number(factor * draws.high, sign=True)}"
     return [
         Cell(chance(wilcoxon), hint=ranks.why or f"p {chance(ranks.p)}; {shares}"),
-        Cell(chance(bootstrap), hint=drawn.why or f"p {chance(drawn.p)}; {ends}"),
+        Cell(chance(bootstrap), hint=draws.why or f"p {chance(draws.p)}; {ends}"),
     ]
 
 
@@ -231,8 +231,11 @@ def comparison_report(
     """
     tables = comparison_tables(results, metrics=metrics, baseline=baseline, against=against, reading=reading, test=test)
     boards, which = boards_of(results), "last" if reading == "last" else "best"
-    found = [findings(board, metrics, baseline, against, which) for board in boards]
-    verdicts, details = [verdict for verdict, _ in found if verdict], [text for _, texts in found for text in texts]
+    sentences = [findings(board, metrics, baseline, against, which) for board in boards]
+    verdicts, details = (
+        [verdict for verdict, _ in sentences if verdict],
+        [text for _, texts in sentences for text in texts],
+    )
     gaps: list[Figure] = []
     for board in boards:
         contrasts = pairs(board, metrics, against or baseline, which)
@@ -241,8 +244,8 @@ def comparison_report(
             here = [at for at, one in enumerate(contrasts) if one.place == place]
             gap = differences([contrasts[at] for at in here], [ps[at] for at in here], ", ".join(place))
             gaps += [gap] if gap else []
-    shown = [metric for metric in metrics if metric.endswith("@20")] or list(metrics)
-    figures = comparison_figures(results, metrics=shown, reading=which)
+    at_20 = [metric for metric in metrics if metric.endswith("@20")] or metrics
+    figures = comparison_figures(results, metrics=at_20, reading=which)
 
     def named(kind: str) -> list[Table | Figure]:
         blocks: list[Table | Figure] = [*tables, *figures]

@@ -187,11 +187,11 @@ def results_in(folder: str | os.PathLike[str]) -> list[Result]:
     home = Path(folder) / RUNS
     if not home.is_dir():
         raise DataError(f"{folder} holds no results: it has no folder {RUNS!r}; `sahcns compare` makes one")
-    found = [Result.load(path) for path in home.iterdir() if path.suffix == ".json" and not path.name.startswith(".")]
-    for one in found:
+    results = [Result.load(path) for path in home.iterdir() if path.suffix == ".json" and not path.name.startswith(".")]
+    for one in results:
         if one.path is not None and one.key != one.path.stem:  # a copy would be counted as one more seed
             raise DataError(f"{one.path} holds the result {one.key!r}; give it its own name back, or move it elsewhere")
-    return sorted(found, key=order)
+    return sorted(results, key=order)
 
 
 def order(result: Result) -> tuple[Any, ...]:
