@@ -10,7 +10,7 @@ from reproduction.methods import METHOD, NINE, SOUND_AS_PRINTED, UNTUNED
 from reproduction.published import PrintedNumbers, printed_2, printed_3, printed_4
 from reproduction.scores import AT_20, METRICS, NAMES, READINGS, RECALL, Scores, joined, number
 from reproduction.sections.figure_3 import scores_so_far
-from reproduction.verdicts import UNRESOLVED, Compared, Instance, Race, Verdict, above, first, resolved, seeds_and_p
+from reproduction.verdicts import UNRESOLVED, Comparison, Instance, Race, Verdict, above, first, resolved, seeds_and_p
 from sahcns.lab import Paired, holm, paired_t
 
 ARGUMENTS = {"alpha": "α", "lambda_max": "λmax", "pool": "N"}
@@ -87,7 +87,7 @@ def best_epoch_is_what_is_printed(evidence: Evidence) -> list[Instance]:
     Metric by metric, since an average over them may hide that they disagree. Tested over seeds: how far each of them
     alone is away under either reading.
     """
-    told, tests = {}, {}
+    phrases, tests = {}, {}
     for one in evidence.design.sets:
         for metric in METRICS if one.printed and one.same else ():
             methods = evidence.methods("table2", one.folder, metric)
@@ -95,11 +95,13 @@ def best_epoch_is_what_is_printed(evidence: Evidence) -> list[Instance]:
             away = [distance_from_print(evidence, one.folder, metrics=(metric,), seed=seed) for seed in shared]
             gaps = distance_from_print(evidence, one.folder, metrics=(metric,))
             where = f"{one.name}, {NAMES[metric]}"
-            told[where] = ", ".join(f"{READINGS[reading]}: {number(gap)} points away" for reading, gap in gaps.items())
+            phrases[where] = ", ".join(
+                f"{READINGS[reading]}: {number(gap)} points away" for reading, gap in gaps.items()
+            )
             tests[where] = paired_t([each["last"] for each in away], [each["best"] for each in away])
     ps = holm([test.p for test in tests.values()])
     return [
-        Instance(where, "–", f"{told[where]} ({seeds_and_p(test, p)})", resolved(test, p))
+        Instance(where, "–", f"{phrases[where]} ({seeds_and_p(test, p)})", resolved(test, p))
         for (where, test), p in zip(tests.items(), ps, strict=True)
     ]
 
@@ -115,7 +117,7 @@ def distance_from_print(
 
     Ours are means over seeds, or those of one seed.
     """
-    printed, found = printed_2(evidence.design.data(data).like), {}
+    printed, distances = printed_2(evidence.design.data(data).like), {}
     for reading in READINGS:
         gaps = []
         for metric in metrics:
@@ -123,8 +125,8 @@ def distance_from_print(
             for label in methods:
                 mean = ours[label].mean if seed is None else ours[label].values[seed]
                 gaps.append(abs(100 * mean - printed[label, metric][0]))
-        found[reading] = fmean(gaps)
-    return found
+        distances[reading] = fmean(gaps)
+    return distances
 
 
 def moderate(argument: str) -> Check:
@@ -134,13 +136,13 @@ def moderate(argument: str) -> Check:
         cells = []
         grid = evidence.design.pools if argument == "pool" else evidence.design.grid
         for one in evidence.design.pair_sets:
-            found = evidence.sweep(one.folder, argument, RECALL)
+            curve = evidence.sweep(one.folder, argument, RECALL)
             validation = evidence.sweep(one.folder, argument, RECALL, of="valid")
             best = max(grid[1:-1], key=lambda value: validation[value].mean)
             for end in (grid[0], grid[-1]):
                 where = f"{one.name}, {ARGUMENTS[argument]} against {end:g}"
-                who = f"{best:g} gives {found[best]}, {end:g} {found[end]}"
-                cells.append(Compared(where, "moderate is best", who, found[best].minus(found[end])))
+                who = f"{best:g} gives {curve[best]}, {end:g} {curve[end]}"
+                cells.append(Comparison(where, "moderate is best", who, curve[best].minus(curve[end])))
         return above(cells)
 
     return check
@@ -178,7 +180,7 @@ def stronger_backbones(evidence: Evidence) -> list[Instance]:
     verdicts = {
         key: resolved(tests[key], p) for key, p in zip(tests, holm([one.p for one in tests.values()]), strict=True)
     }
-    found = []
+    instances = []
     for one in evidence.design.pair_sets:
         paper, labels = "–", list(NINE)
         if one.printed:
@@ -188,13 +190,13 @@ def stronger_backbones(evidence: Evidence) -> list[Instance]:
         sides = {side: [label for label in labels if verdicts[one, label] == side] for side in SIDES}
         majority = [side for side in SIDES if len(sides[side]) > len(labels) / 2]
         more = sum(tests[one, label].difference > 0 for label in labels)
-        told = [f"; {words} {joined(sides[side])}" for side, words in SIDES.items() if sides[side]]
+        phrases = [f"; {words} {joined(sides[side])}" for side, words in SIDES.items() if sides[side]]
         where, ours = (
             f"{one.name}, SimGCL over LightGCN in Recall@20",
-            f"{more} of {len(labels)} methods{''.join(told)}",
+            f"{more} of {len(labels)} methods{''.join(phrases)}",
         )
-        found.append(Instance(where, paper, ours, majority[0] if majority else UNRESOLVED))
-    return found
+        instances.append(Instance(where, paper, ours, majority[0] if majority else UNRESOLVED))
+    return instances
 
 
 def _races(
@@ -249,7 +251,7 @@ def _pair(
     metric: str,
     numbers: PrintedNumbers,
     after: str = "",
-) -> Compared:
+) -> Comparison:
     paper = "–"
     if (first, metric) in numbers:
         a, b = numbers[first, metric][0], numbers[second, metric][0]
@@ -257,4 +259,4 @@ def _pair(
     methods = evidence.methods(part, data, metric)
     who = f"{first} {methods[first]}, {second} {methods[second]}"
     where = f"{evidence.design.data(data).name}{after}, {NAMES[metric]}"
-    return Compared(where, paper, who, methods[first].minus(methods[second]))
+    return Comparison(where, paper, who, methods[first].minus(methods[second]))

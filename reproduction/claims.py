@@ -31,7 +31,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Judged:
+class Judgement:
     """A claim with what became of it."""
 
     claim: Claim
@@ -241,9 +241,9 @@ BEYOND: Sequence[Claim] = (
 """Questions that the paper does not ask."""
 
 
-def judge(evidence: Evidence, claims: Sequence[Claim] = CLAIMS) -> list[Judged]:
+def judge(evidence: Evidence, claims: Sequence[Claim] = CLAIMS) -> list[Judgement]:
     """Each claim with its verdict, once all that it needs was run; on the sets that there are."""
-    evidence, judged = evidence.on_known_sets(), []
+    evidence, judgements = evidence.on_known_sets(), []
     for claim in claims:
         instances, reason = list[Instance](), ""
         with suppress(NotRun):
@@ -251,8 +251,8 @@ def judge(evidence: Evidence, claims: Sequence[Claim] = CLAIMS) -> list[Judged]:
             if not instances:  # nothing that the study has could tell
                 continue
             reason = claim.reason if isinstance(claim.reason, str) else claim.reason(evidence)
-        judged.append(Judged(claim, instances, reason))
-    return judged
+        judgements.append(Judgement(claim, instances, reason))
+    return judgements
 
 
 VERBS: dict[Verdict, str] = {
@@ -263,8 +263,8 @@ VERBS: dict[Verdict, str] = {
 }
 
 
-def counts_in_words(judged: Sequence[Judged]) -> str:
+def counts_in_words(judgements: Sequence[Judgement]) -> str:
     """`Of the paper's 27 claims 4 hold, 10 do not hold and 13 are not resolved.`"""
-    counts = Counter(one.verdict for one in judged)
+    counts = Counter(one.verdict for one in judgements)
     words = joined([f"{counts[verdict]} {verb}" for verdict, verb in VERBS.items() if counts[verdict]])
-    return f"Of the paper's {len(judged)} claims {words}."
+    return f"Of the paper's {len(judgements)} claims {words}."

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
-from reproduction.claims import BEYOND, Judged, counts_in_words, judge
+from reproduction.claims import BEYOND, Judgement, counts_in_words, judge
 from reproduction.evidence import Evidence, NotRun
 from reproduction.report import RULES, cells_by_source, cells_table, missing_parts, progress_table, runs_in_words
 from reproduction.sections.nine_methods import ranking_by_reading, readings_table
@@ -25,26 +25,26 @@ def does_it_hold(folder: str | os.PathLike[str]) -> str:
 
 
 def _parts(evidence: Evidence) -> Iterator[str]:
-    judged, beyond = judge(evidence), judge(evidence, BEYOND)
-    numbered = list(enumerate([*judged, *beyond], 1))
+    judgements, beyond = judge(evidence), judge(evidence, BEYOND)
+    numbered = list(enumerate([*judgements, *beyond], 1))
     yield "# Does it hold?"
-    yield f"**{counts_in_words(judged)}**"
+    yield f"**{counts_in_words(judgements)}**"
     yield (
         f"What the paper claims, what came out here, a verdict and the most likely reason; {MADE_BY}: "
         f"{runs_in_words(evidence)}. {settings_in_words(evidence)}"
     )
     yield from missing_parts(evidence)
-    yield _overview(numbered[: len(judged)])
+    yield _overview(numbered[: len(judgements)])
     yield f"{RULES} {POWER}"
     yield "## Beyond the paper"
-    yield _overview(numbered[len(judged) :])
+    yield _overview(numbered[len(judgements) :])
     yield "## Two readings of one run"
     with suppress(NotRun):
         yield markdown(readings_table(evidence.on_known_sets()))
         yield ranking_by_reading(evidence.on_known_sets())
     yield "## Paper and ours, cell by cell"
     yield "A dash stands where the paper prints nothing."
-    for source, cells in cells_by_source([*judged, *beyond]).items():
+    for source, cells in cells_by_source([*judgements, *beyond]).items():
         yield f"### {cells_table(source, cells).title}"
         yield markdown(cells_table(source, cells))
     yield "## What has been run"
@@ -56,7 +56,7 @@ def markdown(table: Table) -> str:
     return to_markdown(table, title=False).rstrip()
 
 
-def _overview(numbered: Sequence[tuple[int, Judged]]) -> str:
+def _overview(numbered: Sequence[tuple[int, Judgement]]) -> str:
     """Written here and not by `to_markdown`, which would escape the links of the reasons."""
     head = ["| | where | claim | verdict | cells | most likely reason |", "|---|---|---|---|---|---|"]
     rows = (

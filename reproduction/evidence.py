@@ -30,7 +30,7 @@ class NotRun(Exception):
     """What a claim or a reason needs was not run yet."""
 
 
-class Found(dict[Key, Value]):
+class Lookup(dict[Key, Value]):
     """A mapping of what was run."""
 
     def __missing__(self, key: Key) -> Value:
@@ -82,7 +82,7 @@ class Evidence:
         }
         kinds = (DIAGNOSTICS, READINGS, EFFICIENCY)
         files = {path.stem: _read(path) for kind in kinds for path in (home / kind).glob("*.json")}
-        seen = [
+        marks = [
             *((one.data["name"], one.data["fingerprint"]) for one in kept),
             *((design.data(name).name, search.data["fingerprint"]) for name, search in searches.items()),
             *((one["data"]["name"], one["data"]["fingerprint"]) for one in files.values()),
@@ -90,7 +90,7 @@ class Evidence:
         chosen = {name: search.chosen for name, search in searches.items()}
         results = {one.key: one for one in kept}
         left_out = len(everything) - len(kept)
-        return cls(home, design, chosen, results, searches, files, _fingerprints(home, seen), left_out)
+        return cls(home, design, chosen, results, searches, files, _fingerprints(home, marks), left_out)
 
     def on_known_sets(self) -> "Evidence":
         """The same with a design of the sets that results are there of, so that absent ones are not waited for."""
@@ -141,9 +141,9 @@ class Evidence:
 
     def methods(
         self, part: str, data: str, metric: str, reading: str = "best", backbone: str = "lightgcn"
-    ) -> Found[str, Scores]:
+    ) -> Lookup[str, Scores]:
         """Label → a metric over seeds, for the rows of a part on one set that were run, in the order of the table."""
-        return Found(
+        return Lookup(
             {
                 row.label: _scores(runs, metric, reading)
                 for row, runs in self.runs(part)
@@ -151,17 +151,17 @@ class Evidence:
             }
         )
 
-    def groups(self, part: str, data: str, metric: str) -> Found[tuple[str, str], Scores]:
+    def groups(self, part: str, data: str, metric: str) -> Lookup[tuple[str, str], Scores]:
         """(label, group) → a metric over seeds, for parts whose rows are told apart by a group."""
-        return Found(
+        return Lookup(
             {(row.label, row.group): _scores(runs, metric) for row, runs in self.runs(part) if row.data == data}
         )
 
     def sweep(
         self, data: str, argument: str, metric: str, reading: str = "best", of: str = "test"
-    ) -> Found[float, Scores]:
+    ) -> Lookup[float, Scores]:
         """Fig. 4: value of the argument → a metric of SAHC-NS over seeds, for what was run."""
-        return Found(
+        return Lookup(
             {
                 float(row.sampler[argument]): _scores(runs, metric, reading, of)
                 for row, runs in self.runs("figure4")
@@ -171,41 +171,43 @@ class Evidence:
 
     def untuned(self, data: str, metric: str) -> Scores | None:
         """SAHC-NS with α = 0.3 and λmax = 0.5 in Table II, where tuning chose other values."""
-        found = (runs for row, runs in self._runs["table2"] if (row.data, row.label) == (data, UNTUNED) and runs)
-        return next((_scores(runs, metric) for runs in found), None)
+        rows = (runs for row, runs in self._runs["table2"] if (row.data, row.label) == (data, UNTUNED) and runs)
+        return next((_scores(runs, metric) for runs in rows), None)
 
     def about(self, data: str) -> Mapping[str, Any]:
         """Name, fingerprint and counts of a set, from any run on it."""
-        known: Found[str, Mapping[str, Any]] = Found({one.data["name"]: one.data for one in self.results.values()})
+        known: Lookup[str, Mapping[str, Any]] = Lookup({one.data["name"]: one.data for one in self.results.values()})
         return known[self.design.data(data).name]
 
     @cached_property
-    def inspections(self) -> Found[tuple[str, str], Inspection]:
+    def inspections(self) -> Lookup[tuple[str, str], Inspection]:
         """(folder of the set, sampler that the model was trained with) → what was seen in it."""
         keys = {
             (one.data, one.trained["name"]): one.key(self.fingerprint(one.data))
             for one in looks(self.design, self.chosen)
         }
-        return Found({place: Inspection.from_dict(self.files[key]) for place, key in keys.items() if key in self.files})
+        return Lookup(
+            {place: Inspection.from_dict(self.files[key]) for place, key in keys.items() if key in self.files}
+        )
 
     @cached_property
-    def readings(self) -> Found[str, dict[int, PoolReadings]]:
+    def readings(self) -> Lookup[str, dict[int, PoolReadings]]:
         """Folder of the set → epochs of the model → what Figs 1 and 5(a) are in it, read in several ways."""
-        found: Found[str, dict[int, PoolReadings]] = Found()
+        readings: Lookup[str, dict[int, PoolReadings]] = Lookup()
         for one in aged_models(self.design):
             key = one.key(self.fingerprint(one.data))
             if key in self.files:
-                found.setdefault(one.data, {})[one.age] = PoolReadings.from_dict(self.files[key]["readings"])
-        return found
+                readings.setdefault(one.data, {})[one.age] = PoolReadings.from_dict(self.files[key]["readings"])
+        return readings
 
     @cached_property
-    def costs(self) -> Found[str, Sequence[Cost]]:
+    def costs(self) -> Lookup[str, Sequence[Cost]]:
         """By folder of the set: DNS, SA-only, SAHC-NS."""
         keys = {
             one.folder: cost_key(self.design, self.chosen, one.folder, self.fingerprint(one.folder))
             for one in self.design.sets
         }
-        return Found(
+        return Lookup(
             {
                 data: [Cost.from_dict(cost) for cost in self.files[key]["costs"]]
                 for data, key in keys.items()
@@ -246,12 +248,12 @@ def _read(path: Path) -> dict[str, Any]:
     return values
 
 
-def _fingerprints(folder: Path, seen: Iterable[tuple[str, str]]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for name, mark in seen:
-        if found.setdefault(name, mark) != mark:
+def _fingerprints(folder: Path, marks: Iterable[tuple[str, str]]) -> dict[str, str]:
+    prints: dict[str, str] = {}
+    for name, mark in marks:
+        if prints.setdefault(name, mark) != mark:
             raise DataError(
-                f"{folder} holds results on two different sets called {name!r} (fingerprints {found[name][:10]}… and "
+                f"{folder} holds results on two different sets called {name!r} (fingerprints {prints[name][:10]}… and "
                 f"{mark[:10]}…); keep those of one of them"
             )
-    return found
+    return prints

@@ -69,30 +69,30 @@ class Look(Model):
         began, split = time.perf_counter(), load_split(folder)
         run = self.fit(split, device)
         model = TrainedModel.of(run, split, device=device)
-        seen = {
+        diagnostics = {
             label: diagnose(model, sampler=build_sampler(one), seed=POOL_SEED) for label, one in self.samplers.items()
         }
         return {
             **self.head(DIAGNOSTICS, self.key(split.fingerprint), began, run),
             "data": {"name": name, **run.record.data},
             "test": run.record.test,
-            **Inspection(model.about, POOL_SEED, diagnostics=seen).to_dict(),
+            **Inspection(model.about, POOL_SEED, diagnostics=diagnostics).to_dict(),
         }
 
 
 def looks(design: Design, chosen: Chosen) -> list[Look]:
     """On each set a model trained with DNS, as in Fig. 1, and one with SAHC-NS; the paper's Fig. 5 does not say."""
-    found = []
+    models = []
     for data in design.pair:
         own = at_work(chosen, data)
-        seen = {
+        samplers = {
             "DNS": sampler("dns"),
             "SA-only": sampler("sa-only", alpha=own["alpha"]),
             "HC-only": sampler("hc-only", lambda_max=own["lambda_max"]),
             METHOD: own,
         }
-        found += [Look(data, one, design.backbone(), design.protocol, seen) for one in (seen["DNS"], own)]
-    return found
+        models += [Look(data, one, design.backbone(), design.protocol, samplers) for one in (samplers["DNS"], own)]
+    return models
 
 
 @dataclass(frozen=True)

@@ -22,47 +22,47 @@ def counts(evidence: Evidence, data: str) -> tuple[int, int, int]:
 
 def same_data(evidence: Evidence) -> list[Instance]:
     """Users, items and pairs as in Table I."""
-    found = []
+    instances = []
     for one in evidence.design.sets:
         if one.printed:
             theirs, ours = TABLE_1[one.like], counts(evidence, one.folder)
             paper, own = (" / ".join(f"{count:,}" for count in numbers) for numbers in (theirs, ours))
-            found.append(Instance(one.name, paper, own, _verdict(ours == theirs)))
-    return found
+            instances.append(Instance(one.name, paper, own, _verdict(ours == theirs)))
+    return instances
 
 
 def pool_shares(evidence: Evidence) -> list[Instance]:
     """Fig. 1(a)."""
-    found = []
-    for one, pools in _pools(evidence):
+    instances = []
+    for one, diagnostics in _pools(evidence):
         if one.printed:
             near, far = FIGURE_1A[one.like]
             where = f"{one.name}, pools with a gap"
             cells = [
-                within(f"{where} under 0.10", near, 100 * pools.pools.near, POINTS),
-                within(f"{where} over 0.20", far, 100 * pools.pools.far, POINTS),
+                within(f"{where} under 0.10", near, 100 * diagnostics.pools.near, POINTS),
+                within(f"{where} over 0.20", far, 100 * diagnostics.pools.far, POINTS),
             ]
-            found += on_its_data(one, cells)
-    return found
+            instances += on_its_data(one, cells)
+    return instances
 
 
 def pool_variety(evidence: Evidence) -> list[Instance]:
     """Fig. 1(a) in words: hard pools and easy pools are both common, each more than a quarter."""
-    found = []
-    for one, seen in _pools(evidence):
+    instances = []
+    for one, diagnostics in _pools(evidence):
         paper = "{:.0f} % hard, {:.0f} % easy".format(*FIGURE_1A[one.like]) if one.printed else "–"
-        near, far = 100 * seen.pools.near, 100 * seen.pools.far
+        near, far = 100 * diagnostics.pools.near, 100 * diagnostics.pools.far
         ours = f"{near:.2f} % under 0.10, {far:.2f} % over 0.20"
-        found.append(Instance(one.name, paper, ours, _verdict(min(near, far) > 25)))
-    return found
+        instances.append(Instance(one.name, paper, ours, _verdict(min(near, far) > 25)))
+    return instances
 
 
 def hidden_by_scores(evidence: Evidence) -> list[Instance]:
     """Fig. 1(b)."""
     most, quarter = FIGURE_1B
-    found = []
-    for one, seen in _pools(evidence):
-        over_020, over_050 = seen.pools.over_020, seen.pools.over_050
+    instances = []
+    for one, diagnostics in _pools(evidence):
+        over_020, over_050 = diagnostics.pools.over_020, diagnostics.pools.over_050
         if over_020 is not None and over_050 is not None:
             where, shares = f"{one.name}, similar pairs with |Δσ|", (100 * over_020, 100 * over_050)
             near = abs(shares[1] - quarter) <= POINTS
@@ -70,46 +70,48 @@ def hidden_by_scores(evidence: Evidence) -> list[Instance]:
                 Instance(f"{where} over 0.20", "> 60 %", f"{shares[0]:.2f} %", _verdict(shares[0] > most)),
                 Instance(f"{where} over 0.50", "about 25 %", f"{shares[1]:.2f} %", _verdict(near)),
             ]
-            found += on_its_data(one, cells)
-    return found
+            instances += on_its_data(one, cells)
+    return instances
 
 
 def discrepancy_raised(evidence: Evidence) -> list[Instance]:
     """Fig. 5(a): how much."""
-    found = []
-    for one, where, seen in _models(evidence, "SA-only"):
+    instances = []
+    for one, where, diagnostics in _models(evidence, "SA-only"):
         if one.printed:
-            found += on_its_data(
-                one, [within(where, FIGURE_5A[one.like], 100 * (seen.selection.sigma_change or 0.0), POINTS)]
+            instances += on_its_data(
+                one, [within(where, FIGURE_5A[one.like], 100 * (diagnostics.selection.sigma_change or 0.0), POINTS)]
             )
-    return found
+    return instances
 
 
 def harder_to_read(evidence: Evidence) -> list[Instance]:
     """Fig. 5(a) in words: more discrepancy at a mean hardness that hardly changes."""
-    found = []
-    for one, where, seen in _models(evidence, "SA-only"):
+    instances = []
+    for one, where, diagnostics in _models(evidence, "SA-only"):
         paper = f"σ +{FIGURE_5A[one.like]:.2f} %, μ within {MEAN_HARDNESS} %" if one.printed else "–"
-        sigma, mu = (100 * (change or 0.0) for change in (seen.selection.sigma_change, seen.selection.mu_change))
-        found.append(
+        sigma, mu = (
+            100 * (change or 0.0) for change in (diagnostics.selection.sigma_change, diagnostics.selection.mu_change)
+        )
+        instances.append(
             Instance(where, paper, f"σ {sigma:+.2f} %, μ {mu:+.2f} %", _verdict(sigma > 0 and hardness_kept(mu)))
         )
-    return found
+    return instances
 
 
 def easy_moved_more(evidence: Evidence) -> list[Instance]:
     """Fig. 5(b)."""
-    found = []
-    for _, where, seen in _models(evidence, METHOD):
-        easy, hard = seen.mixing.easy, seen.mixing.hard
+    instances = []
+    for _, where, diagnostics in _models(evidence, METHOD):
+        easy, hard = diagnostics.mixing.easy, diagnostics.mixing.hard
         ours = f"the margin goes from {_moved(easy)} in easy pools, from {_moved(hard)} in hard ones"
-        found.append(Instance(where, "easy more than hard", ours, _verdict(easy.reduction > hard.reduction)))
-    return found
+        instances.append(Instance(where, "easy more than hard", ours, _verdict(easy.reduction > hard.reduction)))
+    return instances
 
 
 def overhead(evidence: Evidence) -> list[Instance]:
     """The efficiency paragraph: no larger a share of an epoch than the paper's, by the parts and by whole epochs alike."""
-    found = []
+    instances = []
     for one in evidence.design.sets:
         if not one.printed:
             continue
@@ -120,8 +122,8 @@ def overhead(evidence: Evidence) -> list[Instance]:
         ours += f", with DNS {1000 * dns.epoch:.1f} ms"
         paper = f"{times.share:.2f} %: {1000 * times.extra:.0f} ms of {1000 * times.epoch:,.0f} ms"
         inside = {round(measured, 2) <= times.share for measured in (share, *longer)}
-        found.append(Instance(one.name, paper, ours, UNRESOLVED if len(inside) == 2 else _verdict(True in inside)))
-    return found
+        instances.append(Instance(one.name, paper, ours, UNRESOLVED if len(inside) == 2 else _verdict(True in inside)))
+    return instances
 
 
 def on_its_data(one: DataSet, instances: Sequence[Instance]) -> list[Instance]:

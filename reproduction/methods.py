@@ -83,7 +83,7 @@ _OF_SET: Mapping[str, Mapping[str, Settings]] = {
 
 
 def sampler(name: str, **changed: Any) -> Settings:
-    """A sampler with its defaults, and what is told otherwise."""
+    """A sampler with its defaults, with some of them changed."""
     return {"name": name, **SAMPLERS[name], **changed}
 
 
@@ -119,11 +119,11 @@ def variants(own: Settings) -> dict[str, Settings]:
 
 def equal(chosen: Mapping[str, Settings], pool: int) -> dict[str, Settings | None]:
     """The nine with one pool and what tuning chose for each; None for those whose tuning is not finished."""
-    found: dict[str, Settings | None] = {}
+    settings: dict[str, Settings | None] = {}
     for label, name in NINE.items():
         if name in TUNABLE:
             tuned = chosen.get(name)
-            found[label] = None if tuned is None else sampler(name, **{**tuned, "pool": pool})
+            settings[label] = None if tuned is None else sampler(name, **{**tuned, "pool": pool})
         else:
-            found[label] = sampler(name) if name == "rns" else sampler(name, pool=pool)
-    return found
+            settings[label] = sampler(name) if name == "rns" else sampler(name, pool=pool)
+    return settings

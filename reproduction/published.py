@@ -1,4 +1,4 @@
-"""What the paper prints, in percent unless told. Table II: mean and standard deviation over five seeds."""
+"""What the paper prints, in percent unless phrases. Table II: mean and standard deviation over five seeds."""
 
 import re
 from dataclasses import dataclass
@@ -126,8 +126,8 @@ def _pair_of_sets(text: str, like: str) -> PrintedNumbers:
 @cache
 def _lines(text: str) -> list[tuple[str, list[float]]]:
     """The label of each line and its numbers."""
-    found = []
+    lines = []
     for line in text.strip().splitlines():
         label = re.split(r"\s+(?=[\d.])", line, maxsplit=1)[0]
-        found.append((label, [float(value) for value in line.removeprefix(label).split()]))
-    return found
+        lines.append((label, [float(value) for value in line.removeprefix(label).split()]))
+    return lines

@@ -85,22 +85,22 @@ def loss_after_best(evidence: Evidence) -> str:
         for label in best:
             lost.setdefault(label, []).append(best[label].percent - last[label].percent)
     order = sorted(lost, key=lambda label: fmean(lost[label]))
-    told = ", ".join(f"{label} {number(fmean(lost[label]))}" for label in order)
-    return f"Points of Recall@20 lost after the best epoch, on average over the sets: {told}."
+    phrases = ", ".join(f"{label} {number(fmean(lost[label]))}" for label in order)
+    return f"Points of Recall@20 lost after the best epoch, on average over the sets: {phrases}."
 
 
 def left_to_add(evidence: Evidence) -> str:
     """How far the hard samplers are above RNS on LightGCN and on SimGCL."""
-    told = []
+    phrases = []
     for one in evidence.design.pair_sets:
         gains = []
         for part, backbone in (("table2", "lightgcn"), ("table4", "simgcl")):
             methods = evidence.methods(part, one.folder, RECALL, backbone=backbone)
             gains.append(fmean(methods[label].percent for label in SOUND_AS_PRINTED) - methods["RNS"].percent)
-        told.append(f"{joined([number(gain, sign=True) for gain in gains])} on {one.name}")
+        phrases.append(f"{joined([number(gain, sign=True) for gain in gains])} on {one.name}")
     return (
         "Hard negatives and SimGCL's contrastive loss do part of the same work: the sound baselines minus RNS in Recall@20, "
-        f"on LightGCN and on SimGCL, are {'; '.join(told)}."
+        f"on LightGCN and on SimGCL, are {'; '.join(phrases)}."
     )
 
 
@@ -119,12 +119,12 @@ def restless_epochs(evidence: Evidence) -> str:
 
 def seconds_needed(evidence: Evidence) -> str:
     """How soon SAHC-NS comes near to its own best, beside the others."""
-    told = []
+    phrases = []
     for one in evidence.design.sets:
         needed = pace(evidence, one.folder)
         place = list(needed).index(METHOD) + 1
-        told.append(f"{one.name} {needed[METHOD]:.1f} s (place {place} of {len(needed)})")
-    return f"Until SAHC-NS has {100 * NEAR:.0f} % of its own best on validation: {', '.join(told)}."
+        phrases.append(f"{one.name} {needed[METHOD]:.1f} s (place {place} of {len(needed)})")
+    return f"Until SAHC-NS has {100 * NEAR:.0f} % of its own best on validation: {', '.join(phrases)}."
 
 
 Kinds = Mapping[str, Callable[[Settings], bool]]
@@ -140,15 +140,17 @@ def searched(words: str, sampler: str, kinds: Kinds) -> Reason:
     """The best of the search for some kinds of settings: `Amazon-toys 11.59, 13.43`."""
 
     def reason(evidence: Evidence) -> str:
-        told = []
+        phrases = []
         for one in evidence.design.sets:
             trials = evidence.searches[one.folder].complete(sampler) if one.folder in evidence.searches else []
             values = [
                 [100 * (trial.value or 0.0) for trial in trials if kind(trial.settings)] for kind in kinds.values()
             ]
             if all(values):
-                told.append(f"{one.name} {', '.join(number(max(found)) for found in values)}")
-        return f"{words} Best Recall@20 on validation with {', '.join(kinds)}: {'; '.join(told) or 'not searched yet'}."
+                phrases.append(f"{one.name} {', '.join(number(max(reached)) for reached in values)}")
+        return (
+            f"{words} Best Recall@20 on validation with {', '.join(kinds)}: {'; '.join(phrases) or 'not searched yet'}."
+        )
 
     return reason
 
@@ -157,12 +159,12 @@ def curve_and_seeds(argument: str) -> Reason:
     """How much Fig. 4's curves move from one value to the next, beside how much seeds do."""
 
     def reason(evidence: Evidence) -> str:
-        told = []
+        phrases = []
         for one in evidence.design.pair_sets:
-            found = [own for _, own in sorted(evidence.sweep(one.folder, argument, RECALL).items())]
-            steps = [abs(after.percent - before.percent) for before, after in pairwise(found)]
-            told.append(f"{median(steps):.2f} and {median(100 * own.std for own in found):.2f} on {one.name}")
-        return f"The paper prints no numbers. Median step to the next value and std over seeds: {', '.join(told)}."
+            curve = [own for _, own in sorted(evidence.sweep(one.folder, argument, RECALL).items())]
+            steps = [abs(after.percent - before.percent) for before, after in pairwise(curve)]
+            phrases.append(f"{median(steps):.2f} and {median(100 * own.std for own in curve):.2f} on {one.name}")
+        return f"The paper prints no numbers. Median step to the next value and std over seeds: {', '.join(phrases)}."
 
     return reason
 
@@ -191,43 +193,41 @@ def other_gaps(evidence: Evidence) -> str:
 
 def other_ages(evidence: Evidence) -> str:
     """Fig. 1(b): the age of the model whose shares are nearest to the printed ones."""
-    told = []
+    phrases = []
     for one, readings in _read_sets(evidence):
         shares = {
-            age: (100 * (found.over_020 or 0.0), 100 * (found.over_050 or 0.0)) for age, found in readings.items()
+            age: (100 * (reading.over_020 or 0.0), 100 * (reading.over_050 or 0.0)) for age, reading in readings.items()
         }
         age = min(shares, key=lambda age: max(0.0, FIGURE_1B[0] - shares[age][0]) + abs(shares[age][1] - FIGURE_1B[1]))
-        told.append(f"{one.name} {shares[age][0]:.0f} % and {shares[age][1]:.0f} % after {age}")
-    return (
-        f"Scores grow during training, so 0.01 means something else in another epoch. The nearest: {'; '.join(told)}."
-    )
+        phrases.append(f"{one.name} {shares[age][0]:.0f} % and {shares[age][1]:.0f} % after {age}")
+    return f"Scores grow during training, so 0.01 means something else in another epoch. The nearest: {'; '.join(phrases)}."
 
 
 def other_choices(evidence: Evidence) -> str:
     """Fig. 5(a): the α, and the age of the model, that come nearest to the printed rise."""
-    told = []
+    phrases = []
     for one, readings in _read_sets(evidence):
         tried = [
             (abs(100 * chosen.sigma - FIGURE_5A[one.like]), alpha, age, 100 * chosen.sigma, 100 * chosen.mu)
-            for age, found in readings.items()
-            for alpha, chosen in found.choices.items()
+            for age, reading in readings.items()
+            for alpha, chosen in reading.choices.items()
             if chosen.sigma is not None and chosen.mu is not None
         ]
         _, alpha, age, sigma, mu = min(tried)
         kept = "" if hardness_kept(mu) else f", outside the {MEAN_HARDNESS} %"
-        told.append(f"{one.name} α = {alpha} after {age} epochs, σ {sigma:+.1f} %, μ {mu:+.1f} %{kept}")
-    return f"Neither α nor the model is said, and both decide. The nearest: {'; '.join(told)}."
+        phrases.append(f"{one.name} α = {alpha} after {age} epochs, σ {sigma:+.1f} %, μ {mu:+.1f} %{kept}")
+    return f"Neither α nor the model is said, and both decide. The nearest: {'; '.join(phrases)}."
 
 
 def too_hard(evidence: Evidence) -> str:
     """Where negatives of hard pools end above their positives."""
-    found = []
-    for (data, trained), seen in evidence.inspections.items():
-        hard = seen.diagnostics[METHOD].mixing.hard
+    places = []
+    for (data, trained), inspection in evidence.inspections.items():
+        hard = inspection.diagnostics[METHOD].mixing.hard
         if hard.after < 0 <= hard.before:
-            found.append(f"{evidence.design.data(data).name}, {MODELS[trained]}")
+            places.append(f"{evidence.design.data(data).name}, {MODELS[trained]}")
     words = "In hard pools the negative ends above the positive on average, which HC is meant to avoid"
-    return f"{words}: {joined(found)}." if found else ""
+    return f"{words}: {joined(places)}." if places else ""
 
 
 def _read_sets(evidence: Evidence) -> list[tuple[DataSet, dict[int, PoolReadings]]]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
-from reproduction.claims import BEYOND, CLAIMS, Judged, counts_in_words, judge
+from reproduction.claims import BEYOND, CLAIMS, Judgement, counts_in_words, judge
 from reproduction.evidence import Evidence, NotRun
 from reproduction.experiments import TITLES
 from reproduction.scores import joined
@@ -54,38 +54,38 @@ SECTIONS: Mapping[str, tuple[str, Callable[[Evidence], Blocks]]] = {
 def study_report(folder: str | os.PathLike[str]) -> Report:
     """Every table and figure of the study from the results in a folder; what was not run is named."""
     evidence = Evidence.of(folder)
-    judged, beyond = judge(evidence), judge(evidence, BEYOND)
-    lead: list[Table | Figure] = [equal_figure(evidence), verdicts_by_source(judged)]
-    claims: Blocks = [claims_table(judged), claims_table(beyond, "beyond", "Beyond the paper"), RULES]
-    cells = [cells_table(source, cells) for source, cells in cells_by_source([*judged, *beyond]).items()]
+    judgements, beyond = judge(evidence), judge(evidence, BEYOND)
+    lead: list[Table | Figure] = [equal_figure(evidence), verdicts_by_source(judgements)]
+    claims: Blocks = [claims_table(judgements), claims_table(beyond, "beyond", "Beyond the paper"), RULES]
+    cells = [cells_table(source, cells) for source, cells in cells_by_source([*judgements, *beyond]).items()]
     sections = [
         Section("Claim by claim", claims),
         Section("Paper and ours, cell by cell", cells),
         *(_section(evidence, title, part, blocks) for title, (part, blocks) in SECTIONS.items()),
         Section("What has been run", [progress_table(evidence)]),
     ]
-    return Report(evidence.design.title, summary(evidence, judged), sections, facts(evidence), lead=lead)
+    return Report(evidence.design.title, summary(evidence, judgements), sections, facts(evidence), lead=lead)
 
 
 def _section(evidence: Evidence, title: str, part: str, blocks: Callable[[Evidence], Blocks]) -> Section:
     """With a sentence where something of its part is missing."""
-    progress, found = evidence.progress[part], list[str | Table | Figure]()
+    progress, content = evidence.progress[part], list[str | Table | Figure]()
     if not progress.complete:
         counts = f"{progress.count} of {progress.wanted} {progress.unit}"
-        found.append(f"{progress.state.capitalize()} ({counts}); `make reproduce ONLY={part}` runs the rest.")
+        content.append(f"{progress.state.capitalize()} ({counts}); `make reproduce ONLY={part}` runs the rest.")
     if progress.count:
         with suppress(NotRun):
-            found += blocks(evidence.on_known_sets())
-    return Section(title, found)
+            content += blocks(evidence.on_known_sets())
+    return Section(title, content)
 
 
-def cells_by_source(judged: Sequence[Judged]) -> dict[str, list[tuple[int, Instance]]]:
+def cells_by_source(judgements: Sequence[Judgement]) -> dict[str, list[tuple[int, Instance]]]:
     """Where in the paper → the cells of its claims, each with the number of its claim."""
-    found: dict[str, list[tuple[int, Instance]]] = {}
-    for at, one in enumerate(judged, 1):
+    cells: dict[str, list[tuple[int, Instance]]] = {}
+    for at, one in enumerate(judgements, 1):
         if one.instances:
-            found.setdefault(one.claim.source, []).extend((at, part) for part in one.instances)
-    return found
+            cells.setdefault(one.claim.source, []).extend((at, part) for part in one.instances)
+    return cells
 
 
 def cells_table(source: str, cells: Sequence[tuple[int, Instance]]) -> Table:
@@ -94,9 +94,9 @@ def cells_table(source: str, cells: Sequence[tuple[int, Instance]]) -> Table:
     return Table(f"cells-{source}", title, ["claim", "where", "paper", "ours", "verdict"], rows)
 
 
-def summary(evidence: Evidence, judged: Sequence[Judged]) -> list[str]:
+def summary(evidence: Evidence, judgements: Sequence[Judgement]) -> list[str]:
     """The verdict in a sentence, then what SAHC-NS was run with and what is missing."""
-    words = [counts_in_words(judged)]
+    words = [counts_in_words(judgements)]
     words += [] if any(one.printed for one in evidence.design.sets) else [MINIATURE]
     words += [settings_in_words(evidence)]
     left_out = f"{evidence.left_out} runs by other kernels than the rest are left out."
@@ -113,24 +113,24 @@ def missing_parts(evidence: Evidence) -> list[str]:
     return [f"Not finished: {joined(parts)}."] if parts else []
 
 
-def verdicts_by_source(judged: Sequence[Judged]) -> Table:
+def verdicts_by_source(judgements: Sequence[Judgement]) -> Table:
     """How many claims of each table and figure hold."""
-    shown = [verdict for verdict in VERDICTS if any(one.verdict == verdict for one in judged)]
+    shown = [verdict for verdict in VERDICTS if any(one.verdict == verdict for one in judgements)]
     rows = []
-    for source in dict.fromkeys(one.claim.source for one in judged):
-        counts = Counter(one.verdict for one in judged if one.claim.source == source)
+    for source in dict.fromkeys(one.claim.source for one in judgements):
+        counts = Counter(one.verdict for one in judgements if one.claim.source == source)
         rows.append([source, *(str(counts[verdict] or "") for verdict in shown)])
-    total = Counter(one.verdict for one in judged)
+    total = Counter(one.verdict for one in judgements)
     rows.append(["all", *(str(total[verdict]) for verdict in shown)])
     return Table("verdicts", "The paper's claims", ["Where in the paper", *(f">{one}" for one in shown)], rows)
 
 
 def claims_table(
-    judged: Sequence[Judged], name: str = "claims", title: str = "The paper's claims, one by one"
+    judgements: Sequence[Judgement], name: str = "claims", title: str = "The paper's claims, one by one"
 ) -> Table:
     """A row for each claim: what it says, what became of it, and the most likely reason."""
     rows: list[list[Cell | str]] = []
-    for one in judged:
+    for one in judgements:
         reason = re.sub(r"\[([^\]]+)\]\([^)]+\)", r"\1", one.reason)  # links lead nowhere from the page
         rows.append([one.claim.source, one.claim.words, one.verdict, one.counts, reason])
     return Table(name, title, ["where", "claim", "verdict", "cells", "most likely reason"], rows)

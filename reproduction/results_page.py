@@ -149,8 +149,8 @@ def _tuned_alike(evidence: Evidence) -> str:
 def _ahead_of_method(evidence: Evidence, places: list[Place], metrics: Sequence[str], reading: str = "best") -> str:
     """`DNS(M,N) on Amazon-toys (+0.30 Recall@20)`: corrected over all methods, metrics and sets."""
     leads: dict[str, list[str]] = {}
-    for (place, metric), found in against(evidence, places, metrics, reading).items():
-        for one in found:
+    for (place, metric), differences in against(evidence, places, metrics, reading).items():
+        for one in differences:
             if one.p < ALPHA and one.paired.difference > 0:
                 where = f"{one.label} on {evidence.design.data(place.data).name}"
                 leads.setdefault(where, []).append(f"{points(one.paired)} {NAMES[metric]}")
@@ -181,11 +181,11 @@ def _part(evidence: Evidence, words: str, label: str) -> str:
             tests[place.data, metric] = methods[label].minus(methods["DNS"])
     ps = dict(zip(tests, holm([one.p for one in tests.values()]), strict=True))
     shown = {key: points(one) + "\\*" * (ps[key] < ALPHA) for key, one in tests.items()}
-    told = [
+    phrases = [
         f"{' / '.join(shown[place.data, metric] for metric in AT_20)} on {evidence.design.data(place.data).name}"
         for place in places_of_parts(evidence)
     ]
-    return f"**{words}** minus DNS: {', '.join(told)}."
+    return f"**{words}** minus DNS: {', '.join(phrases)}."
 
 
 def _after_the_best_epoch(evidence: Evidence) -> str:
@@ -193,14 +193,14 @@ def _after_the_best_epoch(evidence: Evidence) -> str:
 
 
 def _backbones(evidence: Evidence) -> str:
-    told = []
+    phrases = []
     for backbone, shown in BACKBONES.items():
         for one in evidence.design.pair_sets:
             methods = evidence.methods("table4", one.folder, RECALL, backbone=backbone)
             first = max(NINE, key=lambda label: methods[label].mean)
             behind = [f"{label} {number(methods[label].percent - methods[first].percent)}" for label in ("RNS", METHOD)]
-            told.append(f"{first} on {shown}, {one.name} ({', '.join(behind)})")
-    return f"**On other backbones** the highest Recall@20, and how far behind others are: {'; '.join(told)}."
+            phrases.append(f"{first} on {shown}, {one.name} ({', '.join(behind)})")
+    return f"**On other backbones** the highest Recall@20, and how far behind others are: {'; '.join(phrases)}."
 
 
 def _after_first(caption: str) -> str:

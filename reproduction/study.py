@@ -134,11 +134,11 @@ class Study:
     def jobs(self) -> list[Job]:
         """The runs of all wanted grids, each once, with what tuning has chosen by now."""
         chosen = Evidence.of(self.out).chosen
-        found: dict[str, Job] = {}
+        wanted: dict[str, Job] = {}
         for name in (part.name for part in GRIDS if part.name in self.parts):
             for job in jobs(part_named(name), self.design, self.folders, chosen, self.seeds):
-                found.setdefault(job.key, job)
-        return list(found.values())
+                wanted.setdefault(job.key, job)
+        return list(wanted.values())
 
     def measure_mechanisms(self, say: Say) -> None:
         """Models for Figs 1 and 5, trained and looked into; then those of several ages, read in several ways."""

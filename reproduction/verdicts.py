@@ -41,7 +41,7 @@ def counted(instances: Sequence[Instance]) -> str:
 
 
 @dataclass(frozen=True)
-class Compared:
+class Comparison:
     """A paired difference that a claim wants to be above 0; in shares, shown in percent."""
 
     where: str
@@ -50,12 +50,12 @@ class Compared:
     paired: Paired
 
 
-def above(compared: Sequence[Compared]) -> list[Instance]:
+def above(comparisons: Sequence[Comparison]) -> list[Instance]:
     """Holds where the difference is above 0 and resolved, fails where it is below 0 and resolved; Holm over all of them."""
-    ps = holm([one.paired.p for one in compared])
+    ps = holm([one.paired.p for one in comparisons])
     return [
         Instance(one.where, one.paper, f"{one.who}: {_difference(one.paired, p)}", resolved(one.paired, p))
-        for one, p in zip(compared, ps, strict=True)
+        for one, p in zip(comparisons, ps, strict=True)
     ]
 
 
@@ -84,7 +84,7 @@ def first(races: Sequence[Race]) -> list[Instance]:
     """
     ahead = holm([next(iter(race.rivals.values())).p for race in races])
     behind = iter(holm([paired.p for race in races for paired in race.rivals.values()]))
-    found = []
+    instances = []
     for race, p in zip(races, ahead, strict=True):
         ps = {name: next(behind) for name in race.rivals}
         name, paired = next(iter(race.rivals.items()))
@@ -93,8 +93,8 @@ def first(races: Sequence[Race]) -> list[Instance]:
             lost = [rival for rival, one in race.rivals.items() if one.difference < 0 and ps[rival] < ALPHA]
             name = lost[0] if lost else name
             p, paired, verdict = ps[name], race.rivals[name], "does not hold" if lost else UNRESOLVED
-        found.append(Instance(race.where, race.paper, f"{race.own}, {name}: {_difference(paired, p)}", verdict))
-    return found
+        instances.append(Instance(race.where, race.paper, f"{race.own}, {name}: {_difference(paired, p)}", verdict))
+    return instances
 
 
 def _difference(paired: Paired, p: float) -> str:

@@ -65,11 +65,11 @@ def many_seeds_table(evidence: Evidence) -> Table:
     places = [Place("power", data) for data in evidence.design.powered]
     columns: dict[str, dict[str, Difference]] = {}
     for place in places:
-        for (_, metric), found in against(evidence, [place]).items():
+        for (_, metric), differences in against(evidence, [place]).items():
             head = f"{evidence.design.data(place.data).name}, {NAMES[metric]}"
-            columns[head] = {one.label: one for one in found if one.label != TWIN}
-    labels = dict.fromkeys(label for found in columns.values() for label in found)
-    rows = [[label, *(_with_interval(found.get(label)) for found in columns.values())] for label in labels]
+            columns[head] = {one.label: one for one in differences if one.label != TWIN}
+    labels = dict.fromkeys(label for column in columns.values() for label in column)
+    rows = [[label, *(_with_interval(column.get(label)) for column in columns.values())] for label in labels]
     caption = (
         f"The method minus {METHOD} in points, with its 95 % interval, over {evidence.design.many} seeds. "
         "* p < 0.05 in a paired t-test, after Holm over the set."

@@ -79,38 +79,39 @@ def against(
             for label, scores in methods.items():
                 if METHOD in methods and label != METHOD:
                     tests[place, metric, label] = scores.minus(methods[METHOD])
-    found: dict[tuple[Place, str], list[Difference]] = {}
+    differences: dict[tuple[Place, str], list[Difference]] = {}
     for ((place, metric, label), paired), p in zip(tests.items(), holm([one.p for one in tests.values()]), strict=True):
-        found.setdefault((place, metric), []).append(Difference(label, paired, p))
-    return found
+        differences.setdefault((place, metric), []).append(Difference(label, paired, p))
+    return differences
 
 
 def resolved_in_words(evidence: Evidence, places: Sequence[Place], reading: str = "best") -> list[str]:
     """A sentence for each place: whom SAHC-NS is ahead of, behind, and not told apart from; after Holm."""
-    found = against(evidence, places, METRICS, reading)
-    told = []
+    differences = against(evidence, places, METRICS, reading)
+    phrases = []
     for place in places:
         lines = [
-            f"in {NAMES[metric]} {METHOD} is {_sides(found[place, metric])}"
+            f"in {NAMES[metric]} {METHOD} is {_sides(differences[place, metric])}"
             for metric in AT_20
-            if (place, metric) in found
+            if (place, metric) in differences
         ]
         name = evidence.design.data(place.data).name
         where = name if place.backbone == "lightgcn" else f"{name}, {place.backbone}"
-        told += [f"{where}: {'; '.join(lines)}."] * bool(lines)
-    return told
+        phrases += [f"{where}: {'; '.join(lines)}."] * bool(lines)
+    return phrases
 
 
-def _sides(found: Sequence[Difference]) -> str:
+def _sides(differences: Sequence[Difference]) -> str:
     """`ahead of A and B, behind C, not told apart from the others`."""
     ahead, behind = (
-        [one.label for one in found if one.p < ALPHA and (one.paired.difference < 0) is low] for low in (True, False)
+        [one.label for one in differences if one.p < ALPHA and (one.paired.difference < 0) is low]
+        for low in (True, False)
     )
     if not ahead and not behind:
         return "not told apart from any other"
-    told = [f"ahead of {joined(ahead)}"] * bool(ahead) + [f"behind {joined(behind)}"] * bool(behind)
-    rest = len(found) - len(ahead) - len(behind)
-    return ", ".join([*told, *["not told apart from the others"] * bool(rest)])
+    phrases = [f"ahead of {joined(ahead)}"] * bool(ahead) + [f"behind {joined(behind)}"] * bool(behind)
+    rest = len(differences) - len(ahead) - len(behind)
+    return ", ".join([*phrases, *["not told apart from the others"] * bool(rest)])
 
 
 def pairs_table(
@@ -130,8 +131,8 @@ def pairs_table(
             Cell(chance(one.p), note="*" if one.p < ALPHA else ""),
             str(one.paired.n),
         ]
-        for (place, metric), found in against(evidence, places, metrics, reading).items()
-        for one in found
+        for (place, metric), differences in against(evidence, places, metrics, reading).items()
+        for one in differences
     ]
     columns = [
         "Data",
@@ -157,10 +158,10 @@ def differences_figure(evidence: Evidence, places: Sequence[Place], name: str, t
     """Each method minus SAHC-NS in Recall@20 with its interval; those further off than a tenth are named, not drawn."""
     near: dict[str, dict[str, Paired]] = {}
     far = []
-    for (place, _), found in against(evidence, places, (RECALL,)).items():
+    for (place, _), differences in against(evidence, places, (RECALL,)).items():
         data = evidence.design.data(place.data).name
         own = evidence.methods(place.part, place.data, RECALL, backbone=place.backbone)[METHOD]
-        for one in found:
+        for one in differences:
             if abs(one.paired.difference) > FAR * own.mean:
                 far.append(f"{one.label} on {data}")
             else:

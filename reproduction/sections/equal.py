@@ -43,9 +43,9 @@ def tuned_table(evidence: Evidence) -> Table:
 
 def _untuned(evidence: Evidence, data: str, metric: str) -> dict[str, Scores]:
     """As published; of SAHC-NS with its defaults."""
-    found = evidence.methods("table2", data, metric)
+    methods = evidence.methods("table2", data, metric)
     own = evidence.untuned(data, metric)
-    return {**found, **({METHOD: own} if own is not None else {})}
+    return {**methods, **({METHOD: own} if own is not None else {})}
 
 
 def _starred(evidence: Evidence, data: str, stars: set[tuple[str, str, str]]) -> Column:
@@ -64,7 +64,7 @@ def _before(evidence: Evidence, data: str) -> Column:
 
 def tuned_to_dns(evidence: Evidence) -> list[str]:
     """A sentence for each set where tuning took from a method what makes it differ from DNS; else nothing."""
-    told = []
+    phrases = []
     for one in evidence.design.sets:
         chosen = evidence.chosen.get(one.folder, {})
         plain = [
@@ -72,8 +72,8 @@ def tuned_to_dns(evidence: Evidence) -> list[str]:
             for label, sampler in NINE.items()
             if sampler in AS_DNS and sampler in chosen and AS_DNS[sampler].items() <= chosen[sampler].items()
         ]
-        told += [f"On {one.name} tuning made DNS of {joined(plain)}."] * bool(plain)
-    return told
+        phrases += [f"On {one.name} tuning made DNS of {joined(plain)}."] * bool(plain)
+    return phrases
 
 
 def equal_figure(evidence: Evidence) -> Figure:

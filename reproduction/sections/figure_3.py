@@ -5,7 +5,7 @@ from statistics import fmean
 
 import numpy as np
 
-from reproduction.evidence import Evidence, Found, Runs
+from reproduction.evidence import Evidence, Lookup, Runs
 from reproduction.methods import METHOD, NINE
 from reproduction.scores import NAMES, RECALL, Scores
 from reproduction.sections import Blocks
@@ -15,12 +15,12 @@ from sahcns.lab import Figure, Series, Table
 NEAR = 0.99  # of a run's best, which is as good as reached
 
 
-def timed_runs(evidence: Evidence, data: str) -> Found[str, Runs]:
+def timed_runs(evidence: Evidence, data: str) -> Lookup[str, Runs]:
     """Method → its runs of Table II whose seconds may be compared: those that shared the machine with the fewest."""
     rows = {row.label: runs for row, runs in evidence.runs("table2") if row.data == data}
     least = min((run.processes for runs in rows.values() for run in runs.values()), default=1)
     alone = {label: {s: run for s, run in runs.items() if run.processes == least} for label, runs in rows.items()}
-    return Found({label: runs for label, runs in alone.items() if runs})
+    return Lookup({label: runs for label, runs in alone.items() if runs})
 
 
 def scores_so_far(evidence: Evidence, data: str) -> tuple[float, Mapping[str, Scores]]:

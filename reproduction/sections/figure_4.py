@@ -27,21 +27,21 @@ def sweep_table(evidence: Evidence) -> Table:
             fixed = at_work(evidence.chosen, one.folder)[other]
             head = f"{ARGUMENTS[argument]}, {one.name} ({ARGUMENTS[other]} = {fixed:g})"
             for reading in READINGS if argument == "lambda_max" else ("best",):
-                found = evidence.sweep(one.folder, argument, RECALL, reading)
+                curve = evidence.sweep(one.folder, argument, RECALL, reading)
                 label = head if reading == "best" else f"… {READINGS[reading]}"
-                rows.append([label, *(str(found[value]) if value in found else "–" for value in grid)])
+                rows.append([label, *(str(curve[value]) if value in curve else "–" for value in grid)])
     return Table("figure4", "How much of each part", [NAMES[RECALL], *(f">{value:g}" for value in grid)], rows)
 
 
 def pool_sweep_in_words(evidence: Evidence) -> list[str]:
     """SAHC-NS by the size of its pool, on the sets where not every sampler was varied."""
-    told = []
+    phrases = []
     for one in evidence.design.pair_sets:
-        found = evidence.sweep(one.folder, "pool", RECALL)
-        if one.folder != evidence.design.single and found:
-            sizes, values = joined([f"{size:g}" for size in found]), ", ".join(map(str, found.values()))
-            told.append(f"{METHOD} on {one.name} with {sizes} candidates has a Recall@20 of {values}.")
-    return told
+        curve = evidence.sweep(one.folder, "pool", RECALL)
+        if one.folder != evidence.design.single and curve:
+            sizes, values = joined([f"{size:g}" for size in curve]), ", ".join(map(str, curve.values()))
+            phrases.append(f"{METHOD} on {one.name} with {sizes} candidates has a Recall@20 of {values}.")
+    return phrases
 
 
 def figure_4_blocks(evidence: Evidence) -> Blocks:
@@ -59,12 +59,12 @@ def figure_4_blocks(evidence: Evidence) -> Blocks:
     return blocks
 
 
-def _course(name: str, found: Mapping[float, Scores], dashed: bool) -> Series:
-    means = [own.percent for own in found.values()]
-    spread = [100 * own.std if own.n > 1 else 0.0 for own in found.values()]
+def _course(name: str, curve: Mapping[float, Scores], dashed: bool) -> Series:
+    means = [own.percent for own in curve.values()]
+    spread = [100 * own.std if own.n > 1 else 0.0 for own in curve.values()]
     low = [mean - std for mean, std in zip(means, spread, strict=True)]
     high = [mean + std for mean, std in zip(means, spread, strict=True)]
-    return Series(name, list(found), means, low, high, role="sahc", dashed=dashed)
+    return Series(name, list(curve), means, low, high, role="sahc", dashed=dashed)
 
 
 def pools_table(evidence: Evidence) -> Table:

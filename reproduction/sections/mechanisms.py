@@ -16,17 +16,17 @@ def mechanisms_blocks(evidence: Evidence) -> Blocks:
         "model trained with SAHC-NS too. The gap of a pool is (positive − hardest candidate) / |positive| on final scores, "
         "which is our reading."
     ]
-    for (data, trained), seen in evidence.inspections.items():
-        blocks += _figures(f"{evidence.design.data(data).name}, {MODELS[trained]}", f"{data}-{trained}", seen)
+    for (data, trained), inspection in evidence.inspections.items():
+        blocks += _figures(f"{evidence.design.data(data).name}, {MODELS[trained]}", f"{data}-{trained}", inspection)
     return blocks
 
 
-def _figures(where: str, ending: str, seen: Inspection) -> Blocks:
-    table = diagnostics_table(seen.diagnostics)
+def _figures(where: str, ending: str, inspection: Inspection) -> Blocks:
+    table = diagnostics_table(inspection.diagnostics)
     return [
         *(
             replace(figure, name=f"{figure.name}-{ending}", title=f"{figure.title}: {where}")
-            for figure in paper_figures(seen.diagnostics)
+            for figure in paper_figures(inspection.diagnostics)
         ),
         replace(table, name=f"diagnostics-{ending}", title=f"{where}: {table.title}"),
     ]

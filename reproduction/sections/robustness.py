@@ -48,11 +48,13 @@ def splits_table(evidence: Evidence) -> Table:
     rows: list[list[Cell | str]] = []
     for label in FOUR:
         line: list[Cell | str] = [label]
-        for found in cells.values():
-            best = max((one.mean for one in found.values()), default=None)
-            line.append(spread_cell(found.get(label), label in found and found[label].mean == best))
-        random = [found[label].percent for words, found in cells.items() if words != "as given" and label in found]
-        seeds = [100 * found[label].std for found in cells.values() if label in found and found[label].n > 1]
+        for methods in cells.values():
+            best = max((one.mean for one in methods.values()), default=None)
+            line.append(spread_cell(methods.get(label), label in methods and methods[label].mean == best))
+        random = [
+            methods[label].percent for words, methods in cells.items() if words != "as given" and label in methods
+        ]
+        seeds = [100 * methods[label].std for methods in cells.values() if label in methods and methods[label].n > 1]
         line += [number(fmean(random)) if random else "–", number(stdev(random)) if len(random) > 1 else "–"]
         rows.append([*line, number(fmean(seeds)) if seeds else "–"])
     columns = ["Method", *(f">{words}" for words in cells), ">random, mean", ">std, splits", ">std, seeds"]

@@ -16,27 +16,27 @@ LABELS = {sampler: label for label, sampler in NINE.items()}
 
 def settings_in_words(evidence: Evidence) -> str:
     """Which α and λmax SAHC-NS is run with on each set, and where they come from."""
-    told = []
+    phrases = []
     for one in evidence.design.sets:
         own = own_settings(evidence.chosen, one.folder)
         source = "" if "sahc" in evidence.chosen.get(one.folder, {}) else " (not tuned yet)"
-        told.append(f"α = {own['alpha']:g} and λmax = {own['lambda_max']:g} on {one.name}{source}")
-    words = f"Validation chose {', '.join(told)}; the paper prints neither."
+        phrases.append(f"α = {own['alpha']:g} and λmax = {own['lambda_max']:g} on {one.name}{source}")
+    words = f"Validation chose {', '.join(phrases)}; the paper prints neither."
     return " ".join([words, *switched_off(evidence, [one.folder for one in evidence.design.sets])])
 
 
 def switched_off(evidence: Evidence, folders: Sequence[str]) -> list[str]:
     """A sentence where tuning switched a part of SAHC-NS off; else nothing."""
-    told = []
+    phrases = []
     for folder in folders:
         tuned, own = own_settings(evidence.chosen, folder), at_work(evidence.chosen, folder)
         for name, letter, rest in HALVES:
             if tuned[name] != own[name]:
-                told.append(
+                phrases.append(
                     f"So on {evidence.design.data(folder).name} it is {rest}, except where its parts are the question "
                     f"(Table III, Figs 1, 4 and 5, pools, many seeds): there it has {letter} = {own[name]:g}."
                 )
-    return told
+    return phrases
 
 
 def chosen_table(evidence: Evidence) -> Table:

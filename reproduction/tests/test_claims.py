@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from reproduction.checks import best_epoch_is_what_is_printed, best_of_nine
-from reproduction.claims import BEYOND, CLAIMS, Judged, judge
+from reproduction.claims import BEYOND, CLAIMS, Judgement, judge
 from reproduction.design import Design
 from reproduction.evidence import Evidence
 from reproduction.experiments import Row
@@ -17,7 +17,7 @@ from reproduction.mechanism_checks import on_its_data, overhead
 from reproduction.methods import METHOD
 from reproduction.published import hardness_kept, printed_2
 from reproduction.tests.tiny import TINY, Value, fill, luck, noisy
-from reproduction.verdicts import Compared, Instance, Race, Verdict, above, counted, first, overall, within
+from reproduction.verdicts import Comparison, Instance, Race, Verdict, above, counted, first, overall, within
 from sahcns.lab import Cost, paired_t
 
 UP = paired_t([0.14, 0.15, 0.16, 0.17], [0.12, 0.131, 0.14, 0.149])
@@ -27,21 +27,21 @@ WEAK_DOWN = paired_t([0.14, 0.149, 0.16, 0.1695], [0.142, 0.152, 0.161, 0.172])
 LUCK = paired_t([0.14, 0.15, 0.16, 0.17], [0.15, 0.14, 0.17, 0.16])
 FIVE = replace(TINY, seeds=5, few=4, many=7)
 SIX = ("RNS", "DNS", "DNS(M,N)", "MixGCF", "DENS", "BNS")
-Judging = Callable[..., dict[str, Judged]]
+Judging = Callable[..., dict[str, Judgement]]
 
 
 def test_a_difference_holds_or_fails_only_where_it_is_resolved() -> None:
-    found = above([Compared("a", "", "x", UP), Compared("b", "", "y", DOWN), Compared("c", "", "z", LUCK)])
+    found = above([Comparison("a", "", "x", UP), Comparison("b", "", "y", DOWN), Comparison("c", "", "z", LUCK)])
     assert [one.verdict for one in found] == ["holds", "does not hold", "not resolved"]
     assert found[0].ours.startswith("x: +2.0")
-    assert above([Compared("a", "", "x", paired_t([0.3], [0.1]))])[0].verdict == "not resolved"  # one seed
+    assert above([Comparison("a", "", "x", paired_t([0.3], [0.1]))])[0].verdict == "not resolved"  # one seed
 
 
 def test_the_correction_is_over_all_cells() -> None:
     weak = paired_t([0.142, 0.152, 0.161, 0.172], [0.14, 0.148, 0.16, 0.1695])
     assert 0.02 < weak.p < 0.05
-    assert above([Compared("a", "", "x", weak)])[0].verdict == "holds"
-    assert {one.verdict for one in above([Compared(str(at), "", "x", weak) for at in range(3)])} == {"not resolved"}
+    assert above([Comparison("a", "", "x", weak)])[0].verdict == "holds"
+    assert {one.verdict for one in above([Comparison(str(at), "", "x", weak) for at in range(3)])} == {"not resolved"}
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_any_rival_that_is_ahead_is_enough_to_fail_but_many_rivals_must_be_paid_
     assert found.verdict == "does not hold"
     assert "DNS 15: " in found.ours
     luckiest = Race("a", "", "SAHC-NS 13", {"r0": WEAK_DOWN, **{f"r{k}": LUCK for k in range(1, 9)}})
-    assert above([Compared("a", "", "x", WEAK_DOWN)])[0].verdict == "does not hold"
+    assert above([Comparison("a", "", "x", WEAK_DOWN)])[0].verdict == "does not hold"
     assert first([luckiest])[0].verdict == "not resolved"
 
 
@@ -95,7 +95,7 @@ def test_equals_are_hardly_ever_told_apart() -> None:
             tests = {f"r{k}": paired_t(own.tolist(), one.tolist()) for k, one in enumerate(order)}
             races.append(Race(str(cell), "", "own", tests))
         alarms += any(one.verdict == "does not hold" for one in first(races))
-        strongest = [Compared(race.where, "", "", race.rivals["r0"]) for race in races]
+        strongest = [Comparison(race.where, "", "", race.rivals["r0"]) for race in races]
         uncorrected += any(one.verdict == "does not hold" for one in above(strongest))
     assert alarms <= 7
     assert uncorrected > alarms
@@ -119,7 +119,7 @@ def on_simgcl(gain: Callable[[Row, int], float]) -> Value:
 
 @pytest.fixture
 def judged(tmp_path: Path) -> Judging:
-    def of(value: Value = noisy, parts: tuple[str, ...] = ("table2",), design: Design = FIVE) -> dict[str, Judged]:
+    def of(value: Value = noisy, parts: tuple[str, ...] = ("table2",), design: Design = FIVE) -> dict[str, Judgement]:
         fill(tmp_path, design, value, parts)
         evidence = Evidence.of(tmp_path)
         return {one.claim.name: one for claims in (CLAIMS, BEYOND) for one in judge(evidence, claims)}
