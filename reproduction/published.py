@@ -1,4 +1,4 @@
-"""What the paper prints, in percent unless phrases. Table II: mean and standard deviation over five seeds."""
+"""What the paper prints, in percent unless another unit is named. Table II: mean and standard deviation over five seeds."""
 
 import re
 from dataclasses import dataclass

@@ -97,7 +97,6 @@ def test_the_report_opens_with_the_answer_and_has_every_table(home: Path) -> Non
             "beyond",
             "parts",
             "cells-Table II",
-            "table-1",
             "table2-best",
             "table2-last",
             "table2-pairs-best",
