@@ -63,7 +63,7 @@ def write_folder(
     target = Path(os.path.realpath(folder))
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with _lock(target.parent):
+        with lock(target.parent, LOCK_SECONDS):
             _clear_up(target)
             refuse_foreign(kind, target)
         fresh = target.with_name(f".{target.name}.new-{secrets.token_hex(4)}")
@@ -75,7 +75,7 @@ def write_folder(
             text = json.dumps(heading | rest | {"files": listed}, indent=2, ensure_ascii=False, default=_plain)
             _write(fresh / kind.description, [f"{text}\n".encode()])
             _sync(fresh)
-            with _lock(target.parent):
+            with lock(target.parent, LOCK_SECONDS):
                 _swap(fresh, target)
         finally:
             _remove(fresh)
@@ -221,26 +221,31 @@ def _remove(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def _lock(parent: Path) -> Iterator[None]:
-    """Nobody else moves folders within `parent` meanwhile, as far as the system knows locks; it waits, but not for ever."""
+def lock(folder: Path, seconds: float) -> Iterator[bool]:
+    """Hold a folder against others who lock it; False if somebody else still has it after `seconds`.
+
+    True where there are no locks: on Windows, in a folder that may not be listed, on some file systems.
+    """
     try:
         import fcntl
 
-        handle = os.open(parent, os.O_RDONLY)
-    except (ImportError, PermissionError):  # Windows, or a folder that may be written to but not listed
-        yield
+        handle = os.open(folder, os.O_RDONLY)
+    except (ImportError, PermissionError):
+        yield True
         return
-    ends = time.monotonic() + LOCK_SECONDS
+    ends, held = time.monotonic() + seconds, False
     try:
-        while time.monotonic() < ends:
+        while not held:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
+                held = True
             except BlockingIOError:
+                if time.monotonic() >= ends:
+                    break
                 time.sleep(0.01)
-            except OSError:  # a file system without locks
-                break
-        yield
+            except OSError:
+                held = True
+        yield held
     finally:
         os.close(handle)
 
@@ -279,7 +284,7 @@ def _check(kind: FolderKind, home: Path, name: str, entry: Any, contents: bool) 
 
 
 def _sync(folder: Path) -> None:
-    """Bring the names in a folder to the disk at once, where it may be opened: see `_lock`."""
+    """Bring the names in a folder to the disk at once, where it may be opened: see `lock`."""
     with contextlib.suppress(PermissionError):
         handle = os.open(folder, os.O_RDONLY)
         try:

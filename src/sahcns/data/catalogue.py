@@ -3,12 +3,10 @@
 import gzip
 import hashlib
 import os
-import shutil
 import tomllib
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
@@ -19,6 +17,7 @@ from sahcns.data.preparing import prepare, prepare_given
 from sahcns.data.recipe import Recipe
 from sahcns.data.split import Split
 from sahcns.errors import DataError, nearest
+from sahcns.files import write_whole
 
 Report = Callable[[str, int, int | None], None]
 """Called while downloading with the file's name, the bytes there so far, and the bytes in all if known."""
@@ -261,8 +260,8 @@ def _copy(file: File, source: Path, folder: Path) -> None:
         return
     if file.sha256:
         _check_sha256(source, _content_sha256(source), file.sha256)
-    with source.open("rb") as content, _write_whole(target) as part:
-        shutil.copyfileobj(content, part, 1 << 20)
+    with source.open("rb") as content:
+        write_whole(target, _pieces(content, file.name))
 
 
 def _unpack(wanted: NamedSet, archive: Path, folder: Path) -> None:
@@ -278,27 +277,21 @@ def _unpack(wanted: NamedSet, archive: Path, folder: Path) -> None:
                     raise DataError(f"{archive} holds no {file.name}, which {wanted.name} needs")
             for file in wanted.files:
                 if file.name in members:
-                    with packed.open(members[file.name]) as content, _write_whole(folder / file.name, file) as part:
-                        shutil.copyfileobj(content, part, 1 << 20)
+                    with packed.open(members[file.name]) as content:
+                        write_whole(folder / file.name, _pieces(content, file.name, file.sha256))
     # zipfile says NotImplementedError to a compression it does not know, RuntimeError to an encrypted file.
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as problem:
         raise DataError(f"{archive} cannot be unpacked ({problem}); get it again") from None
 
 
-@contextmanager
-def _write_whole(target: Path, file: File | None = None) -> Iterator[IO[bytes]]:
-    """A file to write that gets its name when it is complete, on the disk, and of the checksum that `file` has."""
-    part = target.with_name(target.name + ".part")
-    try:
-        with part.open("wb") as opened:
-            yield opened
-            opened.flush()
-            os.fsync(opened.fileno())
-        if file and file.sha256:
-            _check_sha256(Path(file.name), file_sha256(part), file.sha256)
-        os.replace(part, target)
-    finally:
-        part.unlink(missing_ok=True)
+def _pieces(content: IO[bytes], name: str, sha256: str | None = None) -> Iterator[bytes]:
+    """The content in pieces; an error at its end if it is not that of the checksum, so that it is not kept."""
+    digest = hashlib.sha256()
+    while piece := content.read(1 << 20):
+        digest.update(piece)
+        yield piece
+    if sha256:
+        _check_sha256(Path(name), digest.hexdigest(), sha256)
 
 
 def _verify(wanted: NamedSet, folder: Path) -> Path:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from sahcns.errors import DataError
+from sahcns.folders import lock
 from sahcns.version import __version__
 
 Report = Callable[[int, int | None], None]
@@ -90,7 +91,9 @@ def fetch(
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     part = _Part(url, target.with_name(target.name + ".part"))
-    with _lock(target.parent):
+    with lock(target.parent, 0) as held:
+        if not held:
+            raise DownloadError(f"another download into {target.parent} is under way; wait for it to end")
         resumed = part.size > 0
         _transfer_with_retries(part, report, timeout, tries, pause)
         if sha256 and resumed and file_sha256(part.path) != sha256:
@@ -183,25 +186,3 @@ def _describe(reason: object) -> str:
     if isinstance(reason, OSError) and reason.strerror:
         return reason.strerror[0].lower() + reason.strerror[1:]
     return str(reason) or type(reason).__name__
-
-
-@contextmanager
-def _lock(folder: Path) -> Iterator[None]:
-    """Hold the folder, so that two commands never write into one `.part` file."""
-    try:
-        import fcntl
-    except ImportError:  # Windows: no such lock; the checksum still guards the result
-        yield
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(handle)
-        raise DownloadError(f"another download into {folder} is under way; wait for it to end") from None
-    except OSError:  # a file system without locks
-        pass
-    try:
-        yield
-    finally:
-        os.close(handle)
