@@ -92,9 +92,9 @@ def read_marked(path: Path, mark: str, version: int, *, missing: str, again: str
 
 def check_version(path: Path, values: Mapping[str, Any], version: int, *, again: str) -> None:
     """An error where a marked file is of another version than `version`."""
-    found = values.get("format_version")
-    if found != version:
-        newer = isinstance(found, int) and found > version
+    own_version = values.get("format_version")
+    if own_version != version:
+        newer = isinstance(own_version, int) and own_version > version
         raise DataError(
-            f"{path} has format version {found!r}, and this sahcns reads {version}; {'update it' if newer else again}"
+            f"{path} has format version {own_version!r}, and this sahcns reads {version}; {'update it' if newer else again}"
         )

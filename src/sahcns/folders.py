@@ -128,10 +128,10 @@ def load_folder(
 def stamp(kind: FolderKind, folder: str | os.PathLike[str]) -> Stamp | None:
     """What tells a folder from the one that takes its place; None where there is none, as between the two."""
     try:
-        found = (Path(folder) / kind.description).stat()
+        entry = (Path(folder) / kind.description).stat()
     except OSError:
         return None
-    return found.st_ino, found.st_mtime_ns
+    return entry.st_ino, entry.st_mtime_ns
 
 
 def read_description(kind: FolderKind, folder: str | os.PathLike[str]) -> dict[str, Any]:
@@ -266,21 +266,21 @@ def _check(kind: FolderKind, home: Path, name: str, entry: Any, contents: bool) 
     path = home / name
     if path.parent != home or not isinstance(entry, dict) or not {"bytes", "sha256"} <= entry.keys():
         raise DataError(f"{home / kind.description} lists {name!r}, which is not a file of its folder; {kind.again}")
-    found = ""
+    difference = ""
     try:
         size = path.stat().st_size
         if size != entry["bytes"]:
-            found = f"{size:,} bytes, not {entry['bytes']:,}"
+            difference = f"{size:,} bytes, not {entry['bytes']:,}"
         elif contents:
             with open(path, "rb") as file:
                 same = hashlib.file_digest(file, "sha256").hexdigest() == entry["sha256"]
-            found = "" if same else "its SHA-256 differs"
+            difference = "" if same else "its SHA-256 differs"
     except FileNotFoundError:
         raise DataError(f"{path} is missing; {kind.again}") from None
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}") from error
-    if found:
-        raise DataError(f"{path} is not as it was written ({found}); {kind.again}")
+    if difference:
+        raise DataError(f"{path} is not as it was written ({difference}); {kind.again}")
 
 
 def _sync(folder: Path) -> None:

@@ -68,9 +68,9 @@ class Counts:
         parts = {name: len(pairs) for name, pairs in split.parts().items()}
         return cls(sum(parts.values()), split.n_users, split.n_items, **parts)
 
-    def differences(self, found: "Counts") -> list[str]:
+    def differences(self, other: "Counts") -> list[str]:
         """`users 6,040 instead of 6,039` for each count that is known and not met."""
-        pairs = ((count.name, getattr(self, count.name), getattr(found, count.name)) for count in fields(self))
+        pairs = ((count.name, getattr(self, count.name), getattr(other, count.name)) for count in fields(self))
         return [f"{name} {got:,} instead of {want:,}" for name, want, got in pairs if want is not None and got != want]
 
 

@@ -111,11 +111,11 @@ class IdMap:
     def encode(self, values: Iterable[Id], *, what: str = "id") -> npt.NDArray[np.int64]:
         """Positions of the ids; an unknown one is an error that names it."""
         values = list(values)
-        found = [self.find(value) for value in values]
-        for value, position in zip(values, found, strict=True):
+        positions = [self.find(value) for value in values]
+        for value, position in zip(values, positions, strict=True):
             if position is None:
                 raise DataError(f"{what} {value!r} is not in the data{self._hint(value)}")
-        return np.array(found, np.int64)
+        return np.array(positions, np.int64)
 
     def take(self, positions: npt.NDArray[np.integer]) -> "IdMap":
         """The map of a subset; `positions` ascending."""

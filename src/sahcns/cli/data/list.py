@@ -12,36 +12,36 @@ def command(json: Json = False) -> None:
     """
     from sahcns.data.catalogue import CATALOGUE, NamedSet, cache_folder, find
 
-    def here(known: NamedSet) -> bool:
-        folder = cache_folder() / known.name
-        return known.embedded or all(find(folder, name) for name in known.parts.values())
+    def here(entry: NamedSet) -> bool:
+        folder = cache_folder() / entry.name
+        return entry.embedded or all(find(folder, name) for name in entry.parts.values())
 
     if json:
         show_json(
             [
                 {
-                    "name": known.name,
-                    "about": known.about,
-                    "homepage": known.homepage,
-                    "terms": known.terms,
-                    "note": known.note,
-                    "here": here(known),
-                    "urls": [known.archive.url] if known.archive else [file.url for file in known.files if file.url],
-                    "files": [file.name for file in known.files],
-                    "recipe": known.recipe.to_dict(),
-                    "expected": known.expected,
+                    "name": entry.name,
+                    "about": entry.about,
+                    "homepage": entry.homepage,
+                    "terms": entry.terms,
+                    "note": entry.note,
+                    "here": here(entry),
+                    "urls": [entry.archive.url] if entry.archive else [file.url for file in entry.files if file.url],
+                    "files": [file.name for file in entry.files],
+                    "recipe": entry.recipe.to_dict(),
+                    "expected": entry.expected,
                 }
-                for known in CATALOGUE.values()
+                for entry in CATALOGUE.values()
             ]
         )
         return
     rows = table("name", ">users", ">items", ">interactions", "here", "what it is")
-    for known in CATALOGUE.values():
-        sizes = (known.expected.users, known.expected.items, known.expected.interactions)
+    for entry in CATALOGUE.values():
+        sizes = (entry.expected.users, entry.expected.items, entry.expected.interactions)
         rows.add_row(
-            known.name,
+            entry.name,
             *(f"{size:,}" if size else "" for size in sizes),
-            "yes" if here(known) else "",
-            known.about,
+            "yes" if here(entry) else "",
+            entry.about,
         )
     show(rows, "", "Prepare one with: sahcns data prepare NAME FOLDER")

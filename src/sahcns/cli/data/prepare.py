@@ -231,10 +231,10 @@ def _refuse(options: Mapping[str, Any], sentence: str) -> None:
 
 
 def _years(text: str) -> tuple[int, int]:
-    found = re.fullmatch(r"(\d{4})(?:-(\d{4}))?", text.strip())
-    if not found:
+    years = re.fullmatch(r"(\d{4})(?:-(\d{4}))?", text.strip())
+    if not years:
         raise SettingError(f"--years {text!r} must be a year or two with a hyphen between, such as 2014-2018")
-    return int(found[1]), int(found[2] or found[1])
+    return int(years[1]), int(years[2] or years[1])
 
 
 def _ratios(text: str) -> tuple[float, ...]:

@@ -35,17 +35,17 @@ def command(
     if plot:
         tell(f"drawn in {plot_degrees(splits[0], plot, title=folders[0].resolve().name)}")
     if json:
-        show_json([{"folder": folder, **found} for folder, found in zip(folders, figures, strict=True)])
+        show_json([{"folder": folder, **figure} for folder, figure in zip(folders, figures, strict=True)])
     elif len(folders) == 1:
         show(statistics_table(figures[0], title=folders[0].resolve().name))
     else:
         rows = table("set", ">users", ">items", ">interactions", ">density", ">train", ">valid", ">test", "fingerprint")
-        for folder, found in zip(folders, figures, strict=True):
+        for folder, figure in zip(folders, figures, strict=True):
             rows.add_row(
                 folder.resolve().name,
-                *(f"{found[name]:,}" for name in ("users", "items", "interactions")),
-                f"{found['density']:.3%}",
-                *(f"{part['interactions']:,}" for part in found["parts"].values()),
-                found["fingerprint"][:12],
+                *(f"{figure[name]:,}" for name in ("users", "items", "interactions")),
+                f"{figure['density']:.3%}",
+                *(f"{part['interactions']:,}" for part in figure["parts"].values()),
+                figure["fingerprint"][:12],
             )
         show(rows)

@@ -106,7 +106,7 @@ def _read_files(paths: list[Path], options: _Options, into: Collector) -> tuple[
     files, empty, titles = list[dict[str, Any]](), list[str](), None
     for path in paths:
         try:
-            entry, found = _read_file(path, options, into)
+            entry, file_titles = _read_file(path, options, into)
         except EmptyFile as error:
             if len(paths) == 1 or error.name != str(path):  # a file of titles is not one of several
                 raise
@@ -115,7 +115,7 @@ def _read_files(paths: list[Path], options: _Options, into: Collector) -> tuple[
             empty.append(str(path))
         else:
             files.append(entry)
-            titles = (found[0] | titles[0], titles[1]) if titles and found else titles or found
+            titles = (file_titles[0] | titles[0], titles[1]) if titles and file_titles else titles or file_titles
     if not files:
         raise DataError(f"{empty[0]} and the other {len(empty) - 1} files are empty; check the command that wrote them")
     shared = ("format", "delimiter", "header", "columns", "compression")

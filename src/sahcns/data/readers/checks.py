@@ -213,8 +213,8 @@ def is_utf8(data: bytes) -> bool:
 
 def not_utf8(text: str) -> Fault | None:
     """The fault of a text, decoded with surrogate escapes, that holds a byte that was not UTF-8."""
-    found = re.search("[\udc80-\udcff]", text)
-    if not found:
+    stray = re.search("[\udc80-\udcff]", text)
+    if not stray:
         return None
-    message = f"byte 0x{ord(found[0]) - 0xDC00:02x} is not UTF-8 text"
+    message = f"byte 0x{ord(stray[0]) - 0xDC00:02x} is not UTF-8 text"
     return Fault("not UTF-8", message, "convert a Latin-1 file (iconv -f latin1 -t utf-8 FILE)")

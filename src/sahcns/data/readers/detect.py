@@ -44,17 +44,17 @@ def sample(data: bytes, name: str, quotes: bool = False) -> list[tuple[int, str]
     if len(data) > SAMPLE_BYTES and len(lines) > 1:
         lines.pop()  # cut in the middle
     texts = [line.decode("utf-8", "replace").rstrip("\r") for line in lines]
-    found: list[tuple[int, str]] = []
+    sampled: list[tuple[int, str]] = []
     start = 0
-    while start < len(texts) and len(found) < SAMPLE_LINES:
+    while start < len(texts) and len(sampled) < SAMPLE_LINES:
         end = _closing_line(texts, start) if quotes else start
         text = "\n".join(texts[start : end + 1])
         if text.strip(" "):
-            found.append((end, text))
+            sampled.append((end, text))
         start = end + 1
-    if not found:
+    if not sampled:
         raise EmptyFile(f"{name} holds nothing but blank lines; check the download or the command that wrote it", name)
-    return found
+    return sampled
 
 
 def _closing_line(texts: Sequence[str], start: int) -> int:

@@ -149,7 +149,7 @@ class IdColumn:
         if self.tables is None:
             return {}
         table = self._merge()
-        found: dict[str, dict[str, object]] = {}
+        entries: dict[str, dict[str, object]] = {}
         if "missing" in self.doubtful and not self.typed:
             codes = self.values.take()
             rows = _doubtful(table)["missing"].to_numpy()[codes]
@@ -157,7 +157,7 @@ class IdColumn:
             if rows.any():
                 source, line = self.doubtful["missing"]
                 first = {"value": table[int(codes[rows.argmax()])], "rows": int(rows.sum())}
-                found["doubtful"] = {**first, "file": source.name, "first_line": line}
+                entries["doubtful"] = {**first, "file": source.name, "first_line": line}
         is_ascii = table.str.len_bytes().sum() == table.str.len_chars().sum()  # as nearly always
         bare = (table if is_ascii else table.str.normalize("NFC")).str.strip_chars()
         bare = bare.str.replace(r"^\+?(-?)0*([0-9]+?)(\.0*)?$", "${1}${2}")
@@ -165,11 +165,11 @@ class IdColumn:
         if len(twins):
             same = table.filter(bare == bare.filter(table == twins[0])[0])
             like = next(text for text in same if text != twins[0])
-            found["twins"] = {"value": twins[0], "like": like, "ids": len(twins)}
+            entries["twins"] = {"value": twins[0], "like": like, "ids": len(twins)}
         rounded = table.filter(table.str.contains(ROUNDED))
         if len(rounded) and not self.typed:
-            found["rounded"] = {"value": rounded[0], "ids": len(rounded)}
-        return found
+            entries["rounded"] = {"value": rounded[0], "ids": len(rounded)}
+        return entries
 
     def finish(self) -> tuple[npt.NDArray[np.int32], IdMap]:
         """Positions [n] and the map of the ids that occur."""

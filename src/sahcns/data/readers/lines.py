@@ -97,19 +97,19 @@ def _by_line(data: bytes, line: int, fields: Mapping[str, str], source: Source, 
 def _row(text: str, fields: Mapping[str, str]) -> dict[str, Value] | Fault:
     """Ids as text or whole numbers, the rest as text; or what is wrong."""
     try:
-        found = json.loads(text)
+        record = json.loads(text)
     except (ValueError, RecursionError) as error:
         return Fault("not JSON", f"{quote(text)} is not JSON ({error})")
-    if not isinstance(found, dict):
+    if not isinstance(record, dict):
         return Fault("not an object", f"{quote(text)} is not a JSON object")
     row: dict[str, Value] = {}
     for role, name in fields.items():
-        value, field = found.get(name), f"the field {name!r} ({role})"
+        value, field = record.get(name), f"the field {name!r} ({role})"
         if role == "event":
             row[role] = _event(value)
             continue
         is_id = role in ("user", "item")
-        if name not in found:
+        if name not in record:
             return Fault(f"no {role} field", f"{field} is missing")
         if isinstance(value, bool | list | dict) or (is_id and isinstance(value, float)):
             kind = "text or a whole number" if is_id else "a number or text"

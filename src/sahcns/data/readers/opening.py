@@ -79,9 +79,9 @@ class InputFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.content, self.size, self.first_bytes = _open(path)
-        known = [kind for magic, kind in COMPRESSIONS.items() if self.first_bytes.startswith(magic)]
-        self.compression = known[0][0] if known else None
-        self._decompressor = known[0][1] if known else None
+        matching = [kind for magic, kind in COMPRESSIONS.items() if self.first_bytes.startswith(magic)]
+        self.compression = matching[0][0] if matching else None
+        self._decompressor = matching[0][1] if matching else None
         self._digest = hashlib.sha256()
         self.damage: str | None = None
         self.cut_line: int | None = None
