@@ -110,32 +110,34 @@ def agreement(methods: Methods) -> dict[str, str]:
     """Five of the thirty seeds, drawn again and again, against all thirty: what they find, and whom they name first."""
     drawn = [permutation(stream_key(0, "seeds", at), MANY)[:FEW].tolist() for at in range(SUBSETS)]
     whole = calls(methods, range(MANY))[1]
-    told = {f"pairs that {MANY} seeds resolve, after Holm": f"{np.count_nonzero(whole)} of {len(whole)}"}
+    shares = {f"pairs that {MANY} seeds resolve, after Holm": f"{np.count_nonzero(whole)} of {len(whole)}"}
     every = np.stack(list(methods.values()))  # [methods, 30]
     order = np.argsort(-every.mean(1))
     first = list(methods)[order[0]]
     beaten = sum(
         bool(sign) for sign, two in zip(whole, itertools.combinations(methods, 2), strict=True) if first in two
     )
-    told[f"winner with {MANY} seeds, and from how many it is told"] = f"{plain(first)}, {beaten} of {len(methods) - 1}"
+    shares[f"winner with {MANY} seeds, and from how many it is told"] = (
+        f"{plain(first)}, {beaten} of {len(methods) - 1}"
+    )
     found = np.stack([calls(methods, seeds) for seeds in drawn], 1)  # [2, subsets, pairs]
     for name, few in zip(("p below 0.05", "after Holm"), found, strict=True):
         said = np.count_nonzero(few)
-        told[f"{name}: {FEW} seeds find a pair that {MANY} resolve"] = share((few == whole)[:, whole != 0].mean(1))
-        told[f"{name}: {FEW} seeds find a pair that {MANY} do not"] = share((few != 0)[:, whole == 0].mean(1))
-        told[f"{name}: of what {FEW} seeds find, {MANY} confirm"] = f"{100 * (few * whole > 0).sum() / said:.1f}"
-        told[f"{name}: of what {FEW} seeds find, {MANY} say the reverse"] = (
+        shares[f"{name}: {FEW} seeds find a pair that {MANY} resolve"] = share((few == whole)[:, whole != 0].mean(1))
+        shares[f"{name}: {FEW} seeds find a pair that {MANY} do not"] = share((few != 0)[:, whole == 0].mean(1))
+        shares[f"{name}: of what {FEW} seeds find, {MANY} confirm"] = f"{100 * (few * whole > 0).sum() / said:.1f}"
+        shares[f"{name}: of what {FEW} seeds find, {MANY} say the reverse"] = (
             f"{100 * (few * whole < 0).sum() / said:.1f}"
         )
-    told[f"{FEW} seeds name another winner than {MANY}"] = share(
+    shares[f"{FEW} seeds name another winner than {MANY}"] = share(
         every[:, seeds].mean(1).argmax() != order[0] for seeds in drawn
     )
     rest = every[order[1:]]
-    told["without the winner: another second"] = share(rest[:, seeds].mean(1).argmax() != 0 for seeds in drawn)
-    told["without the winner: the second is better than the third, p below 0.05"] = share(
+    shares["without the winner: another second"] = share(rest[:, seeds].mean(1).argmax() != 0 for seeds in drawn)
+    shares["without the winner: the second is better than the third, p below 0.05"] = share(
         paired(*rest[np.argsort(-rest[:, seeds].mean(1))[:2]][:, seeds]) < ALPHA for seeds in drawn
     )
-    return told
+    return shares
 
 
 def detected(methods: Methods) -> Table:

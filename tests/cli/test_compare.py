@@ -228,15 +228,6 @@ def test_tuned_settings_hold_where_they_were_tuned_and_what_is_unfair_is_said(
     assert "sahc with mf on films" in refused(sahcns(*asked, "--backbones", "lightgcn", "--out", tmp_path / "x"))
 
 
-def test_several_sets_have_columns_of_their_own(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
-    other = save_split(films(seed=1), tmp_path / "other")
-    quick = (*QUICK, "--seeds", "1", "--samplers", "rns,dns", "--backbones", "mf")
-    done = sahcns("compare", prepared, other, *quick, "--out", tmp_path / "study", "--json")
-    assert done.code == 0
-    columns = done.json["tables"][0]["columns"]
-    assert [name for name in columns if "R@20" in name] == [">films · R@20", ">other · R@20"]
-
-
 def test_other_kernels_are_another_table_and_other_sources_are_named(
     sahcns: Sahcns, prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -303,17 +294,6 @@ def test_data_and_place_are_asked_for(sahcns: Sahcns, prepared: Path, tmp_path: 
     assert "no data" in refused(sahcns("compare", "--out", tmp_path / "x"))
     assert "--out FOLDER" in refused(sahcns("compare", prepared))
     assert "a prepared set" in refused(sahcns("compare", prepared, "--out", prepared))
-
-
-def test_help_answers_without_torch() -> None:
-    code = (
-        "import sys\nfrom sahcns.cli import main\n"
-        "for name in ('compare', 'diff'):\n"
-        "    try:\n        main([name, '--help'])\n    except SystemExit as done:\n        assert done.code == 0\n"
-        "assert not {'torch', 'polars', 'numpy'} & set(sys.modules), 'too much is imported'\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_ctrl_c_keeps_what_is_finished(prepared: Path, tmp_path: Path) -> None:

@@ -135,7 +135,7 @@ def test_help_and_data_commands_answer_without_heavy_imports() -> None:
 
         heavy = {"torch", "scipy", "pandas", "pyarrow", "altair", "polars"}
         imports(["--help"], heavy | {"numpy"})
-        for name in ("train", "evaluate", "recommend", "samplers", "backbones"):
+        for name in ("train", "evaluate", "recommend", "samplers", "backbones", "compare", "diff"):
             imports([name, "--help"], heavy | {"numpy"})
         for line in (["list"], ["list", "--json"], ["get", "--help"], ["prepare", "--help"], ["stats", "--help"]):
             imports(["data", *line], heavy)

@@ -4,7 +4,6 @@ import dataclasses
 import json
 import re
 import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from sahcns.importing import import_files
 from sahcns.lab.grid.job import Job
 from sahcns.samplers import DNS, SAHC, Sampler
 from sahcns.settings import class_named
-from sahcns.training import Protocol, fit
+from sahcns.training import fit
 from tests.lab.grid.jobs import QUICK, job, prepared
 from tests.model.films import films
 
@@ -135,19 +134,3 @@ def test_a_users_own_file_is_imported_and_its_text_decides_too(tmp_path: Path) -
     assert softest().key != first.key
     mine.write_text(MINE)
     assert softest().key == first.key
-
-
-def test_a_job_is_built_again_from_plain_data_in_a_process_that_never_saw_its_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "jobs_fresh.py").write_text(MINE.replace("softest-of-jobs", "softest-fresh"))
-    plain = Job(
-        *(str(prepared(tmp_path)), films().fingerprint, "films", {"name": "mf", "dim": 4}),
-        *({"name": "softest-fresh", "pool": 7}, {"epochs": 1}),
-        imports=(str(tmp_path / "jobs_fresh.py"),),
-    )
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    backbone, sampler, protocol = plain.build()
-    assert (backbone, protocol) == (MF(dim=4), Protocol(epochs=1))
-    assert (sampler.name, sampler.pool) == ("softest-fresh", 7)
-    assert type(plain.build()[1]) is type(sampler)  # run once

@@ -135,23 +135,6 @@ def test_a_job_that_another_process_has_is_waited_for(
     assert len(outcome.results) == 2
 
 
-def test_what_another_process_finishes_meanwhile_is_taken_over(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    wanted, out, events = job(data), tmp_path / "out", list[Event]()
-    held = lock(out, wanted.key)
-    held.__enter__()
-
-    def other(seconds: float) -> None:
-        wanted.run("cpu").save(out)
-        held.__exit__(None, None, None)
-
-    monkeypatch.setattr(time, "sleep", other)
-    outcome = run_grid([wanted], out, device="cpu", on_event=events.append)
-    assert [event.kind for event in events] == ["elsewhere", "finished"]
-    assert outcome.results[0].key == wanted.key
-
-
 def test_what_cannot_be_is_refused_before_anything_runs(data: Path, tmp_path: Path) -> None:
     jobs, events, out = several(data, 1), list[Event](), tmp_path / "out"
     for wrong in ({"workers": 0}, {"device": "gpu"}):
