@@ -27,23 +27,22 @@ WIDE = 760  # pixels of a figure in a file
 ENDINGS = (".svg", ".png", ".pdf")
 MARKED = 12  # points of a line up to which each has a marker
 VERSION = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
-FONT = "Arial, 'Liberation Sans', Helvetica, sans-serif"
 CONFIG: dict[str, Any] = {
     "background": None,
-    "font": FONT,
+    "font": "Arial, 'Liberation Sans', Helvetica, sans-serif",
     "view": {"stroke": None},
     "padding": {"left": 2, "right": 8, "top": 4, "bottom": 2},
     "axis": {
         "domainColor": paint("rule"),
-        "gridColor": paint("grid"),
         "tickColor": paint("rule"),
+        "gridColor": paint("grid"),
         "labelColor": paint("muted"),
-        "titleColor": paint("muted"),
         "labelFontSize": 11.5,
+        "labelLimit": 150,
+        "titleColor": paint("muted"),
         "titleFontSize": 12,
         "titleFontWeight": "normal",
         "titlePadding": 8,
-        "labelLimit": 150,
     },
     "axisX": {"grid": False, "labelFlush": False},
     "axisY": {"domain": False, "ticks": False},
@@ -261,7 +260,8 @@ def _heat_map(figure: Figure, drawn: Drawn) -> Made:
             alt.Tooltip("t:N", title=figure.value_label or "value"),
         ],
     )
-    legend = alt.Legend(title=figure.value_label or None, symbolType="square", format=f",.{digits}f", tickCount=4)
+    marks = [span[0], sum(span) / 2, span[1]]
+    legend = alt.Legend(title=figure.value_label or None, symbolType="square", format=f",.{digits}f", values=marks)
     scale = alt.Scale(domain=span, range=[0.07, 1.0])
     cells = base.transform_filter("datum.f").mark_rect(stroke=paint("surface"), strokeWidth=1.5).encode(
         fill=alt.condition("datum.y < 0", alt.value(paint("below")), alt.value(paint("heat"))),
@@ -320,10 +320,11 @@ def _x(figure: Figure, field: str = "x") -> alt.X:
         return alt.X(f"{field}:N", sort=words, title=title, axis=_word_axis(words), scale=scale)
     tried = len(values) <= 8 and all(list(series.x) == values for series in figure.series)
     ticks: Any = values if figure.x_log and tried else alt.Undefined  # sizes that were tried, not round ones
-    scale = (
-        alt.Scale(type="log", nice=False, padding=10) if figure.x_log else alt.Scale(zero=False, nice=False, padding=10)
-    )
-    return alt.X(f"{field}:Q", title=title, axis=alt.Axis(values=ticks), scale=scale)
+    scale = alt.Scale(zero=False, nice=False, padding=10)
+    if figure.x_log:
+        scale = alt.Scale(type="log", nice=False, padding=10)
+    whole: Any = 1 if all(float(value).is_integer() for value in values) else alt.Undefined
+    return alt.X(f"{field}:Q", title=title, axis=alt.Axis(values=ticks, tickMinStep=whole), scale=scale)
 
 
 def _y(figure: Figure, field: str = "y", *, zero: bool = False) -> alt.Y:

@@ -92,7 +92,10 @@ def _body(report: Report, draw: Draw | None) -> str:
     anchors = dict(zip(map(id, blocks), names[len(titles) :], strict=True))
     looks = looks_in(report)
     named = {
-        series.name: look for figure in report.figures() for series, look in drawn_series(figure, looks) if series.role
+        series.name: look
+        for figure in report.figures()
+        for series, look in drawn_series(figure, looks)
+        if series.role and figure.kind != "scatter"  # whose series are states, such as complete
     }
 
     def block_html(block: str | Table | Figure, *, lead: bool = False) -> str:
