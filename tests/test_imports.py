@@ -26,7 +26,6 @@ ORDER = [  # lowest first; one line is one level
 LEVEL = {name: level for level, names in enumerate(ORDER) for name in names}
 KNOWN_UPWARD: set[tuple[str, str]] = set()  # (module, package it imports)
 KNOWN_CYCLES: set[frozenset[str]] = {  # within one package; whoever cuts one takes it out here
-    frozenset({"model.recommender", "model.folder"}),
     frozenset({"lab.grid.run", "lab.grid.workers"}),
     frozenset({"lab.report.parts", "lab.report.chart", "lab.report.palette", "lab.report.tables"}),
     frozenset({"lab.tune.tune", "lab.tune.worker"}),

@@ -16,7 +16,7 @@ from safetensors.torch import load_file, save_file
 from sahcns.backbones import NGCF, LightGCN
 from sahcns.data import Recipe, prepare
 from sahcns.errors import DataError
-from sahcns.model import Recommender, load_model, save_model
+from sahcns.model import Recommender
 from sahcns.model.folder import check_place
 from sahcns.samplers import DENS
 from sahcns.training import Protocol, fit
@@ -44,7 +44,7 @@ def same(one: Recommender, other: Recommender) -> None:
 
 
 def test_what_is_saved_is_what_is_loaded(model: Recommender, tmp_path: Path) -> None:
-    loaded = load_model(save_model(model, tmp_path / "run"))
+    loaded = Recommender.load(model.save(tmp_path / "run"))
     same(model, loaded)
     assert {"ego", "W1.0"} < loaded.weights.keys()
     assert any(name.startswith("sampler.") for name in loaded.weights)
@@ -63,7 +63,7 @@ def test_a_loaded_model_is_saved_again_byte_for_byte(model: Recommender, tmp_pat
 
 
 def test_the_data_it_was_trained_on_comes_back_from_it(model: Recommender, tmp_path: Path) -> None:
-    split = load_model(model.save(tmp_path / "run")).split()
+    split = Recommender.load(model.save(tmp_path / "run")).split()
     assert split.fingerprint == films().fingerprint == model.record["data"]["fingerprint"]
 
 
@@ -99,7 +99,7 @@ def test_one_changed_byte_is_found_and_its_file_named(model: Recommender, tmp_pa
     data[-1] ^= 1
     path.write_bytes(data)
     with pytest.raises(DataError, match=rf"run/{name} .*SHA-256"):
-        load_model(tmp_path / "run")
+        Recommender.load(tmp_path / "run")
 
 
 def rewritten(change: Callable[[Path], None], folder: Path) -> None:
@@ -160,7 +160,7 @@ def test_a_folder_put_together_by_hand_is_refused(
 ) -> None:
     rewritten(change, model.save(tmp_path / "run"))
     with pytest.raises(DataError, match=f"run is not a whole trained model .*{message}"):
-        load_model(tmp_path / "run")
+        Recommender.load(tmp_path / "run")
 
 
 def test_a_file_that_goes_while_the_folder_is_read_is_no_crash(
@@ -172,7 +172,7 @@ def test_a_file_that_goes_while_the_folder_is_read_is_no_crash(
         "sahcns.folders._check", lambda *checked: (folder / "weights.safetensors").unlink(missing_ok=True)
     )
     with pytest.raises(DataError, match=r"is not a whole trained model \(.*No such file"):
-        load_model(folder)
+        Recommender.load(folder)
 
 
 def test_a_model_copied_over_one_with_other_ids_is_itself_and_can_be_replaced(tmp_path: Path) -> None:
@@ -185,10 +185,10 @@ def test_a_model_copied_over_one_with_other_ids_is_itself_and_can_be_replaced(tm
     for first, second in ((old, new), (new, old)):
         place = first.save(tmp_path / "live")
         shutil.copytree(second.save(tmp_path / "copy"), place, dirs_exist_ok=True)
-        same(load_model(place), second)
+        same(Recommender.load(place), second)
         check_place(place)
         first.save(place)
-        same(load_model(place), first)
+        same(Recommender.load(place), first)
         assert {path.name for path in place.iterdir()} == {
             "run.json",
             *json.loads((place / "run.json").read_text())["files"],

@@ -1,8 +1,6 @@
 """A trained model in use: recommendations in the original ids, and the folder that holds a model."""
 
 from sahcns.model.baskets import Baskets as Baskets
-from sahcns.model.folder import load_model as load_model
-from sahcns.model.folder import save_model as save_model
 from sahcns.model.lists import write_lists as write_lists
 from sahcns.model.recommender import Recommendation as Recommendation
 from sahcns.model.recommender import Recommender as Recommender

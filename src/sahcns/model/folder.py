@@ -12,7 +12,7 @@ item_titles            .utf8.npy and .offsets.npy, where there are titles
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 from safetensors import SafetensorError
@@ -22,8 +22,11 @@ from torch import Tensor
 from sahcns.data.ids import ID_FILES, load_ids, load_texts
 from sahcns.errors import DataError
 from sahcns.folders import File, FolderKind, load_folder, npy, refuse_foreign, write_folder
-from sahcns.model.recommender import NOBODY, Recommender
 
+if TYPE_CHECKING:
+    from sahcns.model.recommender import Recommender
+
+Model = TypeVar("Model", bound="Recommender")
 RUN = FolderKind(
     what="trained model",
     description="run.json",
@@ -35,14 +38,14 @@ RUN = FolderKind(
 )
 
 
-def save_model(recommender: Recommender, folder: str | os.PathLike[str]) -> Path:
+def write_model(model: "Recommender", folder: str | os.PathLike[str]) -> Path:
     """Write the model folder whole or not at all; a former model there is replaced only at the end."""
-    return write_folder(RUN, folder, _files(recommender), recommender.record)
+    return write_folder(RUN, folder, _files(model), model.record)
 
 
-def load_model(folder: str | os.PathLike[str]) -> Recommender:
+def read_model(kind: type[Model], folder: str | os.PathLike[str]) -> Model:
     """The model in a folder, on the CPU, every file checked against the record."""
-    return load_folder(RUN, folder, _loaded)
+    return load_folder(RUN, folder, lambda home, record: _read(kind, home, record))
 
 
 def check_place(folder: str | os.PathLike[str]) -> None:
@@ -55,11 +58,12 @@ def check_place(folder: str | os.PathLike[str]) -> None:
         raise DataError(f"cannot write the {RUN.what} {folder}: {near} is not a folder that can be written to")
 
 
-def _loaded(home: Path, record: dict[str, Any]) -> Recommender:
+def _read(kind: type[Model], home: Path, record: dict[str, Any]) -> Model:
     files = record.pop("files")
     try:
         vectors, known = _owned(_tensors(home, "vectors")), _owned(_tensors(home, "known"))
-        model = Recommender(
+        nobody = torch.zeros(0, dtype=torch.int32)
+        model = kind(
             vectors["users"],
             vectors["items"],
             load_ids(home, "user_ids", files, mapped=False),
@@ -70,8 +74,8 @@ def _loaded(home: Path, record: dict[str, Any]) -> Recommender:
             known["part"],
             _tensors(home, "weights"),
             record,
-            known.get("aside_users", NOBODY),
-            known.get("aside_items", NOBODY),
+            known.get("aside_users", nobody),
+            known.get("aside_items", nobody),
         )
         _agree(model)
     except (OSError, ValueError, KeyError, SafetensorError, DataError) as error:
@@ -79,7 +83,7 @@ def _loaded(home: Path, record: dict[str, Any]) -> Recommender:
     return model
 
 
-def _files(model: Recommender) -> Iterator[File]:
+def _files(model: "Recommender") -> Iterator[File]:
     yield "weights.safetensors", [_packed(model.weights)]
     yield "vectors.safetensors", [_packed({"users": model.user_vectors, "items": model.item_vectors})]
     known = {"users": model.known_users, "items": model.known_items, "part": model.known_part}
@@ -113,7 +117,7 @@ def _owned(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     return {name: tensor.clone() for name, tensor in tensors.items()}
 
 
-def _agree(model: Recommender) -> None:
+def _agree(model: "Recommender") -> None:
     """Sizes that must be equal, and positions that must be there; a folder put together by hand may hold anything."""
     users, items, known = len(model.user_ids), len(model.item_ids), len(model.known_users)
     shapes: list[tuple[str, Any, tuple[int, ...]]] = [

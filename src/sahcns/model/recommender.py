@@ -17,6 +17,7 @@ from sahcns.data.ids import Id, IdMap, Texts
 from sahcns.data.split import Pairs, Split
 from sahcns.errors import DataError, SettingError
 from sahcns.model.fold_in import fold_in, gram
+from sahcns.model.folder import read_model, write_model
 from sahcns.ranking import Csr, recommend
 from sahcns.ranking.retrieval import not_finite
 
@@ -90,15 +91,11 @@ class Recommender:
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> "Recommender":
         """From a model folder; needs neither the training data nor a GPU."""
-        from sahcns.model.folder import load_model  # here, because that file is about this class
-
-        return load_model(folder)
+        return read_model(cls, folder)
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Into a model folder: safetensors and JSON, written whole or not at all."""
-        from sahcns.model.folder import save_model
-
-        return save_model(self, folder)
+        return write_model(self, folder)
 
     def split(self) -> Split:
         """The data set that the model was trained and judged on, from the pairs kept with it."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sahcns.errors import SahcnsError
 from sahcns.folders import Stamp, stamp
-from sahcns.model.folder import RUN, load_model
+from sahcns.model.folder import RUN
 from sahcns.model.recommender import Recommender
 
 RETRY_SECONDS = 5.0  # until a new model that could not be loaded is tried again
@@ -58,6 +58,6 @@ class LiveModel:
 
 def _load(folder: Path) -> Recommender:
     """With what all requests share, so that the first one does not wait for it."""
-    model = load_model(folder)
+    model = Recommender.load(folder)
     model.prepare()
     return model
