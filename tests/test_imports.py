@@ -28,7 +28,6 @@ KNOWN_UPWARD: set[tuple[str, str]] = set()  # (module, package it imports)
 KNOWN_CYCLES: set[frozenset[str]] = {  # within one package; whoever cuts one takes it out here
     frozenset({"lab.grid.run", "lab.grid.workers"}),
     frozenset({"lab.report.parts", "lab.report.chart", "lab.report.palette", "lab.report.tables"}),
-    frozenset({"lab.tune.tune", "lab.tune.worker"}),
 }
 Edges = dict[str, set[str]]
 

@@ -106,7 +106,7 @@ def command(
     from sahcns.lab.comparison import comparison_tables
     from sahcns.lab.comparison.compare import compare
     from sahcns.lab.grid.result import FAILED
-    from sahcns.lab.tune.tuned import tuned_remarks
+    from sahcns.lab.tune.search import tuned_remarks
 
     processes = workers if workers is not None else file.get("workers", 1)
     chosen = tuned or file.get("tuned", ())

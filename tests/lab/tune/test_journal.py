@@ -1,9 +1,7 @@
 """Trials that processes share: the budget is kept, dead ones are made again, other terms are refused. Nothing is trained."""
 
 import contextlib
-import errno
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -126,18 +124,6 @@ def test_dead_at_every_step_of_a_trial(tmp_path: Path) -> None:
         journal._studies["dns-mn"].enqueue_trial({"top_k": left})  # between proposing and taking
         assert journal.busy()
         assert take(journal).point == {"top_k": left}
-
-
-def test_a_full_disk_names_the_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(_: int) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))  # as it comes from a write, without a name
-
-    with process(tmp_path / "out") as journal:
-        with monkeypatch.context() as patched:
-            patched.setattr(os, "fsync", full)
-            with pytest.raises(DataError, match=r"out/journal\.log"):
-                journal.take("dns-mn")
-        finish(take(journal))
 
 
 def test_half_a_line_or_half_a_file_of_a_dead_process_is_cleared(tmp_path: Path) -> None:

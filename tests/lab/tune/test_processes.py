@@ -47,7 +47,7 @@ def states(search: Search) -> list[str]:
 
 
 def helping() -> list[int]:
-    return children(os.getpid(), "sahcns.lab.tune.worker")
+    return children(os.getpid(), "sahcns.lab.tune.tune")
 
 
 def test_killed_wherever_it_writes_it_comes_to_the_same(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from sahcns.lab.grid.job import Job
 from sahcns.lab.grid.result import Result
 from sahcns.lab.grid.run import OnEvent, Outcome, run_grid
 from sahcns.lab.grid.sources import own_files
-from sahcns.lab.tune.tuned import Tuned, refuse_unused, tuned_for
+from sahcns.lab.tune.search import Tuned, refuse_unused, tuned_for
 
 if TYPE_CHECKING:
     from sahcns.backbones import Backbone

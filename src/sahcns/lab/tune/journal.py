@@ -260,16 +260,9 @@ def _difference(there: Mapping[str, Any], here: Mapping[str, Any], sampler: str)
 
 def _storage(path: Path) -> "JournalStorage":
     journal = import_optuna().storages.journal
-
-    class Backend(journal.JournalFileBackend):  # type: ignore[name-defined, misc]
-        def append_logs(self, logs: list[dict[str, Any]]) -> None:
-            try:
-                super().append_logs(logs)
-            except OSError as error:  # a full disk, which does not say where
-                raise DataError(f"cannot write {path}: {error.strerror or error}") from error
-
     try:
-        storage: JournalStorage = journal.JournalStorage(Backend(str(path), lock_obj=_Lock(path)))
+        backend = journal.JournalFileBackend(str(path), lock_obj=_Lock(path))
+        storage: JournalStorage = journal.JournalStorage(backend)
         return storage
     except (ValueError, KeyError, TypeError, AssertionError) as error:
         raise DataError(f"{path} is no journal that can be read ({error}); choose another folder") from error
@@ -286,9 +279,7 @@ class _Lock:
         with open(self._path, "rb+") as journal:
             if journal.seek(0, 2):
                 journal.seek(-1, 2)
-                if (
-                    journal.read(1) != b"\n"
-                ):  # half a line, from a machine that lost power: the next would be glued to it
+                if journal.read(1) != b"\n":  # half a line of a machine that lost power: the next would be glued to it
                     journal.seek(0)
                     journal.truncate(journal.read().rfind(b"\n") + 1)
         return True

@@ -4,30 +4,33 @@ search = tune("films", [SAHC, DNS], "tuned", trials=20)
 search.chosen["sahc"]                     {"alpha": 0.5, "lambda_max": 0.3, "pool": 10}
 """
 
+import contextlib
 import dataclasses
 import os
+import subprocess
+import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sahcns.data.prepared import load_split
 from sahcns.data.split import Pairs, Split
-from sahcns.errors import DataError, SahcnsError, SettingError, TrainingError, nearest
+from sahcns.errors import DataError, DeviceError, SahcnsError, SettingError, TrainingError, nearest
 from sahcns.lab.grid.run import one_sentence
 from sahcns.lab.grid.set_name import data_name
 from sahcns.lab.grid.sources import own_code, source_commit
+from sahcns.lab.grid.workers import end_children, order_of_parent, start_child
 from sahcns.lab.tune.journal import AFTER_TRIALS, Journal, RunningTrial, open_journal
 from sahcns.lab.tune.propose import import_optuna
 from sahcns.lab.tune.search import Search, Trial
 from sahcns.lab.tune.space import Space, Values
-from sahcns.lab.tune.worker import helpers
+from sahcns.settings import Between, Configured
 
 if TYPE_CHECKING:
     from sahcns.backbones import Backbone
     from sahcns.samplers import Sampler
-    from sahcns.settings import Configured
     from sahcns.training import Protocol
 
 WAIT = 0.2  # seconds between checks of trials that another process is at
@@ -138,7 +141,10 @@ def tune(
         "trials": trials,
         "pool": list(pool),
         "fixed": fixed,
-        "search": flat,
+        "search": {
+            name: dataclasses.asdict(values) if isinstance(values, Between) else list(values)
+            for name, values in flat.items()
+        },
         "first": first,
         "prune": prune,
         "imports": [str(path) for path in imports],
@@ -151,7 +157,7 @@ def tune(
         try:
             if watch:
                 watch(SearchProgress(journal.save()))
-            with helpers(workers - 1, order):
+            with _helpers(workers - 1, order):
                 _work(spaces, journal, without_test(split), fit_options, watch or (lambda progress: None))
         finally:
             found = journal.save()
@@ -224,7 +230,7 @@ def spaces_of(
     fixed: Settings | None = None,
     search: Mapping[str, Values] | None = None,
     first: Settings | None = None,
-    **parts: "Configured",
+    **parts: Configured,
 ) -> list[Space]:
     """The search space of each sampler, by class or by name; `search` is {"sahc.alpha": …, "pool": …, "protocol.l2": …}."""
     from sahcns.samplers import Sampler
@@ -257,3 +263,57 @@ def spaces_of(
 def without_test(split: Split) -> Split:
     """The same split with an empty test part: what is not there cannot be looked at."""
     return dataclasses.replace(split, test=Pairs.none())
+
+
+@contextlib.contextmanager
+def _helpers(count: int, order: Mapping[str, Any]) -> Iterator[None]:
+    """`count` further processes at the same search; each computes with its share of the threads, as do we."""
+    if count == 0:
+        yield
+        return
+    import torch
+
+    threads = torch.get_num_threads()
+    share = max(1, threads // (count + 1))
+    module = "sahcns.lab.tune.tune"
+    processes = [start_child(module, {**order, "threads": share}, subprocess.DEVNULL) for _ in range(count)]
+    torch.set_num_threads(share)
+    try:
+        yield
+        for process in processes:  # the search is finished, which each of them is about to see
+            process.wait()
+    finally:
+        torch.set_num_threads(threads)
+        end_children(processes)
+        for process in processes:
+            if process.stdin is not None:
+                process.stdin.close()
+
+
+def _help() -> None:
+    """In a helper: the same search as that of the parent."""
+    import torch
+
+    from sahcns.backbones import Backbone
+    from sahcns.importing import import_files
+    from sahcns.settings import by_name
+    from sahcns.training import Protocol
+
+    order = order_of_parent()
+    torch.set_num_threads(order.pop("threads"))
+    import_files(map(Path, order.pop("imports")))
+    backbone = order.pop("backbone")
+    order["backbone"] = by_name(Backbone, backbone.pop("name"), backbone)
+    order["protocol"] = Protocol.from_dict(order["protocol"])
+    for name, values in order["search"].items():
+        order["search"][name] = Between(**values) if isinstance(values, dict) else tuple(values)
+    tune(**order)
+
+
+if __name__ == "__main__":
+    try:
+        _help()
+    except DeviceError as error:
+        sys.exit(f"a worker has ended, the others go on: {error}")
+    except SahcnsError as error:
+        sys.exit(f"error: {error}")
