@@ -10,13 +10,14 @@ import pytest
 
 from sahcns.errors import DataError
 from sahcns.lab.report.parts import Cell, Figure, Table
-from sahcns.lab.tune.figures import search_figures
 from sahcns.lab.tune.report import (
+    best_so_far,
     chosen_table,
     early_correlation,
     outcome_table,
     range_end,
     search_report,
+    setting_figures,
     trial_table,
 )
 from sahcns.lab.tune.search import Search, Trial, read_search, read_tuned
@@ -67,7 +68,7 @@ ENDED = replace(
 
 
 def figure(name: str) -> Figure:
-    return next(one for one in search_figures(SEARCH) if one.name == name)
+    return next(one for key in SEARCH.samplers for one in setting_figures(SEARCH, key) if one.name == name)
 
 
 def text(cell: Cell | str) -> str:
@@ -164,9 +165,9 @@ def test_the_table_of_every_trial() -> None:
 
 
 def test_the_best_so_far() -> None:
-    assert search_figures(replace(SEARCH, trials=SEARCH.trials[:2])) == []  # nothing was searched yet
+    assert not list(best_so_far(replace(SEARCH, trials=SEARCH.trials[:2])))  # nothing was searched yet
     near = replace(ENDED, trials=[trial for trial in ENDED.trials if trial.sampler == "sahc"])
-    race = search_figures(near)[0]
+    (race,) = best_so_far(near)
     assert [(series.name, series.role) for series in race.series] == [("sahc", "sahc")]
     assert list(race.series[0].x) == [1, 2, 3, 4, 5]
     assert race.series[0].y[2:] == pytest.approx([30, 30, 30])  # one that was cut off never counts
@@ -182,7 +183,7 @@ def test_value_against_a_setting() -> None:
     assert list(figure("search-dens-of-alpha").series[0].x) == [1.0]  # only where it counts
     assert list(figure("search-dens-of-schedule").series[0].x) == ["fixed", "warmup"]
     more = [other("ahns", 1, {"beta": 1.0}, 0.1), other("ahns", 2, {"beta": 20.0}, 0.2)]
-    (beta,) = (one for one in search_figures(replace(SEARCH, trials=[*SEARCH.trials, *more])) if "ahns" in one.name)
+    (beta,) = setting_figures(replace(SEARCH, trials=[*SEARCH.trials, *more]), "ahns")
     assert (beta.name, beta.x_log) == ("search-ahns-of-beta", True)
 
 
@@ -215,7 +216,7 @@ def test_a_report_opens_with_the_answer(tmp_path: Path) -> None:
     names = [block.name for block in blocks if isinstance(block, Table | Figure)]
     assert names[:3] == ["tuned", "search", "outcome"]
     assert len(names) == len(set(names))
-    assert {one.name for one in search_figures(SEARCH)} <= set(names)
+    assert {"search-sahc-of-alpha", "search-sahc-of-both", "trials-sahc"} <= set(names)
     assert dict(report.facts)["data"] == "films, fingerprint abcdef"
     empty = saved(tmp_path / "empty", replace(SEARCH, trials=[]))
     assert search_report(empty).summary[0] == "No trial is complete yet."

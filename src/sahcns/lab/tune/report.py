@@ -1,35 +1,31 @@
-"""A whole search as a report: the answer first, then how each search went and every trial."""
+"""A whole search as a report: the answer first, then how each search went, the value over each setting, every trial."""
 
 import math
 import os
-import statistics
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sahcns.lab.report.parts import Cell, Figure, Mark, Report, Section, Table
-from sahcns.lab.tune.figures import search_figures
-from sahcns.lab.tune.search import Search, read_search
+from sahcns.lab.report.parts import Cell, Figure, Mark, Report, Section, Series, Table
+from sahcns.lab.tune.search import Search, Trial, read_search
 from sahcns.lab.tune.space import short, space_text
 
 STATES = {"pruned": "cut off", "running": "not ended"}  # words for states whose names are Optuna's
 NEAR_END = 0.05  # of a range, of its orders of magnitude where it is logarithmic
 FEW = 5  # of the best, whose distance tells how sharp a choice is
+NEAR = 0.9  # of the highest: what is below flattens a picture of the best
 
 
 def search_report(folder: str | os.PathLike[str]) -> Report:
     """The whole search in a folder, from its `trials.json`."""
     search = read_search(folder)
-    figures = {figure.name: figure for figure in search_figures(search)}
-    answer: list[Table | Figure] = [chosen_table(search), *([figures["search"]] if "search" in figures else [])]
-    outcome = outcome_table(search)
-    sections = [Section("Chosen", [*answer, *([outcome] if outcome.rows else [])])]
+    opening: list[Table | Figure] = [chosen_table(search), *best_so_far(search), outcome_table(search)]
+    sections = [Section("Chosen", [one for one in opening if isinstance(one, Figure) or one.rows])]
     for name in search.samplers:
         space = space_text(search.spaces[name])
-        blocks: list[str | Table | Figure] = [f"Searched: {space}." if space else "Nothing to tune: trained once."]
-        blocks += [figure for key, figure in figures.items() if key.startswith(f"search-{name}-of-")]
-        blocks += [trial_table(search, name)] if search.of(name) else []
-        sections.append(Section(name, blocks))
+        words = f"Searched: {space}." if space else "Nothing to tune: trained once."
+        tables = [trial_table(search, name)] if search.of(name) else []
+        sections.append(Section(name, [words, *setting_figures(search, name), *tables]))
     return Report(f"Tuning on {search.data['name']}", list(_summary(search)), sections, list(_facts(search)))
 
 
@@ -181,13 +177,9 @@ def early_correlation(search: Search, name: str) -> float | None:
     finals = [trial.value or 0.0 for trial in done]
     if len(done) < FEW or len(set(firsts)) == 1 or len(set(finals)) == 1:
         return None
-    return statistics.correlation(_ranks(firsts), _ranks(finals))
+    from scipy import stats
 
-
-def _ranks(values: Sequence[float]) -> list[float]:
-    """From 1 on; equals share the mean of their places."""
-    ordered = sorted(values)
-    return [ordered.index(value) + (ordered.count(value) + 1) / 2 for value in values]
+    return float(stats.spearmanr(firsts, finals).statistic)
 
 
 def _percent(value: float | None) -> str:
@@ -216,3 +208,105 @@ def _counts(search: Search, name: str) -> str:
         f"{states[state]} {STATES.get(state, state)}" for state in ("pruned", "failed", "running") if states[state]
     ]
     return ", ".join([f"{ended}" if search.finished(name) else f"{ended} of {search.wanted(name)}", *words])
+
+
+def best_so_far(search: Search) -> Iterator[Figure]:
+    """How good each sampler's best is after so many trials; what is far below the highest would flatten the rest."""
+    courses: dict[str, list[tuple[Trial, float]]] = {}
+    for name in search.samplers:
+        best = -math.inf
+        for trial in _drawn(search, name):
+            best = max(best, _points(trial)) if trial.state == "complete" else best
+            courses.setdefault(name, []).append((trial, _points(trial) if best == -math.inf else best))
+    if not courses:
+        return
+    floor = NEAR * max(value for course in courses.values() for _, value in course)
+    series = [
+        Series(
+            name if search.finished(name) else f"{name}, not finished",
+            list(range(1, len(course) + 1)),
+            [value if value >= floor else math.nan for _, value in course],
+            role=name,
+            hints=[trial.label for trial, _ in course],
+        )
+        for name, course in courses.items()
+    ]
+    caption = "A line ends early where a sampler has fewer points to try than the budget, or is not finished."
+    if any(value < floor for course in courses.values() for _, value in course):
+        caption += " What is more than a tenth below the highest is not drawn."
+    label = f"best {search.monitor} on validation, %"
+    yield Figure("search", "Best so far over trials", "trials", label, series, caption=caption)
+
+
+def setting_figures(search: Search, name: str) -> Iterator[Figure]:
+    """The value over each setting where it makes a difference, trials cut off apart; of two grids a map besides."""
+    label, space = f"{search.monitor} on validation, %", search.spaces[name]
+    for setting, values in space.items() if _drawn(search, name) else ():
+        series = []
+        for state, title, role in (("complete", "complete", name), ("pruned", "cut off", "")):
+            trials = [trial for trial in _drawn(search, name) if trial.state == state and setting in trial.point]
+            if trials:
+                places = [_place(trial.point[setting]) for trial in trials]
+                hints = list(map(_hint, trials))
+                series.append(Series(title, places, list(map(_points, trials)), role=role, hints=hints))
+        cut_off = "A trial that was cut off stands at the best up to there, not at what it would have reached."
+        yield Figure(
+            f"search-{name}-of-{setting.replace('.', '-')}",
+            f"{name}: {search.monitor} against {setting}",
+            setting,
+            label,
+            series,
+            "scatter",
+            cut_off if len(series) > 1 else "",
+            x_log=isinstance(values, Mapping) and bool(values["log"]),
+        )
+    if not _drawn(search, name) or len(space) != 2 or any(isinstance(values, Mapping) for values in space.values()):
+        return
+    (first, columns), (second, rows) = space.items()
+    tried: dict[tuple[Any, Any], Trial] = {}
+    for trial in _drawn(search, name):
+        # one whose first setting makes no difference stands for all values of it
+        for column in [trial.point[first]] if first in trial.point else columns:
+            for row in [trial.point[second]] if second in trial.point else rows:
+                tried[column, row] = trial
+    cells = {row: [tried.get((column, row)) for column in columns] for row in rows}
+    yield Figure(
+        f"search-{name}-of-both",
+        f"{name}: {search.monitor} over {first} and {second}",
+        first,
+        second,
+        [
+            Series(
+                short(row),
+                list(map(short, columns)),
+                [math.nan if trial is None else _points(trial) for trial in trials],
+                hints=["" if trial is None else _hint(trial) for trial in trials],
+                partial=[trial is not None and trial.state == "pruned" for trial in trials],
+            )
+            for row, trials in cells.items()
+        ],
+        "heat",
+        "The colours are those of complete trials. Empty cells were not tried.",
+        value_label=label,
+        partial_label="cut off: the best up to there, not what it would have reached",
+    )
+
+
+def _drawn(search: Search, name: str) -> list[Trial]:
+    """Trials with a value, in their order; none where there is nothing to tune, or one trial only."""
+    trials = [one for one in search.of(name) if one.state in ("complete", "pruned") and one.value is not None]
+    return trials if search.spaces[name] and len(trials) > 1 else []
+
+
+def _hint(trial: Trial) -> str:
+    """`alpha=0.3, cut off at epoch 25`."""
+    return trial.label + (f", cut off at epoch {trial.last_look}" if trial.state == "pruned" else "")
+
+
+def _points(trial: Trial) -> float:
+    return 100 * (trial.value or 0.0)
+
+
+def _place(value: Any) -> float | str:
+    """On an axis: numbers as they are, words and switches by name."""
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
