@@ -21,11 +21,9 @@ from sahcns.lab import (
 from sahcns.lab.inspect.epoch_report import (
     ROWS,
     diagnostics_table,
-    easy_and_hard,
     hardness,
     overview_table,
     paper_figures,
-    strength_by_gap,
     strength_table,
 )
 from sahcns.lab.inspect.report import layer_table, pool_table
@@ -137,9 +135,9 @@ def test_figures_show_the_numbers_and_leave_out_who_does_nothing() -> None:
     assert [one.name for one in figures["pool-gaps"].series] == ["pool of 1", "pool of 10"]
     mixing = samplers["sahc"].mixing
     easy, hard = mixing.easy, mixing.hard
-    assert list(easy_and_hard(samplers).series[0].y) == [easy.before, easy.after, hard.before, hard.after]
-    assert list(strength_by_gap(samplers).series[0].x) == [group.gap for group in mixing.tenths]
-    assert strength_by_gap(samplers).series[0].y[0] == pytest.approx(sum(mixing.tenths[0].strength) / 3)
+    assert list(figures["easy-and-hard"].series[0].y) == [easy.before, easy.after, hard.before, hard.after]
+    assert list(figures["strength-by-gap"].series[0].x) == [group.gap for group in mixing.tenths]
+    assert figures["strength-by-gap"].series[0].y[0] == pytest.approx(sum(mixing.tenths[0].strength) / 3)
 
 
 def test_a_caption_says_how_much_lies_outside_a_histogram() -> None:

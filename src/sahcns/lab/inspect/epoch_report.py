@@ -7,12 +7,13 @@ from operator import attrgetter
 from statistics import fmean
 from typing import Any
 
-from sahcns.lab.inspect.results import Diagnostics, Group, Pools, Spread
+from sahcns.lab.inspect.results import Diagnostics, Group, Spread
 from sahcns.lab.report.parts import Cell, Figure, Series, Table
 
 Labelled = Mapping[str, Diagnostics]
 """Diagnostics by label; the label is the sampler's name unless one sampler comes twice."""
 NONE = "–"
+TENTHS = [f"tenth {place} of the pools, from the hardest" for place in range(1, 11)]
 FOR_LOOKING = "False negatives are counted for looking only; nothing was chosen by them."
 
 
@@ -124,12 +125,6 @@ def strength_table(samplers: Labelled) -> Table | None:
     return Table("strength", title, columns, rows, caption) if rows else None
 
 
-def paper_figures(samplers: Labelled) -> list[Figure]:
-    """Those of the paper; what no sampler here does is left out."""
-    figures = (pool_gaps, discrepancy_gaps, against_dns, strength_by_gap, easy_and_hard)
-    return [figure for draw in figures if (figure := draw(samplers)).series]
-
-
 def hardness(samplers: Labelled) -> Figure:
     """The margins of the negatives."""
     return _histograms(
@@ -143,98 +138,88 @@ def hardness(samplers: Labelled) -> Figure:
     )
 
 
-def pool_gaps(samplers: Labelled) -> Figure:
-    """Fig. 1(a): one series a pool size, since samplers with one size see the same pools."""
-    sizes = _by_size(samplers)
-    shares = [
-        f"{name}: {percent(one.near)} of pools under 0.10, {percent(one.far)} over 0.20" for name, one in sizes.items()
+def paper_figures(samplers: Labelled) -> list[Figure]:
+    """Those of the paper; what no sampler here does is left out. Samplers with one size of pools see the same pools."""
+    sizes = {f"pool of {one.size}": one for one in sorted((s.pools for s in samplers.values()), key=lambda p: p.size)}
+    gaps = [
+        f"{size}: {percent(one.near)} of pools under 0.10, {percent(one.far)} over 0.20" for size, one in sizes.items()
     ]
-    return _histograms(
-        "pool-gaps",
-        "How far pools stay behind the positive",
-        "(positive - hardest candidate) / |positive|, by score",
-        "share of pools, %",
-        {name: one.gap for name, one in sizes.items()},
-        "; ".join(shares) + ". As Fig. 1(a) of the paper.",
-    )
-
-
-def discrepancy_gaps(samplers: Labelled) -> Figure:
-    """Fig. 1(b), of pools with candidates of similar score."""
-    sizes = {name: one for name, one in _by_size(samplers).items() if one.discrepancy_gap is not None}
-    shares = [
-        f"{name}: {percent(one.over_020)} of {one.similar:,} pairs over 0.20, {percent(one.over_050)} over 0.50"
-        for name, one in sizes.items()
+    similar = {size: one for size, one in sizes.items() if one.discrepancy_gap is not None}
+    discrepancies = [
+        f"{size}: {percent(one.over_020)} of {one.similar:,} pairs over 0.20, {percent(one.over_050)} over 0.50"
+        for size, one in similar.items()
     ]
-    return _histograms(
-        "discrepancy-gaps",
-        "What equal scores hide",
-        "|Δσ| of two candidates of one pool with |Δs| < 0.01",
-        "share of pairs, %",
-        {name: one.discrepancy_gap for name, one in sizes.items() if one.discrepancy_gap is not None},
-        "; ".join(shares) + ". As Fig. 1(b) of the paper.",
-    )
+    others = {label: one for label, one in samplers.items() if one.selection.agreement != 1}
+    figures = [
+        _histograms(
+            "pool-gaps",
+            "How far pools stay behind the positive",
+            "(positive - hardest candidate) / |positive|, by score",
+            "share of pools, %",
+            {size: one.gap for size, one in sizes.items()},
+            "; ".join(gaps) + ". As Fig. 1(a) of the paper.",
+        ),
+        _histograms(
+            "discrepancy-gaps",
+            "What equal scores hide",
+            "|Δσ| of two candidates of one pool with |Δs| < 0.01",
+            "share of pairs, %",
+            {size: one.discrepancy_gap for size, one in similar.items() if one.discrepancy_gap is not None},
+            "; ".join(discrepancies) + ". As Fig. 1(b) of the paper.",
+        ),
+        Figure(
+            "against-dns",
+            "The chosen items beside DNS's choice",
+            "mean over the pairs",
+            "change, %",
+            [_series(label, one, _changes(one)) for label, one in others.items()],
+            "bar",
+            "Both choose from the same pools; items as they are, before the positive is mixed in. As Fig. 5(a) of the paper.",
+        ),
+        Figure(
+            "strength-by-gap",
+            "Strength λ by the hardness of the pool",
+            "mean gap p - m of a tenth of the pools",
+            "mean λ over the layers",
+            [
+                _series(label, one, [(group.gap, fmean(group.strength)) for group in one.mixing.tenths], TENTHS)
+                for label, one in _mixing(samplers)
+            ],
+            "line",
+            "The hardest pools are on the left.",
+        ),
+        Figure(
+            "easy-and-hard",
+            "What mixing does in easy and in hard pools",
+            "a fifth of the pools each",
+            "mean score of the positive - of the negative",
+            [
+                _series(
+                    label,
+                    one,
+                    [
+                        (f"{name}, {when}", getattr(getattr(one.mixing, name), when))
+                        for name in ("easy", "hard")
+                        for when in ("before", "after")
+                    ],
+                )
+                for label, one in _mixing(samplers)
+            ],
+            "bar",
+            "Before and after the positive is mixed in. Easy is the fifth of the pools with the largest gap p - m, hard the "
+            "fifth with the smallest. As Fig. 5(b) of the paper.",
+        ),
+    ]
+    return [figure for figure in figures if figure.series]
 
 
-def against_dns(samplers: Labelled) -> Figure:
-    """Fig. 5(a), of samplers that do not simply choose as DNS does."""
-    series = []
-    for label, one in samplers.items():
-        if one.selection.agreement != 1:
-            changes = {"discrepancy σ": one.selection.sigma_change, "mean hardness μ": one.selection.mu_change}
-            known = {name: 100 * value for name, value in changes.items() if value is not None}
-            series.append(Series(label, list(known), list(known.values()), role=one.name))
-    return Figure(
-        "against-dns",
-        "The chosen items beside DNS's choice",
-        "mean over the pairs",
-        "change, %",
-        series,
-        "bar",
-        "Both choose from the same pools; items as they are, before the positive is mixed in. As Fig. 5(a) of the paper.",
-    )
+def _changes(one: Diagnostics) -> list[tuple[str, float]]:
+    changes = {"discrepancy σ": one.selection.sigma_change, "mean hardness μ": one.selection.mu_change}
+    return [(name, 100 * value) for name, value in changes.items() if value is not None]
 
 
-def strength_by_gap(samplers: Labelled) -> Figure:
-    series = []
-    for label, one in _mixing(samplers):
-        tenths = one.mixing.tenths
-        hints = [f"tenth {place} of the pools, from the hardest" for place in range(1, len(tenths) + 1)]
-        means = [fmean(group.strength) for group in tenths]
-        series.append(Series(label, [group.gap for group in tenths], means, role=one.name, hints=hints))
-    return Figure(
-        "strength-by-gap",
-        "Strength λ by the hardness of the pool",
-        "mean gap p - m of a tenth of the pools",
-        "mean λ over the layers",
-        series,
-        "line",
-        "The hardest pools are on the left.",
-    )
-
-
-def easy_and_hard(samplers: Labelled) -> Figure:
-    """Fig. 5(b)."""
-    series = []
-    for label, one in _mixing(samplers):
-        easy, hard = one.mixing.easy, one.mixing.hard
-        words = ["easy, before", "easy, after", "hard, before", "hard, after"]
-        series.append(Series(label, words, [easy.before, easy.after, hard.before, hard.after], role=one.name))
-    return Figure(
-        "easy-and-hard",
-        "What mixing does in easy and in hard pools",
-        "a fifth of the pools each",
-        "mean score of the positive - of the negative",
-        series,
-        "bar",
-        "Before and after the positive is mixed in. Easy is the fifth of the pools with the largest gap p - m, hard the fifth "
-        "with the smallest. As Fig. 5(b) of the paper.",
-    )
-
-
-def _by_size(samplers: Labelled) -> dict[str, Pools]:
-    sizes = {one.pools.size: one.pools for one in samplers.values()}
-    return {f"pool of {size}": sizes[size] for size in sorted(sizes)}
+def _series(label: str, one: Diagnostics, points: Sequence[tuple[Any, float]], hints: Sequence[str] = ()) -> Series:
+    return Series(label, [x for x, _ in points], [y for _, y in points], role=one.name, hints=hints)
 
 
 def _mixing(samplers: Labelled) -> list[tuple[str, Diagnostics]]:
