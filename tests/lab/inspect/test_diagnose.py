@@ -20,7 +20,7 @@ from sahcns.lab.inspect.model import TrainedModel
 from sahcns.lab.inspect.results import Diagnostics, Histogram, Spread
 from sahcns.lab.inspect.running import Bins, RunningSpread
 from sahcns.rng import Rng
-from sahcns.samplers import DENS, DNS, DNSMN, RNS, SAHC, DivNS, Matching, MixGCF, Mixture, Sampler, SAOnly
+from sahcns.samplers import DENS, DNS, DNSMN, RNS, SAHC, DivNS, Matching, MixGCF, Mixture, Sampler
 from sahcns.training.fit import fit
 from sahcns.training.protocol import Protocol
 from tests.lab.inspect.small_models import (
@@ -217,23 +217,6 @@ def test_the_same_seed_gives_all_samplers_the_same_pools_and_bins() -> None:
         for spread in (hardness.score, hardness.margin, hardness.user_gradient):
             assert spread.histogram.below + spread.histogram.above <= 1  # of 65
             assert sum(count > 0 for count in spread.histogram.counts) > 10
-
-
-def test_degenerate_settings_are_the_simpler_sampler() -> None:
-    model = opened("lightgcn")
-    dns, plain, sa, sahc = (
-        diagnose(model, sampler=sampler, batch=BATCH)
-        for sampler in (DNS(), SAHC(alpha=0, lambda_max=0), SAOnly(alpha=0.5), SAHC(alpha=0.5, lambda_max=0.7))
-    )
-    assert dns.selection.agreement == 1.0
-    assert dns.selection.sigma_change == pytest.approx(0.0, abs=1e-12)
-    for part in ("pools", "false_negatives", "variety"):
-        assert getattr(plain, part) == getattr(dns, part)
-        assert getattr(sa, part) == getattr(sahc, part)
-    assert (dns.mixing.mixes, plain.mixing.mixes, sa.mixing.mixes, sahc.mixing.mixes) == (False, False, False, True)
-    assert sahc.mixing.easy.before == pytest.approx(sa.mixing.easy.after)
-    assert sahc.mixing.easy.reduction > sahc.mixing.hard.reduction >= 0
-    assert sa.selection.agreement < 1
 
 
 def test_a_run_and_its_folder_do_as_well_and_json_brings_all_back(tmp_path: Path) -> None:

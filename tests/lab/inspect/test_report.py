@@ -10,7 +10,6 @@ import pytest
 
 from sahcns.lab import (
     Cost,
-    Diagnostics,
     Inspection,
     PoolReadings,
     TrainedModel,
@@ -84,11 +83,6 @@ def test_samplers_stand_side_by_side() -> None:
     assert len(table.rows) == len(ROWS)
 
 
-def test_notes_stand_below_the_table() -> None:
-    noted = Diagnostics.from_dict(inspection().diagnostics["dns"].to_dict() | {"notes": ["its gates are untrained"]})
-    assert "mine: its gates are untrained." in diagnostics_table({"mine": noted}).caption
-
-
 def test_strength_by_layer_and_by_pool() -> None:
     table = strength_table(inspection().diagnostics)
     assert table is not None
@@ -138,14 +132,6 @@ def test_figures_show_the_numbers_and_leave_out_who_does_nothing() -> None:
     assert list(figures["easy-and-hard"].series[0].y) == [easy.before, easy.after, hard.before, hard.after]
     assert list(figures["strength-by-gap"].series[0].x) == [group.gap for group in mixing.tenths]
     assert figures["strength-by-gap"].series[0].y[0] == pytest.approx(sum(mixing.tenths[0].strength) / 3)
-
-
-def test_a_caption_says_how_much_lies_outside_a_histogram() -> None:
-    values = inspection().diagnostics["dns"].to_dict()
-    margin = values["hardness"]["margin"]
-    margin["histogram"]["above"] = margin["count"] // 4
-    share = (margin["count"] // 4 + margin["histogram"]["below"]) / margin["count"]
-    assert f"{100 * share:.1f} %" in hardness({"dns": Diagnostics.from_dict(values)}).caption
 
 
 def test_the_report_opens_with_a_verdict_a_table_and_a_figure() -> None:

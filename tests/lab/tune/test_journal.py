@@ -66,19 +66,6 @@ def test_two_processes_share_the_budget_and_never_a_point(tmp_path: Path) -> Non
     assert read_search(tmp_path / "out") == search
 
 
-def test_the_budget_holds_where_there_are_more_points_and_may_grow(tmp_path: Path) -> None:
-    with process(tmp_path / "out", Space.of(AHNS), trials=3) as journal:
-        for _ in range(3):
-            finish(take(journal, "ahns"))
-        assert journal.take("ahns") is None
-    with process(tmp_path / "out", Space.of(AHNS), trials=5) as journal:
-        finish(take(journal, "ahns"))
-        assert journal.save().chosen == {}  # until the new budget is spent
-        finish(take(journal, "ahns"))
-        assert list(journal.save().chosen) == ["ahns"]
-        assert journal.take("ahns") is None
-
-
 def test_the_trial_of_a_dead_process_is_made_again_by_another(tmp_path: Path) -> None:
     with process(tmp_path / "out") as other:
         with process(tmp_path / "out") as first:

@@ -1,19 +1,14 @@
 """Which point comes next: the defaults, then random ones, then where it is good; never twice, whatever was killed."""
 
-import sys
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import ClassVar
 
 import optuna
 import pytest
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from sahcns.errors import SahcnsError, SettingError
-from sahcns.lab.tune.propose import RANDOM, import_optuna, propose, stored_distribution
+from sahcns.lab.tune.propose import RANDOM, propose, stored_distribution
 from sahcns.lab.tune.space import Point, Space
 from sahcns.samplers import AHNS, DENS, DNS, SAHC, DivNS, Sampler
-from sahcns.settings import Between, setting
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 pytestmark = pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
@@ -104,39 +99,3 @@ def test_after_a_while_it_looks_where_it_is_good() -> None:
     assert sum(late) / len(late) > sum(everywhere) / len(everywhere) + 0.1
     wrong = [hill(one.params) for one in searched(space, 18, value=lambda point: -hill(point))[RANDOM:]]
     assert sum(wrong) / len(wrong) < sum(everywhere) / len(everywhere)
-
-
-@dataclass(frozen=True)
-class Picky(Sampler):
-    """Accepts two points of nine thousand."""
-
-    first: int = setting(0, "of many", low=0, search=tuple(range(95)))
-    second: int = setting(0, "of many", low=0, search=tuple(range(95)))
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if (self.first, self.second) not in ((61, 41), (3, 94)):
-            raise SettingError("Picky: no")
-
-
-@dataclass(frozen=True)
-class Never(Sampler):
-    """Accepts nothing at all."""
-
-    name: ClassVar[str] = ""
-    share: float = setting(0.5, "of one", low=0, high=1, search=Between(0, 1))
-
-    def __post_init__(self) -> None:
-        raise SettingError("Never: no")
-
-
-def test_points_that_are_hard_to_hit() -> None:
-    assert sorted(tuple(point.values()) for point in points(searched(Space.of(Picky), 5))) == [(3, 94), (61, 41)]
-    with pytest.raises(SettingError, match="Never"):
-        propose(Space.of(Never), [], seed=0)
-
-
-def test_without_optuna_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "optuna", None)
-    with pytest.raises(SahcnsError, match=r"sahcns\[tune\]"):
-        import_optuna()

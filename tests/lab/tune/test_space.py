@@ -134,12 +134,6 @@ def test_settings_of_the_backbone_and_the_protocol_are_searched_by_name() -> Non
         Space.of(DNS, search={"protocol.l3": (1,)}, protocol=protocol)
 
 
-def test_settings_held_at_a_value_are_not_searched() -> None:
-    space = Space.of(SAHC, fixed={"alpha": 0.42}, pool=(5, 10))
-    assert space.to_plain() == {"pool": [5, 10], "lambda_max": list(GRID)}
-    assert space.build({"pool": 5, "lambda_max": 0.1})["sampler"] == SAHC(pool=5, alpha=0.42, lambda_max=0.1)
-
-
 def test_a_sampler_that_says_nothing_is_searched_where_that_is_bounded() -> None:
     space = Space.of(Own)
     assert space.to_plain() == {
@@ -154,18 +148,6 @@ def test_a_sampler_that_says_nothing_is_searched_where_that_is_bounded() -> None
     other = Space.of(Own, search=search)
     assert list(other.to_plain()) == ["steps", "mode", "scale"]
     assert other.rest == {"pool": 10, "share": 0.5, "twice": False, "title": ""}
-
-
-@pytest.mark.parametrize(
-    ("between", "values"),
-    [
-        (Between(1, 4), [1, 2, 3, 4]),
-        (Between(0.5, 3.5), [1, 2, 3]),
-        (Between(1, 8, log=True), [1, 2, 3, 4, 5, 6, 7, 8]),
-    ],
-)
-def test_ranges_of_whole_numbers_are_lists(between: Between, values: list[int]) -> None:
-    assert Space.of(Own, search={"steps": between}).to_plain()["steps"] == values
 
 
 @pytest.mark.parametrize("log", [False, True])

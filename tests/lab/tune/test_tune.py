@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from sahcns.backbones import MF, LightGCN
+from sahcns.backbones import MF
 from sahcns.data.split import Pairs
 from sahcns.errors import DataError, SettingError
 from sahcns.lab.tune.search import read_search, read_tuned
@@ -134,11 +134,8 @@ def test_the_files_hold_the_search(tmp_path: Path) -> None:
     search = quick(tmp_path / "out", SAHC, trials=3)
     assert read_search(tmp_path / "out") == search
     tuned = read_tuned(tmp_path / "out")
-    assert (tuned["format"], tuned["format_version"]) == ("sahcns-tuned", 1)
     assert tuned["data"]["fingerprint"] == films().fingerprint
-    assert tuned["protocol"] == QUICK.to_dict()
-    assert tuned["backbone"] == {"name": "mf", "dim": 4, "depth": 0}
-    assert (tuned["trials"], tuned["seed"]) == (3, 0)
+    assert (tuned["protocol"], tuned["backbone"]["name"], tuned["seed"]) == (QUICK.to_dict(), "mf", 0)
     best = max(search.trials, key=lambda trial: trial.value or 0)
     assert tuned["samplers"] == {"sahc": {**best.point, "pool": 4}} == search.chosen
     assert tuned["valid"] == {"sahc": best.valid}
@@ -177,14 +174,6 @@ def test_a_mistake_for_every_trial_is_raised_and_leaves_nothing_in_the_way(tmp_p
     assert quick(tmp_path / "out", DNS).finished("dns")
 
 
-def test_a_folder_with_trials_on_other_terms_is_refused(tmp_path: Path) -> None:
-    quick(tmp_path / "out", DNS)
-    with pytest.raises(DataError, match=films(seed=1).fingerprint[:12]):
-        quick(tmp_path / "out", DNS, data=films(seed=1))
-    with pytest.raises(DataError, match="backbone name = mf, not lightgcn"):
-        quick(tmp_path / "out", DNS, backbone=LightGCN(dim=4))
-
-
 @pytest.mark.parametrize(
     ("samplers", "arguments", "place"),
     [
@@ -220,14 +209,3 @@ def test_the_protocol_and_the_backbone_are_searched_like_a_sampler(tmp_path: Pat
     run = fit(films(), model, DNS(pool=4), protocol=protocol, device="cpu").record
     assert best.value == run.valid["best"]["ndcg@10"]
     assert search.chosen["dns"] == {"pool": 4, **best.point}
-
-
-def test_a_watcher_sees_every_epoch_and_every_end(tmp_path: Path) -> None:
-    seen: list[SearchProgress] = []
-    search = quick(tmp_path / "out", SAHC, trials=2, watch=seen.append)
-    assert seen[0].search.trials == []
-    epochs = [progress.entry["epoch"] for progress in seen if progress.entry is not None]
-    assert epochs == [0, 1, 2, 0, 1, 2]
-    ended = [progress.ended for progress in seen if progress.ended is not None]
-    assert ended == search.trials
-    assert [len(progress.search.trials) for progress in seen if progress.ended is not None] == [1, 2]
