@@ -13,9 +13,10 @@ from reproduction.design import PAPER, STUDY, Design
 from reproduction.experiments import GRIDS, TITLES, Chosen, Row, job, part_named
 from reproduction.measurements import DIAGNOSTICS, EFFICIENCY, READINGS, aged_models, cost_key, looks
 from reproduction.methods import TUNABLE, UNTUNED
+from reproduction.readings import PoolReadings
 from reproduction.scores import Scores
 from sahcns import Result
-from sahcns.lab import Cost, DataError, Inspection, PoolReadings, Search, read_search, results_in
+from sahcns.lab import Cost, DataError, Inspection, Search, read_search, results_in
 
 TUNING = "tuning"
 Runs = Mapping[int, Result]

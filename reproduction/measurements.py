@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from reproduction.design import FIRST_SEED, Design
 from reproduction.experiments import Chosen, at_work
 from reproduction.methods import METHOD, Settings, sampler
+from reproduction.readings import read_pools
 from sahcns import load_split
 from sahcns.lab import Pairs, source_commit, wait_for_lock, write_whole
 
@@ -109,7 +110,7 @@ class AgedModel(Model):
 
     def measure(self, folder: Path, name: str, device: str = "auto") -> dict[str, Any]:
         """Train the model for its epochs and read Figs 1 and 5(a) in it, in all ways."""
-        from sahcns.lab import TrainedModel, read_pools
+        from sahcns.lab import TrainedModel
 
         began, split = time.perf_counter(), load_split(folder)
         # Without validation every epoch is run, and the last one is kept.

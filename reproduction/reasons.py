@@ -11,10 +11,11 @@ from reproduction.experiments import WIDE
 from reproduction.mechanism_checks import MODELS
 from reproduction.methods import METHOD, SOUND_AS_PRINTED, Settings
 from reproduction.published import EFFICIENCY, FIGURE_1A, FIGURE_1B, FIGURE_5A, MEAN_HARDNESS, hardness_kept
+from reproduction.readings import PoolReadings
 from reproduction.scores import AT_20, METRICS, NAMES, RECALL, joined, number, points
 from reproduction.sections.figure_3 import NEAR, pace
 from reproduction.verdicts import resolved
-from sahcns.lab import Paired, PoolReadings, holm
+from sahcns.lab import Paired, holm
 
 Reason = Callable[[Evidence], str]
 

@@ -6,8 +6,9 @@ from dataclasses import replace
 from reproduction.evidence import Evidence
 from reproduction.mechanism_checks import MODELS
 from reproduction.published import EFFICIENCY, FIGURE_1A
+from reproduction.readings import PoolReadings
 from reproduction.sections import Blocks
-from sahcns.lab import Inspection, PoolReadings, Table, diagnostics_table, paper_figures
+from sahcns.lab import Inspection, Table, diagnostics_table, paper_figures
 
 
 def mechanisms_blocks(evidence: Evidence) -> Blocks:

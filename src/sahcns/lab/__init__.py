@@ -30,14 +30,12 @@ if TYPE_CHECKING:
     from sahcns.lab.inspect.epoch_report import paper_figures as paper_figures
     from sahcns.lab.inspect.model import TrainedModel as TrainedModel
     from sahcns.lab.inspect.pairs import inspect_pairs as inspect_pairs
-    from sahcns.lab.inspect.pools import read_pools as read_pools
     from sahcns.lab.inspect.report import inspection_report as inspection_report
     from sahcns.lab.inspect.results import Cost as Cost
     from sahcns.lab.inspect.results import Diagnostics as Diagnostics
     from sahcns.lab.inspect.results import Group as Group
     from sahcns.lab.inspect.results import Inspection as Inspection
     from sahcns.lab.inspect.results import PairView as PairView
-    from sahcns.lab.inspect.results import PoolReadings as PoolReadings
     from sahcns.lab.report.page import to_html as to_html
     from sahcns.lab.report.parts import Cell as Cell
     from sahcns.lab.report.parts import Figure as Figure
@@ -75,9 +73,8 @@ _HOMES = {
     "sahcns.lab.inspect.epoch_report": ("diagnostics_table", "paper_figures"),
     "sahcns.lab.inspect.model": ("TrainedModel",),
     "sahcns.lab.inspect.pairs": ("inspect_pairs",),
-    "sahcns.lab.inspect.pools": ("read_pools",),
     "sahcns.lab.inspect.report": ("inspection_report",),
-    "sahcns.lab.inspect.results": ("Cost", "Diagnostics", "Group", "Inspection", "PairView", "PoolReadings"),
+    "sahcns.lab.inspect.results": ("Cost", "Diagnostics", "Group", "Inspection", "PairView"),
     "sahcns.lab.report.tables": ("to_markdown",),
     "sahcns.lab.report.page": ("to_html",),
     "sahcns.lab.report.parts": ("Cell", "Figure", "Report", "Section", "Series", "Table"),

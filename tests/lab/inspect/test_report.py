@@ -11,7 +11,6 @@ import pytest
 from sahcns.lab import (
     Cost,
     Inspection,
-    PoolReadings,
     TrainedModel,
     diagnose,
     inspect_pairs,
@@ -183,14 +182,11 @@ def test_from_json_the_same_report_without_torch(tmp_path: Path) -> None:
 
 
 def test_stored_results_of_the_study_load() -> None:
-    files = {kind: sorted((RESULTS / kind).glob("*.json")) for kind in ("diagnostics", "readings", "efficiency")}
+    files = {kind: sorted((RESULTS / kind).glob("*.json")) for kind in ("diagnostics", "efficiency")}
     assert all(files.values())
     for file in files["diagnostics"]:
         stored = Inspection.from_dict(json.loads(file.read_text("utf-8")))
         assert len(inspection_report(stored).tables()) >= 2
-    for file in files["readings"]:
-        readings = json.loads(file.read_text("utf-8"))["readings"]
-        assert PoolReadings.from_dict(readings).to_dict() == readings
     for file in files["efficiency"]:
         for one in json.loads(file.read_text("utf-8"))["costs"]:
             assert json.loads(json.dumps(Cost.from_dict(one).to_dict())) == one

@@ -1,15 +1,14 @@
 """Measure what a sampler does over one epoch on a trained model."""
 
 import math
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor
 
 from sahcns.data.split import Split
-from sahcns.errors import TrainingError
 from sahcns.lab.inspect.epoch import BATCH, Negatives, SampledEpoch
 from sahcns.lab.inspect.model import Model, TrainedModel
-from sahcns.lab.inspect.pools import FAR, NEAR, discrepancies_of_similar, normalised_gap
 from sahcns.lab.inspect.results import (
     Diagnostics,
     FalseNegatives,
@@ -18,21 +17,24 @@ from sahcns.lab.inspect.results import (
     Mixing,
     Pools,
     Selection,
-    Spread,
     Variety,
 )
 from sahcns.lab.inspect.running import Bins, RunningMeans, RunningSpread
-from sahcns.samplers import DNS, RNS, Sampler
-from sahcns.samplers.sahc import Hardest, discrepancy, layer_gaps
+from sahcns.samplers import DNS, RNS, Matching, Sampler
+from sahcns.samplers.sahc import EPSILON, Hardest, discrepancy, final_gap, layer_gaps
 from sahcns.training.device import default_torch_state
 from sahcns.training.record import described
 
 UNIT = Bins(0.0, 0.05, 20)  # of shares between 0 and 1
+NEAR, FAR = 0.10, 0.20  # the paper's marks for hard and for easy pools
+SIMILAR = 0.01  # two candidates whose scores differ by less are score-similar
+COMPARED = 32  # candidates of a pool whose pairs are compared: all of a usual pool, and enough of a large one
+CHUNK = 1 << 22  # pairs of candidates held at once
 
 
 @default_torch_state()
 def diagnose(
-    model: Model | TrainedModel,
+    model: Model,
     split: Split | None = None,
     sampler: Sampler | None = None,
     seed: int = 0,
@@ -46,10 +48,7 @@ def diagnose(
     Nothing is trained. The same seed gives every sampler the same pools and every histogram the same bins, so that
     samplers can stand side by side.
     """
-    trained = (
-        model if isinstance(model, TrainedModel) else TrainedModel.of(model, split, device=device, kernels=kernels)
-    )
-    epoch = SampledEpoch(trained, trained.sampler if sampler is None else sampler, seed, batch)
+    epoch = SampledEpoch(TrainedModel.of(model, split, device=device, kernels=kernels), sampler, seed, batch)
     totals = _Totals(epoch, seed)
     for negatives in epoch:
         totals.add(negatives)
@@ -69,6 +68,27 @@ def hardness_of(negatives: Negatives) -> dict[str, Tensor]:
     gradient = (push[..., None] * towards).sum(1).norm(dim=1)
     loss = logits.logsumexp(1)
     return {"score": negatives.scores, "margin": margin, "push": push.sum(1), "user_gradient": gradient, "loss": loss}
+
+
+def normalised_gap(match: Matching) -> Tensor:
+    """[B]: (y⁺ - m) / (|y⁺| + ε), with m = max_n s. The paper does not say what it divides by; this is our reading."""
+    return final_gap(match) / (match.positive_score.abs() + EPSILON)
+
+
+def discrepancies_of_similar(match: Matching) -> Iterator[Tensor]:
+    """|σ_n - σ_k| [S] of all pairs of different items in one pool with |s_n - s_k| < 0.01, in pieces.
+
+    An item drawn twice is compared with the others twice, and never with itself. Of a pool of more than 32 the first 32 are
+    compared, which are as random as any.
+    """
+    scores, sigma, ids = match.scores, discrepancy(match.a[:, :COMPARED]), match.candidates[:, :COMPARED]
+    count = ids.shape[1]
+    first, second = torch.triu_indices(count, count, 1, device=ids.device)
+    size = max(1, CHUNK // max(1, len(first)))
+    for begin in range(0, len(ids), size):
+        s, z, j = (table[begin : begin + size] for table in (scores, sigma, ids))
+        similar = ((s[:, first] - s[:, second]).abs() < SIMILAR) & (j[:, first] != j[:, second])
+        yield (z[:, first] - z[:, second]).abs()[similar]
 
 
 def _bins(model: TrainedModel, seed: int) -> dict[str, Bins]:
@@ -149,9 +169,10 @@ class _Totals:
         self.means.add(false_dns=held_out(match.users, hardest) > 0)
 
     def diagnostics(self, seed: int) -> Diagnostics:
-        epoch, model, means, spread = self.epoch, self.epoch.model, self.means, self._spread
-        score, margin, push, gradient = map(spread, ("score", "margin", "push", "user_gradient"))
-        differences = self.spreads["discrepancy_gap"]
+        epoch, model, means = self.epoch, self.epoch.model, self.means
+        differences = self.spreads.pop("discrepancy_gap")  # the only ones that there may be none of
+        spreads = {name: running.spread for name, running in self.spreads.items()}
+        score, margin, push, gradient = (spreads[name] for name in ("score", "margin", "push", "user_gradient"))
         rows = torch.cat(self.rows)
         rows = rows[rows[:, 0].argsort()]  # the hardest pools first
         tenths = tuple(_group(rows, tenth / 10, (tenth + 1) / 10) for tenth in range(10))
@@ -168,11 +189,11 @@ class _Totals:
             hardness=Hardness(score, margin, means["above"], push, gradient, means["loss"]),
             pools=Pools(
                 size=epoch.sampler.pool,
-                gap=spread("gap"),
+                gap=spreads["gap"],
                 near=means["near"],
                 far=means["far"],
                 similar=differences.count,
-                discrepancy_gap=differences.spread,
+                discrepancy_gap=differences.spread if differences.count else None,
                 over_020=means.get("over_020"),
                 over_050=means.get("over_050"),
             ),
@@ -180,7 +201,7 @@ class _Totals:
             mixing=Mixing(
                 strength=means.row("strength"),
                 gap=means.row("layer_gap"),
-                lam=spread("lam"),
+                lam=spreads["lam"],
                 tenths=tenths,
                 hard=_group(rows, 0.0, 0.2),
                 easy=_group(rows, 0.8, 1.0),
@@ -189,13 +210,6 @@ class _Totals:
             variety=Variety(int(self.used.sum()), model.graph.n_items, *variety),
             notes=tuple(epoch.notes),
         )
-
-    def _spread(self, name: str) -> Spread:
-        spread = self.spreads[name].spread
-        if spread is None or not math.isfinite(spread.mean):
-            sampler = type(self.epoch.sampler).__name__
-            raise TrainingError(f"{sampler} made negatives whose score is not a number; check its weights")
-        return spread
 
 
 def _group(rows: Tensor, first: float, last: float) -> Group:

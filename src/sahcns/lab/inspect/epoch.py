@@ -53,14 +53,14 @@ def _shares(weights: Tensor, positive: Tensor) -> Tensor:
 
 
 class SampledEpoch:
-    """All training pairs in their order, `batch` at a time; the same seed gives every sampler the same pools.
+    """All training pairs in their order, `batch` at a time, under a sampler, by default the run's own.
 
-    A sampler that keeps a state between epochs (DivNS) has seen one whole epoch, with other pools, before the first batch.
-    Schedules stand at the model's epoch.
+    The same seed gives every sampler the same pools. Schedules stand at the model's epoch. A sampler that keeps a state
+    between epochs (DivNS) has seen one whole epoch, with other pools, before the first batch.
     """
 
-    def __init__(self, model: TrainedModel, sampler: Sampler, seed: int = 0, batch: int = BATCH) -> None:
-        graph = model.graph
+    def __init__(self, model: TrainedModel, sampler: Sampler | None = None, seed: int = 0, batch: int = BATCH) -> None:
+        graph, sampler = model.graph, sampler or model.sampler
         self.model, self.sampler, self.batch = model, sampler, batch
         self.streams = Streams.of(seed, graph.device)
         self.notes: list[str] = []

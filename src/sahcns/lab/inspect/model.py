@@ -22,7 +22,6 @@ from sahcns.training.device import pick_device
 from sahcns.training.step import SAMPLER
 
 Part = TypeVar("Part", bound=Configured)
-Model = Recommender | Run | str | os.PathLike[str]
 TOLERANCE = 0.01  # of the largest entry: rounding differs between devices, half precision included
 HELD_OUT = (None, "valid", "test")  # what the codes of `TrainedModel.held_out` stand for
 
@@ -40,9 +39,11 @@ class TrainedModel:
 
     @classmethod
     def of(
-        cls, model: Model, split: Split | None = None, *, device: str = "auto", kernels: str = "auto"
+        cls, model: "Model", split: Split | None = None, *, device: str = "auto", kernels: str = "auto"
     ) -> "TrainedModel":
         """From a run, a recommender or a model folder; without `split`, on the pairs kept with the model."""
+        if isinstance(model, TrainedModel):
+            return model
         if isinstance(model, Run):
             model = model.recommender
         recommender = model if isinstance(model, Recommender) else Recommender.load(model)
@@ -95,6 +96,9 @@ class TrainedModel:
         parts = (self.split.valid, self.split.test)
         keys = [np.unique(np.asarray(one.users, np.int64) * self.split.n_items + one.items) for one in parts]
         return [torch.from_numpy(one).to(self.graph.device) for one in keys]
+
+
+Model = TrainedModel | Recommender | Run | str | os.PathLike[str]
 
 
 def _recorded(base: type[Part], record: dict[str, Any], remedy: str) -> Part:

@@ -28,7 +28,7 @@ from sahcns.training.record import described
 
 @default_torch_state()
 def inspect_pairs(
-    model: Model | TrainedModel,
+    model: Model,
     split: Split | None = None,
     sampler: Sampler | None = None,
     seed: int = 0,
@@ -44,11 +44,8 @@ def inspect_pairs(
 
     Their pools are those that `diagnose` sees with the same seed.
     """
-    trained = (
-        model if isinstance(model, TrainedModel) else TrainedModel.of(model, split, device=device, kernels=kernels)
-    )
-    epoch = SampledEpoch(trained, trained.sampler if sampler is None else sampler, seed, batch)
-    places = find_pairs(trained, count, user, item, seed)
+    epoch = SampledEpoch(TrainedModel.of(model, split, device=device, kernels=kernels), sampler, seed, batch)
+    places = find_pairs(epoch.model, count, user, item, seed)
     return [_view(epoch, epoch.at(place // batch), place % batch) for place in places]
 
 

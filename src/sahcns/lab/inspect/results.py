@@ -293,34 +293,6 @@ class Inspection(Plain):
     costs: tuple[Cost, ...] = ()
 
 
-@dataclass(frozen=True)
-class Shares(Plain):
-    """Of pools, by the paper's marks."""
-
-    near: float  # with a gap under 0.10
-    far: float  # with a gap over 0.20
-
-
-@dataclass(frozen=True)
-class Chosen(Plain):
-    """SA's choice against DNS's from the same pools: relative changes of the means."""
-
-    sigma: float | None
-    mu: float | None
-
-
-@dataclass(frozen=True)
-class PoolReadings(Plain):
-    """Figs 1 and 5(a) on one model, under every reading that the paper leaves open."""
-
-    pairs: int
-    gaps: dict[str, Shares]  # by what a gap is divided by
-    similar: int  # pairs of candidates with |Δs| < 0.01
-    over_020: float | None  # share of them with |Δσ| > 0.20
-    over_050: float | None
-    choices: dict[str, Chosen]  # by α
-
-
 def layer_names(first: int, values: Sequence[float]) -> list[str]:
     return [f"layer {first + t}" for t in range(len(values))]
 

@@ -80,10 +80,7 @@ class RunningSpread:
         self.count += len(x)
 
     @property
-    def spread(self) -> Spread | None:
-        """None if nothing was added."""
-        if not self.count:
-            return None
+    def spread(self) -> Spread:
         first, second = (self.sums / self.count).tolist()
         below, *counts, above = self.counts.tolist()
         return Spread(
