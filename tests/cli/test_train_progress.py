@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from sahcns.cli.train_progress import Progress, clock, train_progress
+from sahcns.cli.live import clock
+from sahcns.cli.train_progress import Progress, train_progress
 from sahcns.training import Protocol
 from sahcns.training.fit import EarlyStopping
 
@@ -78,7 +79,7 @@ def test_on_a_terminal_something_is_shown_before_the_first_epoch_ends(
     from rich.console import Console
 
     shown = Console(stderr=True, force_terminal=True)
-    monkeypatch.setattr("sahcns.cli.train_progress.err", lambda: shown)
+    monkeypatch.setattr("sahcns.cli.live.err", lambda: shown)
     with train_progress(Protocol()) as on_epoch:
         assert "epoch 0 …" in capsys.readouterr().err
         assert on_epoch is not None

@@ -7,12 +7,10 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from sahcns.cli.console import err, tell
-from sahcns.cli.train_progress import clock
+from sahcns.cli.console import tell
+from sahcns.cli.live import clock, live_view
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from sahcns.lab.grid.job import Job
     from sahcns.lab.grid.run import Event
 
@@ -76,37 +74,19 @@ class GridProgress:
 @contextmanager
 def grid_progress(workers: int = 1, quiet: bool = False) -> Iterator[GridProgress]:
     """A live view on a terminal, a line for each finished run elsewhere; its `begin` and `update` are for `compare`."""
-    console = err()
-    if quiet or not console.is_terminal:
-        yield GridProgress(workers, None if quiet else _log)
+    if quiet:
+        yield GridProgress(workers)
         return
-    from rich.live import Live
+    with live_view() as show:
 
-    with Live(console=console, transient=True, refresh_per_second=5) as live:
+        def report(progress: GridProgress, event: "Event") -> None:
+            if show is not None:
+                failure = [_ending(event)] if event.kind == "failed" else []
+                show(len(progress.done), len(progress.jobs), str(progress), *progress.running.values(), above=failure)
+            elif event.kind in ("finished", "failed"):
+                tell(f"{_ending(event)}; {progress}")
 
-        def show(progress: GridProgress, event: "Event") -> None:
-            if event.kind == "failed":
-                live.console.print(_ending(event), markup=False, highlight=False)
-            live.update(_view(progress))
-
-        yield GridProgress(workers, show)
-
-
-def _log(progress: GridProgress, event: "Event") -> None:
-    if event.kind in ("finished", "failed"):
-        tell(f"{_ending(event)}; {progress}")
-
-
-def _view(progress: GridProgress) -> "RenderableType":
-    from rich.console import Group
-    from rich.progress_bar import ProgressBar
-    from rich.table import Table
-    from rich.text import Text
-
-    first = Table.grid(padding=(0, 1))
-    bar = ProgressBar(total=len(progress.jobs), completed=len(progress.done), width=24)
-    first.add_row(bar, Text(str(progress)))
-    return Group(first, *(Text(words, no_wrap=True, overflow="ellipsis") for words in progress.running.values()))
+        yield GridProgress(workers, report)
 
 
 def _ending(event: "Event") -> str:

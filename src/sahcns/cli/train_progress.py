@@ -7,11 +7,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from sahcns.cli.console import err, tell
+from sahcns.cli.console import tell
+from sahcns.cli.live import clock, live_view
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from sahcns.training import Protocol
     from sahcns.training.fit import EarlyStopping
 
@@ -73,49 +72,20 @@ def train_progress(protocol: "Protocol", quiet: bool = False, looks: bool = True
     if quiet:
         yield None
         return
-    from rich.live import Live
-    from rich.text import Text
-
     from sahcns.training.fit import EarlyStopping
 
-    console, progress = err(), Progress(protocol, EarlyStopping(protocol.patience), looks)
-    live = Live(
-        Text("epoch 0 …"), console=console, transient=True, refresh_per_second=5
-    )  # on a large set it takes minutes
-    last_line = time.perf_counter()
+    progress, last_line = Progress(protocol, EarlyStopping(protocol.patience), looks), time.perf_counter()
+    with live_view("epoch 0 …") as show:  # on a large set the first takes minutes
 
-    def on_epoch(entry: dict[str, Any]) -> None:
-        nonlocal last_line
-        now = time.perf_counter()
-        progress.update(entry, now)
-        if console.is_terminal:
-            live.update(_view(progress))
-        elif now - last_line >= PAUSE:
-            last_line = now
-            tell(f"epoch {progress.epoch}: {'; '.join(progress.lines())}")
+        def on_epoch(entry: dict[str, Any]) -> None:
+            nonlocal last_line
+            now = time.perf_counter()
+            progress.update(entry, now)
+            rate, *lines = progress.lines()
+            if show is not None:
+                show(progress.epoch + 1, progress.end + 1, f"epoch {progress.epoch} · {rate}", *lines)
+            elif now - last_line >= PAUSE:
+                last_line = now
+                tell(f"epoch {progress.epoch}: {'; '.join(progress.lines())}")
 
-    if not console.is_terminal:
         yield on_epoch
-        return
-    with live:
-        yield on_epoch
-
-
-def _view(progress: Progress) -> "RenderableType":
-    from rich.console import Group
-    from rich.progress_bar import ProgressBar
-    from rich.table import Table
-    from rich.text import Text
-
-    rate, best, ending = (Text(line, no_wrap=True, overflow="ellipsis") for line in progress.lines())
-    first = Table.grid(padding=(0, 1))
-    bar = ProgressBar(total=progress.end + 1, completed=progress.epoch + 1, width=24)
-    first.add_row(Text(f"epoch {progress.epoch}"), bar, rate)
-    return Group(first, best, ending)
-
-
-def clock(seconds: float) -> str:
-    """0:07, 12:30, 1:02:03."""
-    minutes, rest = divmod(round(max(seconds, 0)), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -4,12 +4,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from sahcns.cli.console import err, tell
-from sahcns.cli.train_progress import clock
+from sahcns.cli.console import tell
+from sahcns.cli.live import clock, live_view
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from sahcns.lab.tune.search import Search
     from sahcns.lab.tune.tune import SearchProgress
 
@@ -20,27 +18,18 @@ def tune_progress(lines: Sequence[str], quiet: bool = False) -> "Iterator[Callab
     if quiet:
         yield None
         return
-    from rich.live import Live
+    unsaid = list(lines)
+    with live_view() as show:
 
-    begun, live = False, Live(console=err(), transient=True, refresh_per_second=5)
+        def watch(progress: "SearchProgress") -> None:
+            if show is not None:
+                show(*_counts(progress.search), *live_lines(progress), above=unsaid)
+            else:
+                for line in [*unsaid, *([trial_line(progress)] if progress.ended is not None else [])]:
+                    tell(line)
+            unsaid.clear()
 
-    def watch(progress: "SearchProgress") -> None:
-        nonlocal begun
-        if not begun:
-            begun = True
-            for line in lines:
-                tell(line)
-            if live.console.is_terminal:
-                live.start()
-        if live.is_started:
-            live.update(_view(progress))
-        elif progress.ended is not None:
-            tell(trial_line(progress))
-
-    try:
         yield watch
-    finally:
-        live.stop()
 
 
 def trial_line(progress: "SearchProgress") -> str:
@@ -96,13 +85,3 @@ def _counts(search: "Search") -> tuple[int, int]:
 def _overall(search: "Search") -> str:
     (ended, total), left = _counts(search), seconds_left(search)
     return f"{ended} of {total} trials" + ("" if left is None or ended == total else f", about {clock(left)} left")
-
-
-def _view(progress: "SearchProgress") -> "RenderableType":
-    from rich.console import Group
-    from rich.progress_bar import ProgressBar
-    from rich.text import Text
-
-    ended, total = _counts(progress.search)
-    texts = [Text(line, no_wrap=True, overflow="ellipsis") for line in live_lines(progress)]
-    return Group(ProgressBar(total=total, completed=ended, width=48), *texts)
