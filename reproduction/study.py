@@ -110,7 +110,7 @@ class Study:
         from sahcns import Protocol, tune
 
         def stop_in_time(progress: "SearchProgress") -> None:
-            if (progress.ended is not None or not progress.sampler) and self.late:
+            if (progress.trial is not None or not progress.sampler) and self.late:
                 raise OutOfTime
 
         grid = {"alpha": self.design.grid, "lambda_max": self.design.grid}

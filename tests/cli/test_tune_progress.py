@@ -45,11 +45,11 @@ def test_the_time_left_is_that_of_trials_so_far() -> None:
 
 def test_a_line_for_each_trial() -> None:
     first, last = trial(0, value=0.1234), trial(1, value=0.12)
-    assert trial_line(SearchProgress(search(first, last), "sahc", ended=last)) == (
+    assert trial_line(SearchProgress(search(first, last), "sahc", trial=last)) == (
         "sahc 2 of 5: alpha=0.1: recall@20 12.00% at epoch 5; best 12.34% with alpha=0; 2 of 6 trials, about 0:16 left"
     )
     failed = trial(1, "failed", None, error="the loss became nan")
-    assert "failed: the loss became nan" in trial_line(SearchProgress(search(first, failed), "sahc", ended=failed))
+    assert "failed: the loss became nan" in trial_line(SearchProgress(search(first, failed), "sahc", trial=failed))
 
 
 def test_on_a_terminal_it_is_live_and_elsewhere_it_is_lines(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,7 +57,7 @@ def test_on_a_terminal_it_is_live_and_elsewhere_it_is_lines(monkeypatch: pytest.
     steps = [
         SearchProgress(search()),
         SearchProgress(search(trial(0, value=0.3)), "sahc", {"alpha": 0.7}, {"epoch": 35}),
-        SearchProgress(search(last), "sahc", ended=last),
+        SearchProgress(search(last), "sahc", trial=last),
     ]
     assert live_lines(steps[1]) == (
         "sahc 2 of 5 · 1 of 6 trials, about 0:20 left",

@@ -95,7 +95,7 @@ def command(
     spaces = spaces_of(kinds, pool=pools, fixed=fixed, search=searched, backbone=model, protocol=terms)
     lines = [line for space in spaces for line in space_lines(space, trials, bool(pools) or "pool" in searched)]
     with say_it_resumes(out), tune_progress(lines, quiet=json) as watch:
-        found = tune(
+        result = tune(
             folder,
             kinds,
             out,
@@ -114,14 +114,14 @@ def command(
             watch=watch,
         )
     if json:
-        show_json({"folder": out, **found.tuned()})
+        show_json({"folder": out, **result.tuned()})
     else:
-        show_tables([chosen_table(found)])
+        show_tables([chosen_table(result)])
         show("", f"chosen values in {out / 'tuned.json'}, every trial in {out / 'trials.json'}")
-    warn_of_full_users(max((trial.full_users for trial in found.trials), default=0), found.data["items"])
-    empty = [kind.name for kind in kinds if found.best(kind.name) is None]
+    warn_of_full_users(max((trial.full_users for trial in result.trials), default=0), result.data["items"])
+    empty = [kind.name for kind in kinds if result.best(kind.name) is None]
     for name in empty:
-        error = next((trial.error for trial in found.of(name) if trial.error), "all were cut off")
+        error = next((trial.error for trial in result.of(name) if trial.error), "all were cut off")
         warn(f"no trial of {name} is complete: {error}")
     if empty:
         raise typer.Exit(1)

@@ -25,7 +25,7 @@ def tune_progress(lines: Sequence[str], quiet: bool = False) -> "Iterator[Callab
             if show is not None:
                 show(*_counts(progress.search), *live_lines(progress), above=unsaid)
             else:
-                for line in [*unsaid, *([trial_line(progress)] if progress.ended is not None else [])]:
+                for line in [*unsaid, *([trial_line(progress)] if progress.trial is not None else [])]:
                     tell(line)
             unsaid.clear()
 
@@ -34,7 +34,7 @@ def tune_progress(lines: Sequence[str], quiet: bool = False) -> "Iterator[Callab
 
 def trial_line(progress: "SearchProgress") -> str:
     """`sahc 7 of 20: alpha=0.3: recall@20 12.34% at epoch 40; best 12.51% with alpha=0.1; 27 of 61 trials, 0:42 left`."""
-    search, trial = progress.search, progress.ended
+    search, trial = progress.search, progress.trial
     assert trial is not None
     if trial.value is None:
         result = f"failed: {trial.error}" if trial.error else trial.state
@@ -42,7 +42,7 @@ def trial_line(progress: "SearchProgress") -> str:
         cut = ", then cut off" if trial.state == "pruned" else ""
         result = f"{search.monitor} {trial.value:.2%} at epoch {trial.epoch}{cut}"
     name, settings = trial.sampler, f": {trial.label}" if trial.point else ""
-    at = f"{name} {search.ended(name)} of {search.wanted(name)}{settings}"
+    at = f"{name} {search.count_ended(name)} of {search.wanted(name)}{settings}"
     return "; ".join(filter(None, [f"{at}: {result}", _best(progress), _overall(search)]))
 
 
@@ -54,7 +54,7 @@ def live_lines(progress: "SearchProgress") -> tuple[str, str, str]:
     now = ", ".join(f"{key}={short(value)}" for key, value in progress.point.items()) or "defaults"
     at = "" if progress.entry is None else f" · epoch {progress.entry['epoch']}"
     return (
-        f"{name} {min(search.ended(name) + 1, search.wanted(name))} of {search.wanted(name)} · {_overall(search)}",
+        f"{name} {min(search.count_ended(name) + 1, search.wanted(name))} of {search.wanted(name)} · {_overall(search)}",
         _best(progress) or f"no {search.monitor} yet",
         f"now {now}{at}",
     )
@@ -62,13 +62,13 @@ def live_lines(progress: "SearchProgress") -> tuple[str, str, str]:
 
 def seconds_left(search: "Search") -> float | None:
     """By the mean of a sampler's own trials, or of all where it has none yet, shared by the processes at work."""
-    times = {name: [t.seconds for t in search.of(name) if t.ended and t.seconds] for name in search.samplers}
+    times = {name: [t.seconds for t in search.of(name) if t.has_ended and t.seconds] for name in search.samplers}
     everyone = [seconds for own in times.values() for seconds in own]
     if not everyone:
         return None
     left = 0.0
     for name, own in times.items():
-        left += sum(own or everyone) / len(own or everyone) * max(0, search.wanted(name) - search.ended(name))
+        left += sum(own or everyone) / len(own or everyone) * max(0, search.wanted(name) - search.count_ended(name))
     return left / max(1, sum(trial.state == "running" for trial in search.trials))
 
 
@@ -79,9 +79,9 @@ def _best(progress: "SearchProgress") -> str:
 
 def _counts(search: "Search") -> tuple[int, int]:
     """Trials that have ended, and how many there will be."""
-    return sum(map(search.ended, search.samplers)), sum(map(search.wanted, search.samplers))
+    return sum(map(search.count_ended, search.samplers)), sum(map(search.wanted, search.samplers))
 
 
 def _overall(search: "Search") -> str:
-    (ended, total), left = _counts(search), seconds_left(search)
-    return f"{ended} of {total} trials" + ("" if left is None or ended == total else f", about {clock(left)} left")
+    (done, total), left = _counts(search), seconds_left(search)
+    return f"{done} of {total} trials" + ("" if left is None or done == total else f", about {clock(left)} left")

@@ -155,7 +155,7 @@ def test_more_trials_and_more_samplers_go_into_the_same_folder(tmp_path: Path) -
 @pytest.mark.parametrize("epoch", [0, 1])
 def test_after_ctrl_c_it_goes_on_where_it_was(tmp_path: Path, epoch: int) -> None:
     def stop(progress: SearchProgress) -> None:
-        ended = sum(one.ended for one in progress.search.trials)
+        ended = sum(one.has_ended for one in progress.search.trials)
         if ended == 2 and progress.entry is not None and progress.entry["epoch"] == epoch:
             raise KeyboardInterrupt
 

@@ -60,10 +60,10 @@ class RunningTrial:
     def finish(self, state: str, record: Mapping[str, Any], value: float | None = None) -> None:
         """Note its end: "complete" with a value, "pruned" or "failed"."""
         states = import_optuna().trial.TrialState
-        ended = {"complete": states.COMPLETE, "pruned": states.PRUNED, "failed": states.FAIL}[state]
+        end = {"complete": states.COMPLETE, "pruned": states.PRUNED, "failed": states.FAIL}[state]
         point = self.space.counting(self.point)
         self._trial.set_user_attr(RECORD, {"state": state, "point": point, **record})
-        self._study.tell(self._trial, value, state=ended)
+        self._study.tell(self._trial, value, state=end)
 
     def abandon(self) -> None:
         """Leave it to another."""
@@ -231,11 +231,11 @@ def _states(study: "Study") -> "list[tuple[str, FrozenTrial]]":
     """Every trial with its state, as `Trial` names it."""
     pruned = "pruned" if study.user_attrs[TERMS]["pruning"]["on"] else "replaced"
     names = {"RUNNING": "running", "WAITING": "waiting", "COMPLETE": "complete", "PRUNED": pruned, "FAIL": "lost"}
-    found = []
+    trials = []
     for trial in study.get_trials(deepcopy=False):
         failed = trial.state.name == "FAIL" and trial.user_attrs.get(RECORD, {}).get("state") == "failed"
-        found.append(("failed" if failed else names[trial.state.name], trial))
-    return found
+        trials.append(("failed" if failed else names[trial.state.name], trial))
+    return trials
 
 
 def _difference(there: Mapping[str, Any], here: Mapping[str, Any], sampler: str) -> str | None:

@@ -152,14 +152,14 @@ def trial_table(search: Search, sampler: str) -> Table:
 
 def range_ends(search: Search) -> list[str]:
     """`gamma of dens is at the low end of its range (0.01 to 1)`, of the finished searches."""
-    found = []
+    ends = []
     for name, spaces in search.spaces.items():
         point = best.point if (best := search.choice(name)) is not None else {}
         for setting, space in spaces.items():
             if isinstance(space, Mapping) and setting in point and (end := range_end(space, point[setting])):
                 limits = f"{short(space['low'])} to {short(space['high'])}"
-                found.append(f"{setting} of {name} is at the {end} end of its range ({limits})")
-    return found
+                ends.append(f"{setting} of {name} is at the {end} end of its range ({limits})")
+    return ends
 
 
 def range_end(space: Mapping[str, Any], value: float) -> str | None:
@@ -203,11 +203,11 @@ def _first_value(search: Search, name: str) -> str:
 
 def _counts(search: Search, name: str) -> str:
     """`49, 35 cut off`, or `23 of 49, 8 cut off, 5 not ended`."""
-    states, ended = Counter(trial.state for trial in search.of(name)), search.ended(name)
+    states, count = Counter(trial.state for trial in search.of(name)), search.count_ended(name)
     words = [
         f"{states[state]} {STATES.get(state, state)}" for state in ("pruned", "failed", "running") if states[state]
     ]
-    return ", ".join([f"{ended}" if search.finished(name) else f"{ended} of {search.wanted(name)}", *words])
+    return ", ".join([f"{count}" if search.finished(name) else f"{count} of {search.wanted(name)}", *words])
 
 
 def best_so_far(search: Search) -> Iterator[Figure]:

@@ -52,7 +52,7 @@ class Trial:
         return self.state not in ("lost", "replaced")
 
     @property
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
         return self.state in ("complete", "pruned", "failed")
 
     @property
@@ -110,12 +110,12 @@ class Search:
         size = self.sizes[sampler]
         return self.budget[sampler] if size is None else min(self.budget[sampler], size)
 
-    def ended(self, sampler: str) -> int:
+    def count_ended(self, sampler: str) -> int:
         """How many of its trials have ended."""
-        return sum(trial.ended for trial in self.of(sampler))
+        return sum(trial.has_ended for trial in self.of(sampler))
 
     def finished(self, sampler: str) -> bool:
-        return self.ended(sampler) == len(self.of(sampler)) >= self.wanted(sampler)
+        return self.count_ended(sampler) == len(self.of(sampler)) >= self.wanted(sampler)
 
     def choice(self, sampler: str) -> Trial | None:
         """Its best trial once its search is finished."""
@@ -125,7 +125,7 @@ class Search:
         """`finished`, `not begun`, or `23 of 49 trials`."""
         if self.finished(sampler):
             return "finished"
-        return f"{self.ended(sampler)} of {self.wanted(sampler)} trials" if self.of(sampler) else "not begun"
+        return f"{self.count_ended(sampler)} of {self.wanted(sampler)} trials" if self.of(sampler) else "not begun"
 
     @property
     def chosen(self) -> dict[str, dict[str, Any]]:
@@ -278,8 +278,8 @@ def _text(values: Mapping[str, Any]) -> str:
     """One key a line, and one trial a line: small, and readable in a diff."""
     lines = []
     for name, value in values.items():
-        shown = json.dumps(value, ensure_ascii=False)
+        text = json.dumps(value, ensure_ascii=False)
         if name == "trials" and isinstance(value, list):
-            shown = "[\n" + ",\n".join(f"    {json.dumps(trial, ensure_ascii=False)}" for trial in value) + "\n  ]"
-        lines.append(f"  {json.dumps(name)}: {shown}")
+            text = "[\n" + ",\n".join(f"    {json.dumps(trial, ensure_ascii=False)}" for trial in value) + "\n  ]"
+        lines.append(f"  {json.dumps(name)}: {text}")
     return "{\n" + ",\n".join(lines) + "\n}\n"

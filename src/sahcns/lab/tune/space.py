@@ -180,12 +180,12 @@ class Space:
             return None
         if math.prod(len(one.values) for one in self.dimensions) > MOST:
             return None
-        found: dict[tuple[Any, ...], Point] = {}
+        points: dict[tuple[Any, ...], Point] = {}
         for values in itertools.product(*(one.values for one in self.dimensions)):
             point = self.canonical({one.name: value for one, value in zip(self.dimensions, values, strict=True)})
             if self.accepts(point):
-                found.setdefault(self.key(point), point)
-        return list(found.values())
+                points.setdefault(self.key(point), point)
+        return list(points.values())
 
     def key(self, point: Mapping[str, Any]) -> tuple[Any, ...]:
         """Equal for points that come to the same."""

@@ -47,7 +47,7 @@ class SearchProgress:
     sampler: str = ""
     point: Mapping[str, Any] = field(default_factory=dict)
     entry: Mapping[str, Any] | None = None  # of the epoch: loss, seconds, validation if there was one
-    ended: Trial | None = None  # the trial that has just ended
+    trial: Trial | None = None  # the one that has just ended
 
 
 Watch = Callable[[SearchProgress], None]
@@ -160,8 +160,8 @@ def tune(
             with _helpers(workers - 1, order):
                 _work(spaces, journal, without_test(split), fit_options, watch or (lambda progress: None))
         finally:
-            found = journal.save()
-    return found
+            result = journal.save()
+    return result
 
 
 def _work(spaces: Sequence[Space], journal: Journal, split: Split, options: Mapping[str, Any], watch: Watch) -> None:
@@ -219,8 +219,8 @@ def _attempt(trial: RunningTrial, journal: Journal, split: Split, options: Mappi
             raise
         trial.finish("failed", record(error=one_sentence(error)))
     search = journal.save()
-    ended = next(one for one in search.of(name) if one.number == trial.number)
-    watch(SearchProgress(search, name, trial.point, ended=ended))
+    last = next(one for one in search.of(name) if one.number == trial.number)
+    watch(SearchProgress(search, name, trial.point, trial=last))
 
 
 def spaces_of(
