@@ -10,7 +10,7 @@ import typer
 
 from sahcns.cli.console import Json, show, show_json, show_tables, tell, warn
 from sahcns.cli.dataset import warn_of_full_users
-from sahcns.cli.options import Imports, import_files, with_protocol
+from sahcns.cli.options import Device, Imports, Kernels, import_files, with_protocol
 from sahcns.cli.process import say_it_resumes, tune_malloc
 from sahcns.errors import SettingError, TrainingError, nearest
 
@@ -53,10 +53,8 @@ def command(
     workers: Annotated[
         int | None, typer.Option(metavar="NUMBER", help="Processes; on a GPU several gain little (1).")
     ] = None,
-    device: Annotated[str | None, typer.Option(metavar="NAME", help="auto, cpu, cuda or cuda:1 (auto).")] = None,
-    kernels: Annotated[
-        str | None, typer.Option(metavar="NAME", help="auto; reference; triton, triton-half, triton-ordered on a GPU.")
-    ] = None,
+    device: Device = None,
+    kernels: Kernels = None,
     config: Annotated[
         Path | None,
         typer.Option("--config", metavar="FILE", help="A whole comparison as TOML or YAML; options override it."),

@@ -1,4 +1,4 @@
-"""Options that several commands share: `--import`, and those that set a protocol."""
+"""Options that several commands share, and those that set a protocol."""
 
 import functools
 import inspect
@@ -13,6 +13,10 @@ from sahcns.importing import import_files as import_files
 Imports = Annotated[
     list[Path] | None,
     typer.Option("--import", metavar="FILE.py", help="Import your own samplers or backbones, to be named as others."),
+]
+Device = Annotated[str | None, typer.Option(metavar="NAME", help="auto, cpu, cuda or cuda:1 (auto).")]
+Kernels = Annotated[
+    str | None, typer.Option(metavar="NAME", help="auto; reference; triton, triton-half, triton-ordered on a GPU.")
 ]
 Command = Callable[..., None]
 

@@ -8,7 +8,7 @@ import typer
 
 from sahcns.cli.console import Json, err, show, show_json, table, tell
 from sahcns.cli.dataset import warn_of_full_users
-from sahcns.cli.options import Imports, import_files, with_protocol
+from sahcns.cli.options import Device, Imports, Kernels, import_files, with_protocol
 from sahcns.cli.process import tune_malloc
 from sahcns.errors import DataError, SettingError
 
@@ -49,14 +49,8 @@ def command(
     seed: Annotated[
         int | None, typer.Option(metavar="NUMBER", min=0, help="Of the start, order and pools (0).")
     ] = None,
-    device: Annotated[str | None, typer.Option(metavar="NAME", help="auto, cpu, cuda or cuda:1 (auto).")] = None,
-    kernels: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="auto; reference; triton, triton-half, triton-ordered on a GPU.",
-        ),
-    ] = None,
+    device: Device = None,
+    kernels: Kernels = None,
     whole: Annotated[
         bool, typer.Option("--whole", help="Train on every pair, nothing held out, to put to use.")
     ] = False,
@@ -86,8 +80,7 @@ def command(
               sahcns train films --import my.py --sampler mine --out runs/my
     """
     from sahcns.cli.dataset import prepared_folder
-    from sahcns.cli.plan import Plan, parse_settings
-    from sahcns.cli.recorded import check_known, plan_in, warn_of_differences
+    from sahcns.cli.plan import Plan, check_known, parse_settings, plan_in, warn_of_differences
     from sahcns.cli.train_progress import train_progress
 
     tune_malloc()
