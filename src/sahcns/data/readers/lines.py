@@ -1,6 +1,7 @@
 """One record a line: JSON objects (Amazon reviews version 2, Yelp's open data, others), or `user item item …`."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -145,7 +146,7 @@ def read_adjacency(chunks: Iterator[Chunk], source: Source, into: Collector) -> 
         rows: list[tuple[int, list[str]]] = []
         valid = is_utf8(chunk.data)
         for at, text in enumerate(chunk.data.decode("utf-8", "surrogateescape").split("\n"), line):
-            tokens = text.split()
+            tokens = re.findall("[^ \t\r]+", text)
             fault = None if valid else not_utf8(text)
             if fault:
                 into.faults.rows_read += 1
