@@ -27,6 +27,7 @@ from sahcns.cli.group import Entry, LazyGroup, run
 from sahcns.cli.options import import_files
 from sahcns.cli.plan import Plan, parse_settings
 from sahcns.data import Split
+from sahcns.objectives import Objective
 from sahcns.samplers import Sampler
 from sahcns.settings import Configured, class_named, named
 from sahcns.training import Protocol, Run, fit
@@ -90,12 +91,13 @@ def short(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
         split: Split,
         backbone: Backbone | None = None,
         sampler: Sampler | None = None,
+        objective: Objective | None = None,
         *,
         protocol: Protocol | None = None,
         **rest: Any,
     ) -> Run:
         cut = dataclasses.replace(protocol or Protocol(), epochs=1, batch=4096)
-        return fit(split, backbone, sampler, protocol=cut, **rest)
+        return fit(split, backbone, sampler, objective, protocol=cut, **rest)
 
     monkeypatch.setattr(sahcns, "fit", brief)
     monkeypatch.setattr(sahcns.training, "fit", brief)
