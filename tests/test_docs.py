@@ -228,7 +228,9 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert heading in {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}, target
 
 
-@pytest.mark.parametrize(("base", "name"), [(Sampler, "samplers.md"), (Backbone, "backbones.md"), (Objective, "objectives.md")])
+@pytest.mark.parametrize(
+    ("base", "name"), [(Sampler, "samplers.md"), (Backbone, "backbones.md"), (Objective, "objectives.md")]
+)
 def test_everything_there_is_has_its_entry(base: type[Configured], name: str) -> None:
     text = page_named(name).read_text("utf-8")
     for kind in (kind for kind in named(base).values() if kind.__module__.startswith("sahcns.")):
