@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sahcns.cli.grid_progress import GridProgress, grid_progress
+from sahcns.cli.progress import GridProgress, grid_progress
 from sahcns.lab.grid.job import Job
 from sahcns.lab.grid.run import Event, Kind
 from sahcns.samplers import DNS, RNS

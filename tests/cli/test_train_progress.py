@@ -4,16 +4,15 @@ from typing import Any
 
 import pytest
 
-from sahcns.cli.live import clock
-from sahcns.cli.train_progress import Progress, train_progress
+from sahcns.cli.progress import TrainProgress, clock, train_progress
 from sahcns.training import Protocol
 from sahcns.training.fit import EarlyStopping
 
 
-def progress(recalls: dict[int, float], last: int, seconds: float = 0.5, **protocol: Any) -> Progress:
+def progress(recalls: dict[int, float], last: int, seconds: float = 0.5, **protocol: Any) -> TrainProgress:
     """After epoch `last`, each epoch having taken `seconds`, with these looks at validation."""
     chosen = Protocol(**protocol)
-    made = Progress(chosen, EarlyStopping(chosen.patience))
+    made = TrainProgress(chosen, EarlyStopping(chosen.patience))
     for epoch in range(last + 1):
         entry: dict[str, Any] = {"epoch": epoch, "loss": 1 / (epoch + 1)}
         if epoch in recalls:
@@ -39,7 +38,7 @@ def test_it_says_the_rate_the_best_look_and_the_end() -> None:
 def test_the_end_it_announces_is_where_training_stops() -> None:
     """Looks get worse from epoch 4 on; every announcement after that names the epoch at which patience runs out."""
     protocol = Protocol(epochs=100, evaluate_every=2, patience=3)
-    made, stopping = Progress(protocol, EarlyStopping(3)), EarlyStopping(3)
+    made, stopping = TrainProgress(protocol, EarlyStopping(3)), EarlyStopping(3)
     announced = []
     for epoch in range(100):
         entry: dict[str, Any] = {"epoch": epoch, "loss": 0.5}
@@ -62,7 +61,7 @@ def test_seconds_are_read_like_a_clock() -> None:
 
 def test_in_a_log_there_is_a_line_a_minute(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
-    monkeypatch.setattr("sahcns.cli.train_progress.time.perf_counter", lambda: now)
+    monkeypatch.setattr("sahcns.cli.progress.time.perf_counter", lambda: now)
     with train_progress(Protocol()) as on_epoch:
         assert on_epoch is not None
         for epoch in range(10):
@@ -79,7 +78,7 @@ def test_on_a_terminal_something_is_shown_before_the_first_epoch_ends(
     from rich.console import Console
 
     shown = Console(stderr=True, force_terminal=True)
-    monkeypatch.setattr("sahcns.cli.live.err", lambda: shown)
+    monkeypatch.setattr("sahcns.cli.progress.err", lambda: shown)
     with train_progress(Protocol()) as on_epoch:
         assert "epoch 0 …" in capsys.readouterr().err
         assert on_epoch is not None

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from sahcns.cli import live, tune_progress
+from sahcns.cli import progress as live
+from sahcns.cli import tune_progress
 from sahcns.cli.tune_progress import live_lines, seconds_left, trial_line
 from sahcns.lab.tune.search import Search, Trial
 from sahcns.lab.tune.tune import SearchProgress

@@ -76,7 +76,7 @@ def command(
     """
     from sahcns.cli.compare_plan import build, parse_names, parse_seeds, read_comparison, unchanged_pools
     from sahcns.cli.dataset import prepared_folder
-    from sahcns.cli.grid_progress import grid_progress
+    from sahcns.cli.progress import grid_progress
 
     tune_malloc()
     file = read_comparison(config) if config else {}

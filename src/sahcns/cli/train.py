@@ -81,7 +81,7 @@ def command(
     """
     from sahcns.cli.dataset import prepared_folder
     from sahcns.cli.plan import Plan, check_known, parse_settings, plan_in, warn_of_differences
-    from sahcns.cli.train_progress import train_progress
+    from sahcns.cli.progress import train_progress
 
     tune_malloc()
     parts = parse_settings(settings or [])

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from sahcns.cli.console import tell
-from sahcns.cli.live import clock, live_view
+from sahcns.cli.progress import clock, live_view
 
 if TYPE_CHECKING:
     from sahcns.lab.tune.search import Search
