@@ -75,11 +75,6 @@ def test_a_gpu_that_is_not_there() -> None:
             train(device="cuda")
 
 
-def test_an_unknown_path_of_the_verbs() -> None:
-    with pytest.raises(SettingError, match=r"kernels='refrence' is not a path; did you mean 'reference'"):
-        train(kernels="refrence")
-
-
 def test_users_of_whom_each_has_everything() -> None:
     full = Split.from_pairs([[1, 0], [1, 1], [1, 2]], [[0, 1]], [[0, 2]])
     with pytest.raises(DataError, match="everybody with training pairs, user 1 first, has every one of the 3 items"):
