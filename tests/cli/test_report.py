@@ -14,7 +14,8 @@ import pytest
 
 from sahcns.data import save_split
 from sahcns.lab.grid.result import results_in
-from sahcns.lab.grid.run import Failure, run_grid
+from sahcns.lab.grid.run import Failure
+from sahcns.lab.grid.workers import run_grid
 from tests.cli.conftest import Sahcns, refused
 from tests.lab.grid.jobs import prepared, several
 from tests.model.films import films

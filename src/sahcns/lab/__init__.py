@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from sahcns.lab.grid.result import results_in as results_in
     from sahcns.lab.grid.run import Event as Event
     from sahcns.lab.grid.run import Failure as Failure
-    from sahcns.lab.grid.run import run_grid as run_grid
     from sahcns.lab.grid.sources import source_commit as source_commit
+    from sahcns.lab.grid.workers import run_grid as run_grid
     from sahcns.lab.inspect.diagnose import diagnose as diagnose
     from sahcns.lab.inspect.epoch_report import diagnostics_table as diagnostics_table
     from sahcns.lab.inspect.epoch_report import paper_figures as paper_figures
@@ -67,8 +67,9 @@ _HOMES = {
     "sahcns.lab.grid.job": ("Job",),
     "sahcns.lab.grid.locks": ("wait_for_lock",),
     "sahcns.lab.grid.result": ("results_in",),
-    "sahcns.lab.grid.run": ("Event", "Failure", "run_grid"),
+    "sahcns.lab.grid.run": ("Event", "Failure"),
     "sahcns.lab.grid.sources": ("source_commit",),
+    "sahcns.lab.grid.workers": ("run_grid",),
     "sahcns.lab.inspect.diagnose": ("diagnose",),
     "sahcns.lab.inspect.epoch_report": ("diagnostics_table", "paper_figures"),
     "sahcns.lab.inspect.model": ("TrainedModel",),

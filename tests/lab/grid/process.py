@@ -5,7 +5,8 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from sahcns.lab.grid.job import Job
-from sahcns.lab.grid.run import Event, run_grid
+from sahcns.lab.grid.run import Event
+from sahcns.lab.grid.workers import run_grid
 from tests.lab.killing import die_at_write, forked
 
 STARTED, EPOCHS = "started.txt", "epochs.txt"

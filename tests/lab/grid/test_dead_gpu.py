@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from sahcns.errors import DeviceError, TrainingError
-from sahcns.lab.grid.run import Event, run_grid
+from sahcns.lab.grid.run import Event
+from sahcns.lab.grid.workers import run_grid
 from sahcns.samplers import DNS, RNS
 from sahcns.training import Protocol
 from tests.lab.grid.jobs import expected, files, job, prepared

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from sahcns.importing import import_files
-from sahcns.lab.grid.run import Event, run_grid
+from sahcns.lab.grid.run import Event
+from sahcns.lab.grid.workers import run_grid
 from sahcns.samplers import DNS, RNS, Sampler
 from sahcns.settings import class_named
 from sahcns.training import Protocol

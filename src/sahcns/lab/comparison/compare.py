@@ -18,8 +18,9 @@ from sahcns.importing import import_once
 from sahcns.lab.comparison.naming import frozen
 from sahcns.lab.grid.job import Job
 from sahcns.lab.grid.result import Result
-from sahcns.lab.grid.run import OnEvent, Outcome, run_grid
+from sahcns.lab.grid.run import OnEvent, Outcome
 from sahcns.lab.grid.sources import own_files
+from sahcns.lab.grid.workers import run_grid
 from sahcns.lab.tune.search import Tuned, refuse_unused, tuned_for
 
 if TYPE_CHECKING:

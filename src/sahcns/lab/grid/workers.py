@@ -9,21 +9,73 @@ import contextlib
 import json
 import os
 import queue
+import secrets
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sahcns.errors import DeviceError, SahcnsError, TrainingError
+from sahcns.errors import DeviceError, SahcnsError, SettingError, TrainingError
 from sahcns.lab.grid.job import Job
-from sahcns.lab.grid.locks import lock
-from sahcns.lab.grid.run import Call, Event, Failure, OnEvent, late, run_jobs, stored_result
+from sahcns.lab.grid.locks import lock, sweep
+from sahcns.lab.grid.run import Call, Event, Failure, OnEvent, Outcome, failure_path, late, run_jobs, stored_result
 
 Reports = queue.Queue[tuple["Worker", dict[str, Any] | None]]  # None: the worker has ended
+
+
+def run_grid(
+    jobs: Iterable[Job],
+    folder: str | os.PathLike[str],
+    *,
+    workers: int = 1,
+    device: str = "auto",
+    on_event: OnEvent | None = None,
+    until: float | None = None,
+) -> Outcome:
+    """Run what is missing of `jobs` in `folder`; return when each has its result or its failure.
+
+    One worker runs in this process, where compiled kernels are used again from job to job: the fastest way on a GPU.
+    More are processes of their own, which share the cores, or one GPU. Any number of calls, in any number of processes,
+    may work on one folder at the same time. A job that fails does not stop the rest, unless it leaves a GPU that does not
+    answer any more: then one worker ends with a `DeviceError`, and of several that one is replaced. Ctrl-C leaves the
+    folder in order. What failed in an earlier call comes last, so that one that is deadly does not bar the way for good.
+    After `until`, in seconds as `time.time()` counts them, no job is begun, and the rest are left for another call.
+    """
+    from sahcns.kernels import resolve_path
+    from sahcns.training.device import pick_device
+
+    if workers < 1:
+        raise SettingError(f"workers={workers} must be 1 or more")
+    home, tell = Path(folder), on_event or (lambda event: None)
+    wanted = list({job.key: job for job in jobs}.values())
+    where = pick_device(device)  # an impossible device or kernel is refused before anything runs
+    for path in {job.kernels for job in wanted}:
+        resolve_path(where, path)
+    sweep(home)
+    missing = []
+    for job in wanted:
+        result = stored_result(job, home)
+        if result is None:
+            missing.append(job)
+        else:
+            tell(Event("skipped", job, result))
+    missing.sort(key=lambda job: failure_path(home, job.key).exists())
+    call = Call(home, device, secrets.token_hex(8), until, processes=max(1, min(workers, len(missing))))
+    try:
+        if call.processes == 1:
+            run_jobs(missing, call, tell)
+        else:
+            run_in_processes(missing, call, tell)
+    finally:
+        sweep(home)
+    results = [result for job in wanted if (result := stored_result(job, home)) is not None]
+    done = {result.key for result in results}
+    failures = [Failure.load(home, job.key) for job in wanted if job.key not in done]
+    return Outcome(home, results, [failure for failure in failures if failure is not None])
 
 
 def start_child(module: str, order: Mapping[str, Any], stdout: int) -> "subprocess.Popen[str]":

@@ -61,12 +61,6 @@ class Figure:
     def __repr__(self) -> str:
         return f"Figure({self.name!r}, {self.kind}, {len(self.series)} series)"
 
-    def _repr_svg_(self) -> str:
-        """What a notebook shows."""
-        from sahcns.lab.report.chart import to_svg  # here, because that file is about this class
-
-        return to_svg(self)
-
 
 @dataclass(frozen=True)
 class Cell:
@@ -90,12 +84,6 @@ class Table:
 
     def __repr__(self) -> str:
         return f"Table({self.name!r}, {len(self.rows)} rows of {len(self.columns)} columns)"
-
-    def _repr_markdown_(self) -> str:
-        """What a notebook shows."""
-        from sahcns.lab.report.tables import to_markdown
-
-        return to_markdown(self)
 
     def __post_init__(self) -> None:
         for at, row in enumerate(self.rows, 1):
