@@ -64,7 +64,7 @@ def test_the_names_for_a_type_checker_are_the_names_for_python() -> None:
 
 def test_what_is_not_there_is_an_attribute_error_and_modules_still_import() -> None:
     with pytest.raises(AttributeError, match="module 'sahcns' has no attribute 'fitt'"):
-        getattr(sahcns, "fitt")  # noqa: B009
+        getattr(sahcns, "fitt")
     assert not hasattr(sahcns, "torch")
     from sahcns import folders
 
