@@ -14,8 +14,9 @@ from typing import Any
 
 from sahcns.backbones import MF, NGCF, Backbone, LightGCN, SimGCL
 from sahcns.data import load_split
+from sahcns.model import fit
 from sahcns.samplers import AHNS, BNS, DENS, DNS, DNSMN, RNS, SAHC, DivNS, MixGCF, Sampler
-from sahcns.training import Protocol, fit
+from sahcns.training import Protocol
 
 NINE: list[Sampler] = [RNS(), DNS(), DNSMN(), MixGCF(), DENS(), BNS(), AHNS(), DivNS(), SAHC()]
 RUNS: dict[str, list[tuple[Backbone, Sampler]]] = {

@@ -21,8 +21,9 @@ def work(prepared: Path, runs: int, epochs: int) -> None:
     """One of the processes: says when it is ready, waits for a line, runs, says when it is done."""
     from sahcns.backbones import LightGCN
     from sahcns.data import load_split
+    from sahcns.model import fit
     from sahcns.samplers import SAHC
-    from sahcns.training import Protocol, fit
+    from sahcns.training import Protocol
 
     split = load_split(prepared)
     fit(split, LightGCN(), SAHC(), protocol=Protocol(epochs=6, patience=ENDLESS), seed=0)

@@ -19,9 +19,10 @@ from torch import Tensor
 from sahcns.backbones import LightGCN
 from sahcns.data import load_split
 from sahcns.lab import diagnose
+from sahcns.model import fit
 from sahcns.samplers import DNS, RNS, Matching
 from sahcns.samplers.sahc import Calibration, LayerGap, Selection, SelectThenCalibrate, WithoutMean
-from sahcns.training import Protocol, fit
+from sahcns.training import Protocol
 
 
 def spread(match: Matching) -> Tensor:

@@ -19,18 +19,19 @@ from typing import Any
 import pytest
 
 import sahcns
-import sahcns.training
+import sahcns.model
 from sahcns.backbones import Backbone
 from sahcns.cli import COMMANDS, HELP
 from sahcns.cli.data import COMMANDS as DATA_COMMANDS
 from sahcns.cli.group import Entry, LazyGroup, run
 from sahcns.cli.options import import_files
-from sahcns.cli.plan import Plan, parse_settings
+from sahcns.cli.plan import build, parse_parts
 from sahcns.data import Split
+from sahcns.model import Run, fit
 from sahcns.objectives import Objective
 from sahcns.samplers import Sampler
 from sahcns.settings import Configured, class_named, named
-from sahcns.training import Protocol, Run, fit
+from sahcns.training import Protocol
 
 ROOT = Path(__file__).parents[1]
 PAGES = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")), *sorted(ROOT.glob("docs/*.md"))]
@@ -100,7 +101,7 @@ def short(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
         return fit(split, backbone, sampler, objective, protocol=cut, **rest)
 
     monkeypatch.setattr(sahcns, "fit", brief)
-    monkeypatch.setattr(sahcns.training, "fit", brief)
+    monkeypatch.setattr(sahcns.model, "fit", brief)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("COLUMNS", raising=False)
     monkeypatch.chdir(tmp_path)
@@ -198,13 +199,8 @@ def test_command_lines_parse(page: str, line: str, parsed: Callable[[list[str]],
     told = parsed(words)
     import_files(ROOT / path for path in told.get("imports") or ())
     if words[0] in ("train", "bench") and told:
-        values = parse_settings(told["settings"] or [])
-        Plan(
-            backbone=told["backbone"],
-            sampler=told["sampler"],
-            backbone_settings=values["backbone"],
-            sampler_settings=values["sampler"],
-        ).build()
+        names = {part: told[part] for part in ("backbone", "sampler", "objective") if part in told}
+        build(parse_parts(told["settings"] or [], **names))
     base: dict[str, type[Configured]] = {"samplers": Sampler, "backbones": Backbone}
     if words[0] in base and told.get("name"):
         class_named(base[words[0]], told["name"])

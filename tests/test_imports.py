@@ -15,8 +15,8 @@ ORDER = [  # lowest first; one line is one level
     ("backbones", "samplers", "objectives", "baselines"),
     ("kernels",),
     ("ranking",),
-    ("model",),
     ("training",),
+    ("model",),
     ("importing",),
     ("lab",),
     ("serving",),
@@ -29,7 +29,7 @@ Edges = dict[str, set[str]]
 
 
 def modules() -> dict[str, Path]:
-    """Every module of the package by its name within it: `training.fit`, `kernels`."""
+    """Every module of the package by its name within it: `training.step`, `kernels`."""
     found = {}
     for path in sorted(HOME.rglob("*.py")):
         parts = path.relative_to(HOME).with_suffix("").parts

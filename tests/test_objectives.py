@@ -14,11 +14,12 @@ from sahcns.aggregation import Aggregation, Kind
 from sahcns.backbones import LightGCN, SimGCL
 from sahcns.errors import SettingError, TrainingError
 from sahcns.graph import Batch, Graph
+from sahcns.model import fit
 from sahcns.objectives import BPR, Comparison, Objective, SampledSoftmax
 from sahcns.objectives.base import l2
 from sahcns.objectives.bpr import bpr
 from sahcns.samplers import DNS, RNS, SAHC
-from sahcns.training import Protocol, fit
+from sahcns.training import Protocol
 from sahcns.training.step import one_number
 from tests.samplers.stepping import BACKBONES, loss_of, step_of
 from tests.splits import random_split

@@ -11,11 +11,12 @@ from terms import L2, LEARNING_RATE, Terms, answer, digest
 
 from sahcns.backbones import LightGCN
 from sahcns.data import Pairs, Split, load_split
+from sahcns.model import fit
 from sahcns.rng import Rng
 from sahcns.samplers import RNS, SAHC
 from sahcns.samplers.matching import Matching
 from sahcns.samplers.mixture import Mixture
-from sahcns.training import Protocol, fit
+from sahcns.training import Protocol
 
 
 def protocol(terms: Terms, epochs: int) -> Protocol:

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from sahcns.lab.grid.result import Result as Result
     from sahcns.lab.tune.tune import tune as tune
     from sahcns.model import Recommender as Recommender
+    from sahcns.model import Run as Run
+    from sahcns.model import fit as fit
     from sahcns.objectives import BPR as BPR
     from sahcns.objectives import Objective as Objective
     from sahcns.objectives import SampledSoftmax as SampledSoftmax
@@ -54,8 +56,6 @@ if TYPE_CHECKING:
     from sahcns.settings import Between as Between
     from sahcns.settings import setting as setting
     from sahcns.training import Protocol as Protocol
-    from sahcns.training import Run as Run
-    from sahcns.training import fit as fit
 
 _HOMES = {
     "sahcns.data": ("Recipe", "Split", "load_split", "prepare", "save_split"),
@@ -69,9 +69,9 @@ _HOMES = {
     "sahcns.objectives": ("BPR", "Objective", "SampledSoftmax"),
     "sahcns.rng": ("Rng",),
     "sahcns.settings": ("Between", "setting"),
-    "sahcns.training": ("Protocol", "Run", "fit"),
+    "sahcns.training": ("Protocol",),
     "sahcns.ranking": ("Truth", "evaluate"),
-    "sahcns.model": ("Recommender",),
+    "sahcns.model": ("Recommender", "Run", "fit"),
     "sahcns.lab.comparison.compare": ("compare",),
     "sahcns.lab.grid.result": ("Result",),
     "sahcns.lab.tune.tune": ("tune",),

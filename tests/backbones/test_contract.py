@@ -11,9 +11,10 @@ from sahcns.backbones import Backbone, LightGCN
 from sahcns.backbones.base import Parameters, xavier
 from sahcns.errors import SettingError, TrainingError
 from sahcns.graph import Graph
+from sahcns.model import Run, fit
 from sahcns.rng import Rng
 from sahcns.samplers import DNS
-from sahcns.training import Protocol, Run, fit
+from sahcns.training import Protocol
 from tests.splits import random_split
 
 SPLIT = random_split(10, 20, each=5, seed=1)

@@ -13,10 +13,11 @@ from sahcns.backbones import MF, LightGCN
 from sahcns.data.split import Split
 from sahcns.graph import Graph
 from sahcns.kernels import build_graph
+from sahcns.model import fit
 from sahcns.rng import Rng
 from sahcns.samplers import SAHC
 from sahcns.settings import setting
-from sahcns.training import Protocol, fit
+from sahcns.training import Protocol
 from tests.samplers.stepping import loss_of, step_of
 from tests.splits import normalised, random_split, splits, training_matrix
 

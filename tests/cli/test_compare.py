@@ -248,9 +248,9 @@ def test_other_kernels_are_another_table_and_other_sources_are_named(
     ("arguments", "named"),
     [
         (["--samplers", "rns,sach"], "'sahc'"),
-        (["--samplers", "rns,rns"], "'rns'"),
+        (["--samplers", "rns,rns"], "'rns,rns'"),
         (["--samplers", ","], "--samplers ','"),
-        (["--backbones", "mf,mf"], "rns on mf"),
+        (["--backbones", "mf,mf"], "'mf,mf'"),
         (["--seeds", "many"], "--seeds 'many'"),
         (["--seeds", "2020"], "--seeds 2020,"),
         (["--seeds", "3,3"], "[3, 3]"),

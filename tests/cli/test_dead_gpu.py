@@ -6,8 +6,9 @@ import pytest
 
 from sahcns.backbones import LightGCN
 from sahcns.data import save_split
+from sahcns.model import fit
 from sahcns.samplers import DNS
-from sahcns.training import Protocol, fit
+from sahcns.training import Protocol
 from tests.cli.conftest import Done, Sahcns
 from tests.cli.short_runs import QUICK
 from tests.lab.played_gpu import SAYS, SENTENCE, played_gpu

@@ -7,10 +7,10 @@ import pytest
 
 from sahcns.backbones import LightGCN
 from sahcns.data import save_split
-from sahcns.model import Recommender
+from sahcns.model import Recommender, fit
 from sahcns.ranking import Truth, evaluate
 from sahcns.samplers import DNS
-from sahcns.training import Protocol, fit
+from sahcns.training import Protocol
 from tests.cli.conftest import Sahcns, refused
 from tests.model.films import films
 

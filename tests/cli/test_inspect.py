@@ -9,9 +9,9 @@ import pytest
 from sahcns.backbones import LightGCN
 from sahcns.data import save_split
 from sahcns.lab import Inspection, diagnose, inspect_pairs
-from sahcns.model import Recommender
+from sahcns.model import Recommender, fit
 from sahcns.samplers import SAHC
-from sahcns.training import Protocol, fit
+from sahcns.training import Protocol
 from tests.cli.conftest import Sahcns, refused
 from tests.model.films import films
 

@@ -108,12 +108,10 @@ def test_a_record_never_imports(sahcns: Sahcns, prepared: Path, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("text", "names"),
     [
-        ("{}", "no record of a run"),
-        ('{"format": "sahcns-run", "format_version": 1, "backbone": {}}', "no 'sampler'"),
-        ('{"format": "sahcns-run", "format_version": 2, "sampler": {}}', "format version 2"),
-        ('{"format": "sahcns-result", "format_version": 7}', "format version 7"),
-        ('{"format": ["sahcns-run"]}', "no record of a run"),
+        ("{}", "run.json"),
         ("{", "run.json"),
+        ('{"format": "sahcns-run", "format_version": 1, "data": {}, "protocol": {}}', "'machine'"),
+        ('{"format": "sahcns-run", "format_version": 2, "sampler": {}}', "format version 2"),
     ],
 )
 def test_what_is_no_record(sahcns: Sahcns, prepared: Path, tmp_path: Path, text: str, names: str) -> None:
@@ -152,8 +150,7 @@ def test_the_run_that_was_judged_says_how_and_how_long(sahcns: Sahcns, prepared:
     (judged / "run.json").write_text(json.dumps(found))
     done = sahcns("train", prepared, "--config", judged, "--whole", "--out", live)
     assert done.code == 0
-    told = f"{best + 1} epochs, after which {judged / 'run.json'} found validation best\n"
-    assert done.err == told
+    assert done.err.startswith(f"{best + 1} epochs, after which {judged} ")
     assert (record_of(live)["epochs_run"], record_of(live)["sampler"]["name"]) == (best + 1, "dns")
     newer = save_split(replace(films(), test=films().valid, valid=films().test), prepared)
     done = sahcns("train", newer, "--config", live, "--whole", "--out", live)  # and so again, with newer data

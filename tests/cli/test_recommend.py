@@ -12,9 +12,9 @@ import pytest
 from sahcns.backbones import LightGCN
 from sahcns.data import Recipe, Split, prepare
 from sahcns.data.ids import Id
-from sahcns.model import Recommender
+from sahcns.model import Recommender, fit
 from sahcns.samplers import RNS
-from sahcns.training import Protocol, fit
+from sahcns.training import Protocol
 from tests.cli.conftest import Sahcns, refused
 from tests.data.hand_made import interactions
 from tests.model.films import films
@@ -99,7 +99,6 @@ def test_similar_and_popular_items_and_somebody_new(sahcns: Sahcns, run: Path, m
         (["--everyone", "--to", "a.xlsx"], "'a.xlsx' must end in .csv, .jsonl or .parquet"),
         (["--for", "new.csv"], "--for goes with --to"),
         (["--for", "new.csv", "--everyone", "--to", "a.csv"], "--to writes the lists of users"),
-        (["--for", "new.csv", "--to", "a.csv", "--exclude", "train"], "--exclude"),
         (["--for", "new.csv", "--to", "a.csv", "--read", "item"], "--read 'item'"),
         (["--for", "new.csv", "--to", "a.csv", "--read", "itm=2"], "'itm'; did you mean 'item'"),
         (["--for", "new.csv", "--to", "a.csv", "--read", "header=1"], "header is true or false"),
@@ -117,7 +116,7 @@ def test_everyone_s_lists_in_a_file(sahcns: Sahcns, run: Path, model: Recommende
     assert (done.code, done.err) == (0, "")
     assert done.out == f"72 rows for 24 users written to {tmp_path / 'all.csv'}\n"
     lines = (tmp_path / "all.csv").read_text("utf-8").splitlines()
-    assert lines[0] == "user,rank,item,title,score"
+    assert lines[0] == "user,rank,item,title,score,source"
     assert lines[1].split(",")[:3] == ["p00", "1", str(model.recommend(["p00"])[0][0].item)]
     some = sahcns("recommend", run, "--user", "p03", "-k", "3", "--to", tmp_path / "one.jsonl", "--json").json
     assert some == {"file": str(tmp_path / "one.jsonl"), "users": 1, "rows": 3}
@@ -188,7 +187,7 @@ def test_each_new_person_gets_the_list_that_they_would_get_alone(
     assert (done.code, done.err) == (0, "")
     assert done.out == f"9 rows for 3 people written to {tmp_path / 'lists.csv'}\n"
     found = pl.read_csv(tmp_path / "lists.csv")
-    assert found.columns == ["user", "rank", "item", "title", "score"]
+    assert found.columns == ["user", "rank", "item", "title", "score", "source"]
     for person, having in (("ann", [104, 106]), ("p03", [119]), ("zoe", [101])):  # p03 is judged by the file alone
         rows = found.filter(pl.col("user") == person)
         alone = model.recommend_new(having, 3)

@@ -14,7 +14,7 @@ import pytest
 from sahcns import folders
 from sahcns.data import Split, load_split, save_split
 from sahcns.model import Recommender
-from sahcns.training.fit import EarlyStopping
+from sahcns.training.train import EarlyStopping
 from tests.cli.conftest import Sahcns, refused
 from tests.cli.short_runs import QUICK, record_of
 from tests.model.films import films
@@ -337,7 +337,7 @@ def test_ctrl_c_during_the_last_ranking_and_while_it_is_saved_keeps_the_model(
 
         return wrapped
 
-    fitting = sys.modules["sahcns.training.fit"]
+    fitting = sys.modules["sahcns.training.train"]
     monkeypatch.setattr(fitting, "evaluate", signalled(3, fitting.evaluate))  # after two looks
     monkeypatch.setattr(folders, "_write", signalled(2, folders._write))
     done = sahcns("train", prepared, *QUICK, "--seed", "1", "--out", tmp_path / "run")

@@ -6,7 +6,7 @@ import pytest
 
 from sahcns.cli.progress import TrainProgress, clock, train_progress
 from sahcns.training import Protocol
-from sahcns.training.fit import EarlyStopping
+from sahcns.training.train import EarlyStopping
 
 
 def progress(recalls: dict[int, float], last: int, seconds: float = 0.5, **protocol: Any) -> TrainProgress:

@@ -17,7 +17,7 @@ from sahcns.lab.tune.search import read_search
 from sahcns.samplers import DNSMN, SAHC, Sampler
 from sahcns.settings import Between, named
 from sahcns.training import Protocol
-from sahcns.training.fit import EarlyStopping
+from sahcns.training.train import EarlyStopping
 from tests.cli.conftest import Sahcns, refused
 from tests.model.films import films
 

@@ -14,6 +14,7 @@ from sahcns.errors import DataError, SettingError, TrainingError
 from sahcns.model import Baskets, Recommender
 from sahcns.model import lists as module
 from sahcns.model.lists import lists, write_lists
+from sahcns.model.wishes import Ranked
 from tests.data.hand_made import interactions
 from tests.model.films import films
 from tests.model.test_recommender import made
@@ -39,10 +40,10 @@ def test_every_user_has_the_list_that_recommend_gives(
     model = made(films())
     assert write_lists(model, tmp_path / name, k=4) == tmp_path / name
     found = read(tmp_path / name)
-    assert found.columns == ["user", "rank", "item", "title", "score"]
+    assert found.columns == ["user", "rank", "item", "title", "score", "source"]
     people = model.user_ids.decode(range(len(model.user_ids)))
     expected = [
-        (user, rank, one.item, one.title, pytest.approx(one.score, rel=1e-5))
+        (user, rank, one.item, one.title, pytest.approx(one.score, rel=1e-5), one.source)
         for user, items in zip(people, model.recommend(people, 4), strict=True)
         for rank, one in enumerate(items, 1)
     ]
@@ -91,7 +92,7 @@ def test_a_block_is_written_before_the_next_is_made_and_seen_when_all_are(
     ranked, sizes, target = Recommender.ranked, list[int](), tmp_path / f"lists{ending}"
     target.write_text("former")
 
-    def watched(self: Recommender, rows: Tensor, k: int, **told: Any) -> tuple[Tensor, Tensor]:
+    def watched(self: Recommender, rows: Tensor, k: int, **told: Any) -> Ranked:
         sizes.append(sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file() and path != target))
         assert target.read_text() == "former"
         if len(sizes) == 4:
@@ -119,8 +120,8 @@ def test_ids_that_need_quotes_and_letters_come_through(tmp_path: Path) -> None:
     model = made(prepare(interactions(rows), Recipe(ratios=(1, 0, 0))))
     write_lists(model, tmp_path / "all.csv", k=3, exclude="nothing")
     found = pl.read_csv(tmp_path / "all.csv", schema_overrides={"user": pl.String})
-    assert found.columns == ["user", "rank", "item", "score"]
-    assert {(user, item) for user, _, item, _ in found.rows()} == set(rows)
+    assert found.columns == ["user", "rank", "item", "score", "source"]
+    assert {(user, item) for user, _, item, _, _ in found.rows()} == set(rows)
 
 
 def shown(baskets: Baskets) -> dict[object, list[int]]:

@@ -12,12 +12,12 @@ from sahcns.data import Recipe, Split, prepare
 from sahcns.data.ids import Id
 from sahcns.data.split import Pairs
 from sahcns.errors import DataError, SettingError
-from sahcns.model import Recommender
+from sahcns.model import Recommender, fit
 from sahcns.model.fold_in import ELSEWHERE, RIDGE
 from sahcns.model.lists import lists
 from sahcns.ranking import Csr
 from sahcns.samplers import RNS
-from sahcns.training import Protocol, fit
+from sahcns.training import Protocol
 from tests.data.hand_made import interactions
 from tests.model.films import films
 

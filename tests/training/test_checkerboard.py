@@ -6,11 +6,12 @@ import pytest
 
 from sahcns.backbones import Backbone
 from sahcns.graph import Graph
+from sahcns.model import fit
 from sahcns.model.recommender import Recommender
 from sahcns.rng import Rng
 from sahcns.samplers import Sampler
 from sahcns.settings import named
-from sahcns.training import Protocol, fit
+from sahcns.training import Protocol
 from tests.checkerboard import BACKBONES, SIZE, checkerboard, from_the_worst_start
 
 # Small pools: of 18 unseen items 2 are withheld ones, and a large pool would train against them at every pair.

@@ -10,8 +10,9 @@ import torch
 
 from sahcns.backbones import MF
 from sahcns.errors import DeviceError, TrainingError
+from sahcns.model import fit
 from sahcns.samplers import Matching, Mixture
-from sahcns.training import Protocol, device, fit
+from sahcns.training import Protocol, device
 from sahcns.training.device import answering, fault_of
 from tests.splits import random_split
 from tests.training.spying import Answering
@@ -115,7 +116,8 @@ KILLING = """
 import torch
 from sahcns.backbones import LightGCN
 from sahcns.errors import DeviceError
-from sahcns.training import Protocol, fit
+from sahcns.model import fit
+from sahcns.training import Protocol
 from sahcns.training.device import fault_of
 from tests.splits import random_split
 from tests.training.spying import Answering

@@ -17,10 +17,11 @@ from torch import Tensor
 from sahcns.backbones import MF, NGCF, Backbone
 from sahcns.graph import Graph
 from sahcns.kernels import build_graph
+from sahcns.model import fit
 from sahcns.objectives import BPR
 from sahcns.rng import Rng
 from sahcns.samplers import DNS, DivNS, Matching, Mixture, Sampler
-from sahcns.training import Protocol, fit
+from sahcns.training import Protocol
 from sahcns.training.epochs import WARM_UP, Epochs
 from sahcns.training.profiler import Profiler
 from sahcns.training.step import PARTS, Streams, TrainingStep

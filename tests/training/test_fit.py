@@ -11,14 +11,15 @@ from sahcns.backbones import MF, LightGCN
 from sahcns.data.split import Split
 from sahcns.errors import DataError
 from sahcns.kernels import build_graph
+from sahcns.model import fit
 from sahcns.objectives import BPR
 from sahcns.ranking import Truth, evaluate
 from sahcns.samplers import DNS, RNS, SAHC
-from sahcns.training import Protocol, fit
+from sahcns.training import Protocol, train
 from sahcns.training.epochs import Epochs
-from sahcns.training.fit import EarlyStopping
 from sahcns.training.profiler import Profiler
 from sahcns.training.step import Streams, TrainingStep, initial_parameters
+from sahcns.training.train import EarlyStopping
 from tests.model.films import films
 from tests.splits import random_split
 from tests.training.spying import spying
@@ -149,7 +150,7 @@ def test_a_last_epoch_that_is_the_best_is_ranked_once(
         ranked.append(truth.part)
         return evaluate(users, items, truth, *told)
 
-    monkeypatch.setitem(fit.__globals__, "evaluate", counted)
+    monkeypatch.setitem(train.__globals__, "evaluate", counted)
     rules = protocol(epochs=epochs, evaluate_every=every, learning_rate=1e-9)  # nothing changes: equal is a new best
     record = fit(split, LightGCN(dim=4), RNS(), protocol=rules, device="cpu").record
     assert record.best_epoch == epochs - 1
@@ -209,7 +210,7 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, rankings: int) -> None:
             raise KeyboardInterrupt
         return evaluate(*values)
 
-    monkeypatch.setattr(sys.modules[fit.__module__], "evaluate", counted)
+    monkeypatch.setattr(sys.modules[train.__module__], "evaluate", counted)
 
 
 @pytest.mark.parametrize(("beyond", "valid", "test"), [(0, 4, 0), (1, 20, 0), (2, 20, 20), (3, 20, 20)])

@@ -8,8 +8,9 @@ from sahcns.backbones import MF, NGCF, Backbone, LightGCN, SimGCL
 from sahcns.data.split import Split
 from sahcns.errors import DataError
 from sahcns.lab.inspect.pairs import inspect_pairs
+from sahcns.model import fit
 from sahcns.samplers import AHNS, BNS, DENS, DNS, DNSMN, RNS, SAHC, DivNS, MixGCF, Popularity, Sampler
-from sahcns.training import Protocol, fit
+from sahcns.training import Protocol
 from tests.splits import random_split
 from tests.training.spying import spying
 

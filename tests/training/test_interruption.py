@@ -2,7 +2,7 @@
 
 import pytest
 
-from sahcns.training.fit import retry_once_on_interrupt
+from sahcns.training.train import retry_once_on_interrupt
 
 
 @pytest.mark.parametrize("stops", [0, 1, 2])

@@ -9,9 +9,10 @@ import pytest
 import torch
 
 from sahcns.backbones import Backbone, LightGCN
+from sahcns.model import Run, fit
 from sahcns.samplers import SAHC, Sampler
 from sahcns.settings import by_name
-from sahcns.training import Protocol, Run, fit
+from sahcns.training import Protocol
 from sahcns.version import __version__
 from tests.splits import random_split
 

@@ -12,9 +12,10 @@ from sahcns.backbones import MF, LightGCN
 from sahcns.data.split import Split
 from sahcns.errors import DataError, SettingError, TrainingError
 from sahcns.graph import Graph
+from sahcns.model import fit
 from sahcns.rng import Rng
 from sahcns.samplers import BNS, DENS, RNS, SAHC, DivNS, Matching, Mixture, Sampler
-from sahcns.training import Protocol, fit
+from sahcns.training import Protocol
 from tests.splits import random_split
 from tests.training.spying import Answering
 

@@ -14,12 +14,13 @@ from sahcns.backbones import MF, NGCF, Backbone, LightGCN, SimGCL
 from sahcns.backbones.base import Parameters
 from sahcns.errors import TrainingError
 from sahcns.graph import Graph
+from sahcns.model import Run, fit
 from sahcns.rng import Rng
 from sahcns.samplers import DENS, DNS, RNS, SAHC, DivNS, MixGCF, Sampler
 from sahcns.samplers.matching import Matching
 from sahcns.samplers.mixture import Mixture
 from sahcns.settings import named
-from sahcns.training import Protocol, Run, fit
+from sahcns.training import Protocol
 from tests.splits import random_split
 from tests.training.spying import Seen, spying
 

@@ -13,9 +13,10 @@ from sahcns.backbones import MF
 from sahcns.backbones.base import Parameters
 from sahcns.errors import TrainingError
 from sahcns.graph import Graph
+from sahcns.model import Run, fit
 from sahcns.rng import Rng
 from sahcns.samplers import DNS
-from sahcns.training import Protocol, Run, fit
+from sahcns.training import Protocol
 from tests.splits import random_split
 
 SPLIT = random_split(10, 20, each=5, seed=1)

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from sahcns.backbones import LightGCN
-from sahcns.model import Recommender
+from sahcns.model import Recommender, Run, fit
 from sahcns.model.lists import lists
 from sahcns.samplers import SAHC
-from sahcns.training import Protocol, Run, fit
+from sahcns.training import Protocol
 from tests.splits import random_split
 
 SPLIT = random_split(16, 30, each=6, seed=4)

@@ -1,5 +1,6 @@
 """What a baseline is: a matrix of who has what in, scores of every item out."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -41,6 +42,14 @@ class ItemWeights:
         product = history @ self.weights
         dense = product.toarray() if isinstance(product, csr_matrix) else np.asarray(product)
         return torch.from_numpy(np.ascontiguousarray(dense, dtype=np.float32))
+
+    def of_baskets(self, baskets: Sequence[Tensor]) -> Tensor:
+        """Scores [B, n_items] of people by the positions of what they have."""
+        bounds = np.cumsum([0, *map(len, baskets)])
+        items = np.concatenate([np.zeros(0, np.int64), *(basket.numpy() for basket in baskets)])
+        ones = np.ones(len(items), np.float32)
+        history = csr_matrix((ones, items, bounds), shape=(len(baskets), self.weights.shape[0]))
+        return self.scores(torch.arange(len(baskets)), history)
 
 
 @dataclass(frozen=True)

@@ -1,28 +1,24 @@
 """`sahcns bench`."""
 
+from dataclasses import asdict
 from typing import Annotated
-
-import typer
 
 from sahcns.cli.console import Json, show, show_json, table
 from sahcns.cli.dataset import warn_of_full_users
-from sahcns.cli.options import Imports, import_files
+from sahcns.cli.options import DATA, Backbone, Device, Imports, Sampler, import_files, option
 from sahcns.cli.process import tune_malloc
 
 
 def command(
-    data: Annotated[
-        str, typer.Argument(metavar="DIR", help="A prepared folder, or ml-latest-small, which ships inside.")
-    ],
-    backbone: Annotated[str | None, typer.Option(metavar="NAME", help="See `sahcns backbones` (lightgcn).")] = None,
-    sampler: Annotated[str | None, typer.Option(metavar="NAME", help="See `sahcns samplers` (sahc).")] = None,
+    data: Annotated[str, DATA],
+    backbone: Backbone = None,
+    sampler: Sampler = None,
     settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="Set the sampler's NAME, or backbone.NAME. Repeat for more."),
+        list[str] | None, option("Set the sampler's NAME, or backbone.NAME. Repeat for more.", "NAME=VALUE", "--set")
     ] = None,
-    device: Annotated[str, typer.Option(metavar="NAME", help="auto, cpu, cuda or cuda:1.")] = "auto",
-    kernels: Annotated[str, typer.Option(metavar="NAME", help="auto, or reference for plain torch.")] = "auto",
-    epochs: Annotated[int, typer.Option(metavar="NUMBER", min=1, help="Epochs to time after the first.")] = 3,
+    device: Device = None,
+    kernels: Annotated[str, option("auto, or reference for plain torch.", "NAME")] = "auto",
+    epochs: Annotated[int, option("Epochs to time after the first.", "NUMBER", min=1)] = 3,
     imports: Imports = None,
     json: Json = False,
 ) -> None:
@@ -35,23 +31,17 @@ def command(
               sahcns bench films --sampler dns --set pool=100
               sahcns bench films --kernels reference
     """
-    from dataclasses import asdict
-
     from sahcns.cli.dataset import prepared_folder
-    from sahcns.cli.plan import Plan, parse_settings
+    from sahcns.cli.plan import build, parse_parts
     from sahcns.data import load_split
     from sahcns.lab.bench import bench
     from sahcns.training.device import answering, pick_device
 
     tune_malloc()
     import_files(imports or ())
-    values = parse_settings(settings or [], ("backbone", "sampler"))
-    plan = Plan(
-        backbone=backbone, sampler=sampler, backbone_settings=values["backbone"], sampler_settings=values["sampler"]
-    )
-    model, chooser, protocol = plan.build()
+    model, chooser, _, protocol = build(parse_parts(settings or [], backbone=backbone, sampler=sampler))
     split = load_split(prepared_folder(data))
-    where = pick_device(device)
+    where = pick_device(device or "auto")
     with answering(where):
         measured = bench(split, model, chooser, protocol, where, kernels, epochs)
     warn_of_full_users(measured.users_with_every_item, split.n_items)

@@ -10,7 +10,7 @@ import typer
 
 from sahcns.cli.console import Json, show, show_json, show_tables, tell, warn
 from sahcns.cli.dataset import warn_of_full_users
-from sahcns.cli.options import Device, Imports, Kernels, import_files, with_protocol
+from sahcns.cli.options import Device, Imports, Kernels, import_files, parse_names, with_protocol
 from sahcns.cli.process import say_it_resumes, tune_malloc
 from sahcns.errors import SettingError, TrainingError, nearest
 
@@ -74,7 +74,7 @@ def command(
               sahcns compare films --import my.py --samplers dns,mine --out study
               sahcns compare --config study.toml --workers 2
     """
-    from sahcns.cli.compare_plan import build, parse_names, parse_seeds, read_comparison, unchanged_pools
+    from sahcns.cli.compare_plan import build, parse_seeds, read_comparison, unchanged_pools
     from sahcns.cli.dataset import prepared_folder
     from sahcns.cli.progress import grid_progress
 
@@ -91,8 +91,8 @@ def command(
     own = [*file.get("import", ()), *(imports or ())]
     import_files(own)
     rows, models, terms = build(
-        parse_names(samplers, "--samplers") if samplers is not None else file.get("samplers", []),
-        parse_names(backbones, "--backbones") if backbones is not None else file.get("backbones", []),
+        [{"name": name} for name in parse_names("--samplers", samplers)] or file.get("samplers", []),
+        [{"name": name} for name in parse_names("--backbones", backbones)] or file.get("backbones", []),
         {**file.get("protocol", {}), **protocol},
         settings or [],
     )

@@ -3,12 +3,10 @@
 import dataclasses
 import io
 import json
-import math
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -28,11 +26,6 @@ ENDLESS = 10_000  # of a table there: a file or a pipe has no edge at which to f
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout and nothing else there.")]
 
 
-def out() -> "Console":
-    """The console for results."""
-    return _console(stderr=False)
-
-
 def err() -> "Console":
     """The console for messages and progress, so that stdout stays clean for a pipe."""
     return _console(stderr=True)
@@ -43,29 +36,32 @@ def show(*what: "RenderableType") -> None:
     from rich.table import Table
 
     for part in what:
-        console = _console(stderr=False, width=ENDLESS) if isinstance(part, Table) else out()
+        console = _console(stderr=False, width=ENDLESS if isinstance(part, Table) else WIDTH)
         console.print(part, markup=False, highlight=False, soft_wrap=isinstance(part, str))
 
 
-def tell(message: str) -> None:
-    """One message on stderr."""
-    err().print(message, markup=False, highlight=False, soft_wrap=True)
+def tell(message: str, mark: str = "", style: str = "") -> None:
+    """One message on stderr, with a mark before it."""
+    from rich.text import Text
+
+    err().print(Text.assemble((mark, style), message), highlight=False, soft_wrap=True)
 
 
 def warn(message: str) -> None:
     """`warning: message` on stderr."""
-    _marked("warning: ", "bold yellow", message)
+    tell(message, "warning: ", "bold yellow")
 
 
-def print_error(message: str) -> None:
-    """`error: message` on stderr."""
-    _marked("error: ", "bold red", message)
+def count(number: int, one: str, many: str = "") -> str:
+    """`1 row`, `2,000 rows`, `3 people`."""
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
 
 
 def show_json(value: object) -> None:
     """Print `value` as JSON; arrays, paths and dataclasses become plain values, numbers that are not finite null."""
     letters = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"  # elsewhere escapes, which say the same
-    sys.stdout.write(json.dumps(_plain(value), indent=2, ensure_ascii=not letters) + "\n")
+    plain = json.loads(json.dumps(value, default=_plain), parse_constant=lambda name: None)
+    sys.stdout.write(json.dumps(plain, indent=2, ensure_ascii=not letters) + "\n")
 
 
 def escape_unprintable() -> None:
@@ -107,9 +103,7 @@ def show_tables(tables: "Iterable[ReportTable]") -> None:
     from rich.text import Text
 
     for at, one in enumerate(tables):
-        if at:
-            show("")
-        show(rich_table(one))
+        show(*[""] * bool(at), rich_table(one))
         if one.caption:
             show("", Text(one.caption, style="dim"))  # a text is broken between words, a bare string is not
 
@@ -128,7 +122,7 @@ def byte_progress() -> Iterator[Callable[[str, int, int | None], None]]:
     from rich import progress
 
     bar = progress.Progress(
-        progress.TextColumn("{task.description}"),
+        "{task.description}",
         progress.BarColumn(),
         progress.DownloadColumn(),
         progress.TransferSpeedColumn(),
@@ -140,18 +134,13 @@ def byte_progress() -> Iterator[Callable[[str, int, int | None], None]]:
 
     def report(name: str, done: int, total: int | None) -> None:
         if name not in tasks:
-            tasks[name] = bar.add_task(name, total=total, completed=done)
-            if bar.console.is_terminal:
-                bar.start()
-            else:
+            tasks[name] = bar.add_task(name)
+            if not bar.console.is_terminal:
                 tell(f"downloading {name}" + (f" ({total:,} bytes)" if total else ""))
         bar.update(tasks[name], completed=done, total=total)
 
-    try:
+    with bar if bar.console.is_terminal else nullcontext():
         yield report
-    finally:
-        if bar.live.is_started:
-            bar.stop()
 
 
 def working(message: str) -> AbstractContextManager[object]:
@@ -169,23 +158,10 @@ def _console(*, stderr: bool, width: int = WIDTH) -> "Console":
     return Console(stderr=stderr, width=None if measured else width, markup=False, emoji=False)
 
 
-def _marked(mark: str, style: str, message: str) -> None:
-    from rich.text import Text
-
-    err().print(Text.assemble((mark, style), message), soft_wrap=True, highlight=False)
-
-
 def _plain(value: object) -> Any:
+    """What JSON does not know itself: dataclasses, numpy's arrays and numbers, paths."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return _plain(dataclasses.asdict(value))
+        return dataclasses.asdict(value)
     if isinstance(value, Mapping):
-        return {str(name): _plain(part) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    if isinstance(value, Path):
-        return str(value)
-    if hasattr(value, "tolist"):  # numpy's arrays and numbers
-        return _plain(value.tolist())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
+        return dict(value)
+    return value.tolist() if hasattr(value, "tolist") else str(value)

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sahcns.cli.console import tell, warn
+from sahcns.cli.console import count, tell, warn
 from sahcns.errors import DataError, nearest
 
 if TYPE_CHECKING:
@@ -16,9 +16,10 @@ def prepared_folder(where: str) -> Path:
     from sahcns.data import read_manifest, save_split
     from sahcns.data.catalogue import CATALOGUE, cache_folder, prepare_named
 
-    if Path(where).exists() or where not in CATALOGUE:
-        hint = nearest(where, CATALOGUE)
-        if not Path(where).exists() and hint.startswith("did you mean"):
+    if Path(where).exists():
+        return Path(where)
+    if where not in CATALOGUE:
+        if (hint := nearest(where, CATALOGUE)).startswith("did you mean"):
             raise DataError(f"{where!r} is neither a prepared folder nor a set of the catalogue; {hint}")
         return Path(where)
     wanted = CATALOGUE[where]
@@ -31,9 +32,8 @@ def prepared_folder(where: str) -> Path:
         ready = False
     if not ready:
         tell(f"{where} ships with sahcns; it is prepared by its own recipe into {folder}")
-        split = prepare_named(where)
         try:
-            save_split(split, folder)
+            save_split(prepare_named(where), folder)
         except DataError as error:
             raise DataError(
                 f"{error}; set XDG_CACHE_HOME to a folder that can be written, or prepare it where you like: "
@@ -68,8 +68,8 @@ def warn_of_full_users(full: int, items: int, name: str = "") -> None:
     """Say that pairs of users who have every item are not trained on; `name` is the set, where there are several."""
     if not full:
         return
-    who = "1 user has" if full == 1 else f"{full:,} users have"
+    who = f"{name and f'{name}: '}{count(full, 'user has', 'users have')}"
     warn(
-        f"{name and f'{name}: '}{who} every one of the {items:,} items, so there is nothing to prefer theirs to: their "
+        f"{who} every one of the {items:,} items, so there is nothing to prefer theirs to: their "
         f"{full * items:,} pairs are part of the graph and were not trained on"
     )

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from sahcns.cli.console import print_error
+from sahcns.cli.console import tell
 from sahcns.cli.process import sigterm_as_ctrl_c
 from sahcns.errors import SahcnsError, SettingError, nearest
 from sahcns.importing import raised_in_imported_file
@@ -108,18 +108,22 @@ def run(entries: Sequence[Entry], help: str, arguments: list[str]) -> int:
     except (SahcnsError, UsageError, OSError) as problem:
         if arguments[:1] == ["--traceback"]:
             raise
-        print_error(_sentence(problem))
+        tell_error(_sentence(problem))
         return 2
     except Exception as problem:
         if arguments[:1] == ["--traceback"] or not raised_in_imported_file(problem):
             raise
         from sahcns.lab.grid.run import one_sentence
 
-        print_error(f"{one_sentence(problem)}; `sahcns --traceback {arguments[0]} …` shows the way there")
+        tell_error(f"{one_sentence(problem)}; `sahcns --traceback {arguments[0]} …` shows the way there")
         return 2
     if code == 130:
-        print_error("interrupted")
+        tell_error("interrupted")
     return code if isinstance(code, int) else 0
+
+
+def tell_error(message: str) -> None:
+    tell(message, "error: ", "bold red")
 
 
 def _sentence(problem: Exception) -> str:

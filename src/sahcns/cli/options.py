@@ -1,49 +1,56 @@
-"""Options that several commands share, and those that set a protocol."""
+"""Options that several commands share, those that set a protocol, and how the texts of options are read."""
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any
 
 import typer
 
+from sahcns.errors import SettingError
 from sahcns.importing import import_files as import_files
 
-Imports = Annotated[
-    list[Path] | None,
-    typer.Option("--import", metavar="FILE.py", help="Import your own samplers or backbones, to be named as others."),
-]
-Device = Annotated[str | None, typer.Option(metavar="NAME", help="auto, cpu, cuda or cuda:1 (auto).")]
-Kernels = Annotated[
-    str | None, typer.Option(metavar="NAME", help="auto; reference; triton, triton-half, triton-ordered on a GPU.")
-]
 Command = Callable[..., None]
 
 
-def _option(kind: Any, help: str, metavar: str, *names: str) -> Any:
-    option = typer.Option(*names, help=help, metavar=metavar, rich_help_panel="Protocol", show_default=False)
-    return Annotated[kind | None, option]
+def option(help: str, metavar: str | None = None, *names: str, **more: Any) -> Any:
+    """An option of a command: its line of help, the word for its value, and its names where they are not the argument's."""
+    return typer.Option(*names, help=help, metavar=metavar, **more)
 
 
-PROTOCOL: Mapping[str, Any] = {
-    "epochs": _option(int, "Most passes over the training pairs (1000).", "NUMBER"),
-    "batch": _option(int, "Training pairs in a step (2048).", "NUMBER"),
-    "learning_rate": _option(float, "Adam's step size (0.001).", "NUMBER"),
-    "l2": _option(float, "Strength of L2 on a batch's layer-0 rows (0.0001).", "NUMBER"),
-    "l2_on": _option(str, "The negative's row that L2 sees: mixed or real (mixed).", "WHICH"),
-    "evaluate_every": _option(int, "Epochs between looks at validation (5).", "NUMBER"),
-    "patience": _option(int, "Looks without a new best before it stops (10).", "NUMBER"),
-    "monitor": _option(str, "What picks the epoch on validation (recall@20).", "METRIC"),
-    "mask": _option(str, "Left out of the test ranking: train or train+valid (train).", "WHICH"),
-    "keep_last": _option(bool, "Train on the last, smaller batch too (dropped).", "", "--keep-last/--drop-last"),
+DATA = typer.Argument(metavar="DIR", help="A prepared folder, or ml-latest-small, which ships inside.")
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A folder from `sahcns train`.")]
+DataFolder = Annotated[Path | None, option("The prepared folder, where it is not where it was.", "DIR", "--data")]
+Backbone = Annotated[str | None, option("See `sahcns backbones` (lightgcn).", "NAME")]
+Sampler = Annotated[str | None, option("See `sahcns samplers` (sahc).", "NAME")]
+Imports = Annotated[
+    list[Path] | None, option("Import your own samplers or backbones, to be named as others.", "FILE.py", "--import")
+]
+Device = Annotated[str | None, option("auto, cpu, cuda or cuda:1 (auto).", "NAME")]
+Kernels = Annotated[str | None, option("auto; reference; triton, triton-half, triton-ordered on a GPU.", "NAME")]
+
+_protocol = functools.partial(option, rich_help_panel="Protocol", show_default=False)
+PROTOCOL: dict[str, Any] = {
+    "epochs": Annotated[int | None, _protocol("Most passes over the training pairs (1000).", "NUMBER")],
+    "batch": Annotated[int | None, _protocol("Training pairs in a step (2048).", "NUMBER")],
+    "learning_rate": Annotated[float | None, _protocol("Adam's step size (0.001).", "NUMBER")],
+    "l2": Annotated[float | None, _protocol("Strength of L2 on a batch's layer-0 rows (0.0001).", "NUMBER")],
+    "l2_on": Annotated[str | None, _protocol("The negative's row that L2 sees: mixed or real (mixed).", "WHICH")],
+    "evaluate_every": Annotated[int | None, _protocol("Epochs between looks at validation (5).", "NUMBER")],
+    "patience": Annotated[int | None, _protocol("Looks without a new best before it stops (10).", "NUMBER")],
+    "monitor": Annotated[str | None, _protocol("What picks the epoch on validation (recall@20).", "METRIC")],
+    "mask": Annotated[str | None, _protocol("Left out of the test ranking: train or train+valid (train).", "WHICH")],
+    "keep_last": Annotated[
+        bool | None, _protocol("Train on the last, smaller batch too (dropped).", "", "--keep-last/--drop-last")
+    ],
 }
 
 
 def with_protocol(command: Command) -> Command:
     """Give a command the options above; it receives those that were set as its argument `protocol`, a dictionary."""
-    hints = get_type_hints(command, include_extras=True)
-    own = inspect.signature(command)
+    own = inspect.signature(command, eval_str=True)
 
     @functools.wraps(command)
     def with_options(**values: Any) -> None:
@@ -52,17 +59,37 @@ def with_protocol(command: Command) -> Command:
             protocol["drop_last"] = not protocol.pop("keep_last")
         command(**values, protocol=protocol)
 
-    options = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
-        for name, kind in PROTOCOL.items()
-    ]
-    own_options = [
-        entry.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[name])
-        for name, entry in own.parameters.items()
-        if name != "protocol"
-    ]
-    last = [entry for entry in own_options if entry.name == "json"]  # stands last everywhere
-    ordered = [*(entry for entry in own_options if entry.name != "json"), *options, *last]
-    with_options.__signature__ = own.replace(parameters=ordered)  # type: ignore[attr-defined]
-    with_options.__annotations__ = {**{entry.name: entry.annotation for entry in ordered}, "return": None}
+    kind = inspect.Parameter.KEYWORD_ONLY
+    parameters = [entry.replace(kind=kind) for entry in own.parameters.values() if entry.name != "protocol"]
+    parameters += [inspect.Parameter(name, kind, default=None, annotation=hint) for name, hint in PROTOCOL.items()]
+    with_options.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+    with_options.__annotations__ = {entry.name: entry.annotation for entry in parameters}
     return with_options
+
+
+def parse_assignment(name: str, text: str, example: str) -> tuple[str, str, str]:
+    """`sahc.alpha=0.5` as ("sahc", "alpha", "0.5"); without a dot the first is empty. `name` is that of the option."""
+    left, equals, value = text.partition("=")
+    owner, _, argument = left.strip().rpartition(".")
+    if not equals or not argument:
+        raise SettingError(f"{name} {text!r} must be NAME=VALUE, such as {example}")
+    return owner, argument, value
+
+
+def parse_names(name: str, text: str | None) -> list[str]:
+    """`rns,dns`, each once; a comma in brackets, as in `sahc (alpha=0, pool=20)`, belongs to a name."""
+    names = [one.strip() for one in re.split(r",(?![^()]*\))", text or "") if one.strip()]
+    if text is not None and (not names or len(set(names)) < len(names)):
+        raise SettingError(f"{name} {text!r} must hold names with commas between, each once")
+    return names
+
+
+def parse_numbers(name: str, text: str) -> list[int]:
+    """`5,10,20`."""
+    try:
+        numbers = [int(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        numbers = []
+    if not numbers:
+        raise SettingError(f"{name} {text!r} must be whole numbers with commas between, such as 5,10,20")
+    return numbers

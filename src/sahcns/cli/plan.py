@@ -12,17 +12,17 @@
     [protocol]
     epochs = 200
 
-Paths in a file are relative to the file.
+Paths in a file are relative to the file. What is not given is not in the plan.
 """
 
 import dataclasses
 import tomllib
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sahcns.cli.console import tell, warn
+from sahcns.cli.console import count, tell, warn
+from sahcns.cli.options import parse_assignment
 from sahcns.errors import DataError, SettingError, nearest
 
 if TYPE_CHECKING:
@@ -34,267 +34,211 @@ if TYPE_CHECKING:
 
     Built = TypeVar("Built", bound=Configured)
 
-KEYS = ("data", "backbone", "sampler", "objective", "protocol", "seed", "device", "kernels", "out", "import")
-PARTS = ("backbone", "sampler", "objective")
-RECORDED = ("backbone", "sampler", "protocol", "data", "machine")  # sections that every record of a run has
-KINDS = {str: "text", int: "a whole number", dict: "a section"}
+Plan = dict[str, Any]
+Kind = Callable[[Path, Any], Any]
+"""A value of a file as it is used, seen from the file's folder; a TypeError says what it must be."""
+
+PARTS = {"backbone": "lightgcn", "sampler": "sahc", "objective": "bpr"}  # each with what it is unless told
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What is given of a run; None, or nothing, where nothing is given."""
+def of(kind: type, words: str) -> Kind:
+    """Values of exactly one type."""
 
-    data: str | None = None
-    out: Path | None = None
-    seed: int | None = None
-    device: str | None = None
-    kernels: str | None = None
-    imports: tuple[Path, ...] = ()
-    backbone: str | None = None
-    sampler: str | None = None
-    backbone_settings: Mapping[str, Any] = field(default_factory=dict)
-    sampler_settings: Mapping[str, Any] = field(default_factory=dict)
-    protocol: Mapping[str, Any] = field(default_factory=dict)
-    fingerprint: str | None = None  # of the data, where a record has it
-    code: str | None = None  # digest of the user's own code, where a record has it
-    objective: str | None = None
-    objective_settings: Mapping[str, Any] = field(default_factory=dict)
-    recorded_imports: tuple[Path, ...] = ()  # what a record's run imported: to be named to the user, never imported
+    def check(home: Path, value: Any) -> Any:
+        if type(value) is not kind:
+            raise TypeError(words)
+        return value
 
-    def over(self, file: "Plan") -> "Plan":
-        """This plan, and `file` where this one says nothing. Settings of a part that is replaced go with it."""
-        merged: dict[str, Any] = {}
-        for entry in dataclasses.fields(self):
-            mine, other = getattr(self, entry.name), getattr(file, entry.name)
-            if isinstance(mine, Mapping):
-                merged[entry.name] = {**other, **mine}
-            elif isinstance(mine, tuple):
-                merged[entry.name] = tuple({path.resolve(): path for path in other + mine}.values())
-            else:
-                merged[entry.name] = other if mine is None else mine
-        for part in PARTS:
-            mine, left = getattr(self, part), getattr(file, f"{part}_settings")
-            if mine and mine != getattr(file, part):
-                merged["code"] = None
-                merged[f"{part}_settings"] = getattr(self, f"{part}_settings")
-                if left:
-                    tell(f"{', '.join(left)} in the file belong to another {part} than {mine} and are left out")
-        return Plan(**merged)
-
-    def build(self) -> "tuple[Backbone, Sampler, Protocol]":
-        """Backbone, sampler and protocol, checked; torch is imported here."""
-        from sahcns.backbones import Backbone
-        from sahcns.samplers import Sampler
-        from sahcns.settings import class_named
-        from sahcns.training import Protocol
-
-        backbone = class_named(Backbone, self.backbone or "lightgcn")
-        sampler = class_named(Sampler, self.sampler or "sahc")
-        own, models, terms = (
-            {entry.name for entry in dataclasses.fields(kind)} for kind in (sampler, backbone, Protocol)
-        )
-        for name, value in self.sampler_settings.items():
-            option = f"--set backbone.{name}={value}" if name in models else f"--{name.replace('_', '-')} {value}"
-            if name not in own and name in models | terms:
-                whose = backbone.name if name in models else "training"
-                raise SettingError(f"{sampler.name} has no argument {name!r}, but {whose} has: {option}")
-        return (
-            build_part(backbone, self.backbone_settings),
-            build_part(sampler, self.sampler_settings),
-            build_part(Protocol, self.protocol),
-        )
-
-    def build_objective(self) -> "Objective":
-        """BPR where nothing else is named."""
-        from sahcns.objectives import Objective
-        from sahcns.settings import class_named
-
-        return build_part(class_named(Objective, self.objective or "bpr"), self.objective_settings)
+    return check
 
 
-def build_part(kind: "type[Built]", values: Mapping[str, Any]) -> "Built":
-    """Built from values as they stand in a file or on a command line: text is read by the type of the argument.
-
-    YAML, for one, takes 1e-3 for text.
-    """
-    return kind.from_dict({k: kind.parsed(k, v) if isinstance(v, str) else v for k, v in values.items()})
+text, number, section = of(str, "text"), of(int, "a whole number"), of(dict, "a section")
 
 
-def parse_settings(texts: list[str], known: tuple[str, ...] = PARTS) -> dict[str, dict[str, str]]:
-    """`--set NAME=VALUE …` as {"sampler": {…}, "backbone": {…}, …}; a bare name is the sampler's."""
-    settings: dict[str, dict[str, str]] = {part: {} for part in known}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        part, _, argument = name.strip().rpartition(".")
-        if not equals or not argument:
-            raise SettingError(f"--set {text!r} must be NAME=VALUE, such as alpha=0.3 or backbone.dim=32")
-        if (part or "sampler") not in settings:
-            raise SettingError(f"--set {text!r}: there is no part {part!r} to set; {nearest(part, known)}")
-        settings[part or "sampler"][argument] = value
-    return settings
-
-
-def read_plan(path: Path) -> Plan:
-    """The plan in a TOML or YAML file."""
-    values = load(path, KEYS)
-    fields: dict[str, Any] = {
-        name: take(path, values, name, kind) for name, kind in (("device", str), ("kernels", str), ("seed", int))
-    }
-    if (out := take(path, values, "out", str)) is not None:
-        fields["out"] = path.parent / out
-    fields["imports"] = tuple(path.parent / name for name in take_texts(path, values, "import"))
-    data = _section(path, values, "data", "folder")
-    if data:
-        if set(data) > {"folder"}:
-            raise SettingError(f"{path}: the section data has only a folder, not {', '.join(set(data) - {'folder'})}")
-        beside = path.parent / str(data["folder"])
-        fields["data"] = str(beside if beside.exists() else data["folder"])
-    for part in PARTS:
-        section = _section(path, values, part, "name")
-        fields[part] = section.pop("name", None)
-        fields[f"{part}_settings"] = section
-    return Plan(**fields, protocol=take(path, values, "protocol", dict) or {})
-
-
-def load(path: Path, keys: Collection[str]) -> dict[str, Any]:
-    """A TOML or YAML file as a dictionary; what cannot be read, or has an unknown key, is an error that names it."""
-    import yaml
-
-    try:
-        text = path.read_text(encoding="utf-8")
-        if path.suffix.lower() == ".toml":
-            values = tomllib.loads(text)
-        elif path.suffix.lower() in (".yaml", ".yml"):
-            values = yaml.safe_load(text) or {}
-        else:
-            raise SettingError(f"{path} must be a .toml, .yaml or .yml file")
-    except FileNotFoundError:
-        raise DataError(f"the run file {path} is not there") from None
-    except (tomllib.TOMLDecodeError, yaml.YAMLError, UnicodeDecodeError) as error:
-        raise DataError(f"{path} cannot be read: {' '.join(str(error).split())}") from None
-    if not isinstance(values, dict):
-        raise SettingError(f"{path} must hold names and values, such as `seed: 0`, not {type(values).__name__}")
-    for key in values:
-        if key not in keys:
-            raise SettingError(f"{path} has an unknown key {key!r}; {nearest(str(key), keys)}")
-    return values
-
-
-def take(path: Path, values: Mapping[str, Any], name: str, kind: type) -> Any:
-    """A value of a file, of its kind; None where there is none."""
-    value = values.get(name)
-    if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
-        raise SettingError(f"{path}: {name}={value!r} must be {KINDS[kind]}")
+def part(home: Path, value: Any) -> dict[str, Any]:
+    """`sampler = "dns"` is short for a section with only its name."""
+    value = {"name": value} if isinstance(value, str) else value
+    if not isinstance(value, dict) or not isinstance(value.get("name"), str):
+        raise TypeError('a name, or a section with name = "…"')
     return value
 
 
-def take_texts(path: Path, values: Mapping[str, Any], name: str) -> list[str]:
-    """A list of texts; one text stands for a list of one."""
-    texts = values.get(name, [])
-    texts = [texts] if isinstance(texts, str) else texts
-    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise SettingError(f"{path}: {name}={texts!r} must be a text or a list of texts")
-    return texts
+def path(home: Path, value: Any) -> Path:
+    place: Path = home / text(home, value)
+    return place
 
 
-def _section(path: Path, values: Mapping[str, Any], name: str, main: str) -> dict[str, Any]:
-    """A section of the file; `sampler = "dns"` is short for a section with only its name."""
-    section = values.get(name, {})
-    if isinstance(section, str):
-        return {main: section}
-    if not isinstance(section, dict) or (section and not isinstance(section.get(main), str)):
-        raise SettingError(f'{path}: {name}={section!r} must be a {main}, or a section with {main} = "…"')
-    return dict(section)
+def data(home: Path, value: Any) -> str:
+    """A folder beside the file, or else one by its whole name; `[data] folder = "films"` says the same."""
+    folder: str = text(home, value["folder"] if isinstance(value, dict) and value.keys() == {"folder"} else value)
+    return str(home / folder) if (home / folder).exists() else folder
 
 
-def plan_in(path: Path, best: bool = False) -> Plan:
+def many(kind: Kind) -> Kind:
+    """A list of them; one alone stands for a list of one."""
+    return lambda home, value: [kind(home, one) for one in (value if isinstance(value, list) else [value])]
+
+
+RUN: dict[str, Kind] = {
+    "data": data,
+    "out": path,
+    "seed": number,
+    "device": text,
+    "kernels": text,
+    "import": many(path),
+    "protocol": section,
+    **dict.fromkeys(PARTS, part),
+}
+
+
+def read_file(file: Path, kinds: Mapping[str, Kind]) -> dict[str, Any]:
+    """A TOML or YAML file; what cannot be read, or has an unknown key or a wrong value, is an error that names it."""
+    import yaml
+
+    try:
+        content = file.read_text(encoding="utf-8")
+        if file.suffix.lower() == ".toml":
+            values = tomllib.loads(content)
+        elif file.suffix.lower() in (".yaml", ".yml"):
+            values = yaml.safe_load(content) or {}
+        else:
+            raise SettingError(f"{file} must be a .toml, .yaml or .yml file")
+    except FileNotFoundError:
+        raise DataError(f"the run file {file} is not there") from None
+    except (tomllib.TOMLDecodeError, yaml.YAMLError, UnicodeDecodeError) as error:
+        raise DataError(f"{file} cannot be read: {' '.join(str(error).split())}") from None
+    if not isinstance(values, dict):
+        raise SettingError(f"{file} must hold names and values, such as `seed: 0`, not {type(values).__name__}")
+    for key, value in values.items():
+        if key not in kinds:
+            raise SettingError(f"{file} has an unknown key {key!r}; {nearest(str(key), kinds)}")
+        try:
+            values[key] = kinds[key](file.parent, value)
+        except TypeError as wanted:
+            raise SettingError(f"{file}: {key}={value!r} must be {wanted}") from None
+    return values
+
+
+def read_plan(file: Path, best: bool = False) -> Plan:
     """The plan in a TOML or YAML file, or in the record of a run, which may be given by its model's folder.
 
     `best` asks a record of a run that was judged for the epochs it found best, and not for the most it was allowed.
+    The files that a recorded run imported are only noted: a record comes from anywhere, and must not run code.
     """
     from sahcns.folders import home_of
-    from sahcns.lab.comparison.diff import RECORD
 
-    path = home_of(path)
-    path = path / RECORD if path.is_dir() else path
-    return _recorded(path, best) if path.suffix.lower() == ".json" else read_plan(path)
+    if not home_of(file).is_dir() and file.suffix.lower() != ".json":
+        return read_file(file, RUN)
+    from sahcns.lab.comparison.diff import read_run
 
-
-def _recorded(path: Path, best: bool) -> Plan:
-    """Settings, protocol, seed and fingerprint, and the folder of data if it is still there.
-
-    The files that the run imported are only noted: a record comes from anywhere, and must not run code.
-    """
-    from sahcns.files import check_version, read_json
-    from sahcns.lab.grid.result import FORMAT, FORMAT_VERSION
-    from sahcns.model.folder import RUN
-
-    versions = {RUN.format: RUN.version, FORMAT: FORMAT_VERSION}
-    values = read_json(path, missing=f"the run file {path} is not there", again="ask for it again")
-    if not isinstance(values, dict) or str(values.get("format")) not in versions:
-        raise DataError(f"{path} is no record of a run; a run is described in TOML or YAML, or by such a record")
-    check_version(path, values, versions[values["format"]], again="ask for it again")
-    missing = [name for name in RECORDED if not isinstance(values.get(name), dict)]
-    if missing or not isinstance(values.get("seed"), int):
-        raise DataError(f"{path} is broken, it has no {[*missing, 'seed'][0]!r}; ask for it again")
-    data, kernels = values["data"], str(values["machine"].get("kernels"))
-    protocol = values["protocol"]
-    if "whole_of" in data:
+    record = read_run(file)
+    try:
+        about, kernels, protocol = record["data"], str(record["machine"]["kernels"]), record["protocol"]
+        plan: Plan = {name: record[name] for name in ("seed", "backbone", "sampler")}
+    except KeyError as missing:
+        raise DataError(f"{file} is no whole record of a run, it has no {missing}; ask for it again") from None
+    if "whole_of" in about:
         if not best:
-            tell(f"{path} is of a run with --whole, which is not in the record's protocol: give it again")
-    elif best and isinstance(values.get("best_epoch"), int):
-        protocol = {**protocol, "epochs": values["best_epoch"] + 1}  # they are counted from 0
-        tell(f"{protocol['epochs']} epoch{'s' * (protocol['epochs'] != 1)}, after which {path} found validation best")
-    backbone, sampler = ({**values[part]} for part in ("backbone", "sampler"))
-    objective = {**values.get("objective", {"name": "bpr"})}  # records from before there were others have none
-    folder = data.get("folder")
-    return Plan(
-        data=folder if folder and Path(folder).exists() else None,
-        seed=values["seed"],
-        kernels=kernels if kernels == "reference" or "-" in kernels else None,  # the others are what `auto` finds
-        recorded_imports=tuple(Path(name) for name in values.get("imports", ())),
-        backbone=backbone.pop("name", None),
-        sampler=sampler.pop("name", None),
-        backbone_settings=backbone,
-        sampler_settings=sampler,
-        objective=objective.pop("name", None),
-        objective_settings=objective,
-        protocol=protocol,
-        fingerprint=data.get("whole_of") or data.get("fingerprint"),
-        code=values.get("code"),
-    )
+            tell(f"{file} is of a run with --whole, which is not in the record's protocol: give it again")
+    elif best and isinstance(record.get("best_epoch"), int):
+        protocol = {**protocol, "epochs": record["best_epoch"] + 1}  # they are counted from 0
+        tell(f"{count(protocol['epochs'], 'epoch')}, after which {file} found validation best")
+    if (folder := about.get("folder")) and Path(folder).exists():
+        plan["data"] = folder
+    if kernels == "reference" or "-" in kernels:  # the others are what `auto` finds
+        plan["kernels"] = kernels
+    return {
+        **plan,
+        "objective": record.get("objective", {"name": "bpr"}),  # records from before there were others have none
+        "protocol": protocol,
+        "fingerprint": about.get("whole_of") or about.get("fingerprint"),
+        "code": record.get("code"),
+        "recorded_imports": record.get("imports", ()),
+    }
 
 
-def check_known(plan: Plan) -> None:
-    """Refuse a recorded part that is not known here, and say which file the record's run imported."""
+def parse_parts(settings: Sequence[str], **names: str | None) -> Plan:
+    """`--set NAME=VALUE …` beside the names of the parts; a bare NAME is the sampler's."""
+    parts: dict[str, dict[str, str]] = {part: {} if name is None else {"name": name} for part, name in names.items()}
+    for assignment in settings:
+        owner, argument, value = parse_assignment("--set", assignment, "alpha=0.3 or backbone.dim=32")
+        if (owner or "sampler") not in parts:
+            raise SettingError(f"--set {assignment!r}: there is no part {owner!r} to set; {nearest(owner, parts)}")
+        parts[owner or "sampler"][argument] = value
+    return parts
+
+
+def merge(given: Plan, file: Plan) -> Plan:
+    """`given`, and `file` where that says nothing. Settings of a part that is replaced go with it."""
+    merged = {**file, **{name: value for name, value in given.items() if value is not None}}
+    imports = [*file.get("import", ()), *given.get("import", ())]
+    merged["import"] = [*{one.resolve(): one for one in imports}.values()]
+    for name in (*PARTS, "protocol"):
+        mine, theirs = given.get(name, {}), file.get(name, {})
+        if mine.get("name") not in (None, theirs.get("name")):
+            if left := ", ".join(argument for argument in theirs if argument != "name"):
+                tell(f"{left} in the file belong to another {name} than {mine['name']} and are left out")
+            merged["code"], theirs = None, {}
+        merged[name] = {**theirs, **mine}
+    return merged
+
+
+def build(plan: Plan) -> "tuple[Backbone, Sampler, Objective, Protocol]":
+    """The parts, checked; torch is imported here."""
     from sahcns.backbones import Backbone
     from sahcns.objectives import Objective
     from sahcns.samplers import Sampler
-    from sahcns.settings import Configured, named
+    from sahcns.training import Protocol
 
-    parts: tuple[tuple[type[Configured], str | None], ...] = (
-        (Backbone, plan.backbone),
-        (Sampler, plan.sampler),
-        (Objective, plan.objective),
+    backbone, sampler, objective = _kind(Backbone, plan), _kind(Sampler, plan), _kind(Objective, plan)
+    own, models, terms = ({entry.name for entry in dataclasses.fields(kind)} for kind in (sampler, backbone, Protocol))
+    for name, value in plan.get("sampler", {}).items():
+        if name not in own and name in models | terms:
+            option = f"--set backbone.{name}={value}" if name in models else f"--{name.replace('_', '-')} {value}"
+            whose = backbone.name if name in models else "training"
+            raise SettingError(f"{sampler.name} has no argument {name!r}, but {whose} has: {option}")
+    return (
+        build_part(backbone, plan.get("backbone", {})),
+        build_part(sampler, plan.get("sampler", {})),
+        build_part(objective, plan.get("objective", {})),
+        build_part(Protocol, plan.get("protocol", {})),
     )
-    for base, name in parts:
-        if plan.recorded_imports and name is not None and name not in named(base):
-            options = " ".join(f"--import {path}" for path in plan.recorded_imports)
-            raise SettingError(
-                f"the {base.__name__.lower()} {name!r} is not known here, and what a record names is not imported; if you "
-                f"trust its file, give {options}, or where it is now"
-            )
+
+
+def build_part(kind: "type[Built]", values: Mapping[str, Any]) -> "Built":
+    """Built from values as they stand in a file or on a command line, with the part's name among them or without."""
+    return kind.from_dict(parse_values(kind, {name: value for name, value in values.items() if name != "name"}))
+
+
+def parse_values(kind: "type[Configured]", values: Mapping[str, Any]) -> dict[str, Any]:
+    """Text is read by the type of the argument; YAML, for one, takes 1e-3 for text."""
+    return {name: kind.parsed(name, value) if isinstance(value, str) else value for name, value in values.items()}
+
+
+def _kind(base: "type[Built]", plan: Plan) -> "type[Built]":
+    """The class that the plan names; where a record names one that is not known here, the file that has it is said."""
+    from sahcns.settings import class_named, named
+
+    what = base.__name__.lower()
+    name = plan.get(what, {}).get("name", PARTS[what])
+    if plan.get("recorded_imports") and name not in named(base):
+        options = " ".join(f"--import {file}" for file in plan["recorded_imports"])
+        raise SettingError(
+            f"the {what} {name!r} is not known here, and what a record names is not imported; if you trust its file, give "
+            f"{options}, or where it is now"
+        )
+    return class_named(base, name)
 
 
 def warn_of_differences(plan: Plan, folder: Path | None, fingerprint: str, code: str | None) -> None:
     """Say where the data in `folder`, or the user's own code, are not those of the record."""
-    if folder is not None and plan.fingerprint not in (None, fingerprint):
+    if folder is not None and plan.get("fingerprint") not in (None, fingerprint):
         warn(
             f"{folder} holds other data (fingerprint {fingerprint[:12]}…) than the record was made on "
-            f"({str(plan.fingerprint)[:12]}…), so its numbers cannot come out again"
+            f"({plan['fingerprint'][:12]}…), so its numbers cannot come out again"
         )
-    if code is not None and plan.code not in (None, code):
+    if code is not None and plan.get("code") not in (None, code):
         warn(
-            f"{' and '.join(map(str, plan.imports))} is not the code that the record was made with (digest {code[:8]}, and "
-            f"there {str(plan.code)[:8]}), so its numbers may not come out again"
+            f"{' and '.join(map(str, plan['import']))} is not the code that the record was made with (digest {code[:8]}, "
+            f"and there {plan['code'][:8]}), so its numbers may not come out again"
         )

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sahcns import training
     from sahcns.lab.grid.job import Job
     from sahcns.lab.grid.run import Event
-    from sahcns.training.fit import EarlyStopping
+    from sahcns.training.train import EarlyStopping
 
 WINDOW = 20  # epochs that the rate is taken over
 PAUSE = 60  # seconds between two lines of a log
@@ -113,7 +113,7 @@ def train_progress(protocol: "training.Protocol", quiet: bool = False, looks: bo
     if quiet:
         yield None
         return
-    from sahcns.training.fit import EarlyStopping
+    from sahcns.training.train import EarlyStopping
 
     progress, last_line = TrainProgress(protocol, EarlyStopping(protocol.patience), looks), time.perf_counter()
     with live_view("epoch 0 …") as show:  # on a large set the first takes minutes

@@ -5,16 +5,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from sahcns.cli.console import Json, show, show_json, table, tell, warn
+from sahcns.cli.console import Json, count, show, show_json, table, tell, warn
+from sahcns.cli.options import RunFolder, option, parse_assignment
 from sahcns.errors import SahcnsError, SettingError, nearest
 
 if TYPE_CHECKING:
     from rich.table import Table
     from torch import Tensor
 
-    from sahcns.model import Baskets, Recommendation, Recommender
+    from sahcns.model import Baskets, Recommender
 
 READ = ("user", "item", "format", "delimiter", "header", "items_offset", "lenient")
 SWITCHES = ("header", "lenient")
@@ -22,40 +21,30 @@ NAMED = 5  # unknown items that are named where there are many
 
 
 def command(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A folder from `sahcns train`.")],
+    run: RunFolder,
     users: Annotated[
-        list[str] | None, typer.Option("--user", metavar="ID", help="A user, by the id in the data. Repeat for more.")
+        list[str] | None, option("A user, by the id in the data. Repeat for more.", "ID", "--user")
     ] = None,
-    everyone: Annotated[bool, typer.Option("--everyone", help="All users of the data; goes with --to.")] = False,
+    everyone: Annotated[bool, option("All users of the data; goes with --to.", None, "--everyone")] = False,
     having: Annotated[
-        list[str] | None, typer.Option(metavar="ITEM", help="Somebody new who has this item. Repeat for more items.")
+        list[str] | None, option("Somebody new who has this item. Repeat for more items.", "ITEM")
     ] = None,
     baskets: Annotated[
         list[str] | None,
-        typer.Option(
-            "--for",
-            metavar="FILE",
-            help="Many new people: a file of who has what; goes with --to. Repeat for more files.",
-        ),
+        option("Many new people: a file of who has what; goes with --to. Repeat for more files.", "FILE", "--for"),
     ] = None,
     read: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="How --for is read: user=COLUMN, item=COLUMN, delimiter, header, …"),
+        option("How --for is read: user=COLUMN, item=COLUMN, delimiter, header, …", "NAME=VALUE"),
     ] = None,
-    similar_to: Annotated[
-        list[str] | None, typer.Option(metavar="ITEM", help="Items like this one, by the id in the data.")
-    ] = None,
-    popular: Annotated[bool, typer.Option("--popular", help="What most people of the data have.")] = False,
-    k: Annotated[int, typer.Option("-k", "--k", metavar="NUMBER", min=1, help="How many.")] = 20,
+    similar_to: Annotated[list[str] | None, option("Items like this one, by the id in the data.", "ITEM")] = None,
+    popular: Annotated[bool, option("What most people of the data have.", None, "--popular")] = False,
+    k: Annotated[int, option("How many.", "NUMBER", "-k", "--k", min=1)] = 20,
     exclude: Annotated[
-        str, typer.Option(metavar="WHICH", help="Leave out what the user is known to have: known, train or nothing.")
+        str, option("Leave out what the user is known to have: known, train or nothing.", "WHICH")
     ] = "known",
-    without: Annotated[
-        list[str] | None, typer.Option(metavar="ITEM", help="Never show this item. Repeat for more.")
-    ] = None,
-    to: Annotated[
-        Path | None, typer.Option("--to", metavar="FILE", help="Write the users' lists: .csv, .jsonl or .parquet.")
-    ] = None,
+    without: Annotated[list[str] | None, option("Never show this item. Repeat for more.", "ITEM")] = None,
+    to: Annotated[Path | None, option("Write the users' lists: .csv, .jsonl or .parquet.", "FILE", "--to")] = None,
     json: Json = False,
 ) -> None:
     """The best items for users, for somebody new, or the items most like another, in the ids of the data.
@@ -76,84 +65,58 @@ def command(
         raise SettingError(
             "nobody to recommend to: give --user ID, --everyone, --having ITEM, --for FILE, --similar-to ITEM, or --popular"
         )
-    for option in ("--everyone",) * everyone + ("--for",) * bool(baskets):
-        if to is None:
-            raise SettingError(f"{option} goes with --to FILE, such as --to lists.csv")
+    if to is None and (everyone or baskets):
+        raise SettingError(f"{'--everyone' if everyone else '--for'} goes with --to FILE, such as --to lists.csv")
     if to is not None and (having or similar_to or popular or everyone + bool(users) + bool(baskets) > 1):
         raise SettingError("--to writes the lists of users: those of --user, or --everyone, or the new ones of --for")
     if read and not baskets:
         raise SettingError("--read says how the file of --for is read, and there is none")
-    if baskets and exclude != "known":
-        raise SettingError("--exclude is for users of the model; what the people of --for have is always left out")
     options = _reading(read or [])
     from sahcns.model import Recommender
     from sahcns.model.lists import check_target
 
     if to is not None:
         check_target(to)
-    model, without = Recommender.load(run), without or []
-    for item in without:
+    model = Recommender.load(run)
+    limits: dict[str, Any] = {"k": k, "without": without or []}
+    for item in without or []:
         if model.item_ids.find(item) is None:
             warn(f"--without {item}: there is no such item in the data, so it is never shown anyway")
     if to is not None:
         people = _baskets(model, baskets, options) if baskets else None if everyone else users
-        _write(model, to, people, k, exclude, without, json)
-    else:
-        _print(model, users or [], having or [], similar_to or [], popular, k, exclude, without, json)
-
-
-def _print(
-    model: "Recommender",
-    users: list[str],
-    having: list[str],
-    similar_to: list[str],
-    popular: bool,
-    k: int,
-    exclude: str,
-    without: list[str],
-    json: bool,
-) -> None:
-    """Every list that was asked for, as tables or as JSON."""
+        _write(model, to, people, {**limits, "exclude": exclude}, json)
+        return
     from sahcns.model.recommender import list_rows
 
-    places = model.rows(users)
-    people = model.user_ids.decode(places.tolist())
-    likes = model.item_ids.decode(model.item_ids.encode(similar_to, what="item"))
+    places, likes = model.rows(users or []), model.item_ids.encode(similar_to or [], what="item").tolist()
     _warn_of_untrained(model, places)
-    for_users = dict(zip(people, model.recommend(people, k, exclude=exclude, without=without), strict=True))
-    for_new = [model.recommend_new(having, k, without=without)] if having else []
-    most = model.popular(k, without=without) if popular else []
-    like_items = {item: model.similar_items(item, k, without=without) for item in likes}
+    ids = model.user_ids.decode(places.tolist())
+    lists = model.recommend(ids, exclude=exclude, **limits)
+    told: dict[str, Any] = {
+        "users": [{"user": one, "items": list_rows(items)} for one, items in zip(ids, lists, strict=True)],
+        "new": [{"having": having, "items": list_rows(model.recommend_new(having, **limits))}] if having else [],
+        "popular": list_rows(model.popular(**limits)) if popular else [],
+        "similar": [
+            {"item": one, "items": list_rows(model.similar_items(one, **limits))}
+            for one in model.item_ids.decode(likes)
+        ],
+    }
     if json:
-        show_json(
-            {
-                "users": [{"user": user, "items": list_rows(items)} for user, items in for_users.items()],
-                "new": [{"having": having, "items": list_rows(items)} for items in for_new],
-                "popular": list_rows(most),
-                "similar": [{"item": item, "items": list_rows(items)} for item, items in like_items.items()],
-            }
-        )
+        show_json(told)
         return
-    lists = [(f"for user {user}", items) for user, items in for_users.items()]
-    lists += [(f"for somebody who has {', '.join(having)}", items) for items in for_new]
-    lists += [("what most people have", most)] if popular else []
-    for item, items in like_items.items():
-        name = model.title(int(model.item_ids.encode([item])[0]))
-        lists.append((f"like item {item}" + (f", {name}" if name else ""), items))
-    for position, (heading, items) in enumerate(lists):
-        score = "people" if items is most else "score"
-        below = [heading, _table(items, score)] if items else [f"{heading}: no item is left to show"]
-        show(*([""] if position else []), *below)
+    headed = [(f"for user {one['user']}", one["items"]) for one in told["users"]]
+    headed += [(f"for somebody who has {', '.join(one['having'])}", one["items"]) for one in told["new"]]
+    headed += [("what most people have", told["popular"])] if popular else []
+    for place, one in zip(likes, told["similar"], strict=True):
+        headed.append((", ".join(filter(None, (f"like item {one['item']}", model.title(place)))), one["items"]))
+    for at, (heading, rows) in enumerate(headed):
+        show(*[""] * bool(at), heading if rows else f"{heading}: no item is left to show")
+        if rows:
+            show(_table(rows, people=rows is told["popular"]))
 
 
 def _write(
-    model: "Recommender",
-    to: Path,
-    people: "list[str] | Baskets | None",
-    k: int,
-    exclude: str,
-    without: list[str],
-    json: bool,
+    model: "Recommender", to: Path, people: "list[str] | Baskets | None", limits: dict[str, Any], json: bool
 ) -> None:
     """The lists of users, of new people, or of all users (None), into a file."""
     import torch
@@ -161,28 +124,27 @@ def _write(
     from sahcns.model import Baskets
     from sahcns.model.lists import blocks, write_blocks
 
+    about: dict[str, Any] = {}
     if isinstance(people, Baskets):
-        count, who = len(people), _count(len(people), "person", "people")
+        number, who = len(people), count(len(people), "person", "people")
         unknown = [{"item": item, "rows": times} for item, times in people.unknown.items()]
         about = {"unknown": unknown, "left_out": people.left_out}
     else:
         places = torch.arange(len(model.user_ids)) if people is None else model.rows(people)
         _warn_of_untrained(model, places)
-        count, who, about = len(places), _count(len(places), "user", "users"), {}
-    rows = write_blocks(blocks(model, people, k, exclude=exclude, without=without), to)
+        number, who = len(places), count(len(places), "user")
+    rows = write_blocks(blocks(model, people, **limits), to)
     if json:
-        show_json({"file": to, "users": count, "rows": rows, **about})
+        show_json({"file": to, "users": number, "rows": rows, **about})
     else:
-        show(f"{_count(rows, 'row', 'rows')} for {who} written to {to}")
+        show(f"{count(rows, 'row')} for {who} written to {to}")
 
 
 def _reading(texts: list[str]) -> dict[str, Any]:
     """`--read NAME=VALUE …` as the arguments of `sahcns.read`."""
     options: dict[str, Any] = {}
     for text in texts:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise SettingError(f"--read {text!r} must be NAME=VALUE, such as user=customer or item=sku")
+        _, name, value = parse_assignment("--read", text, "user=customer or item=sku")
         if name not in READ:
             raise SettingError(f"--read {text!r}: a file is not read by {name!r}; {nearest(name, READ)}")
         if name in SWITCHES and value not in ("true", "false"):
@@ -207,15 +169,15 @@ def _baskets(model: "Recommender", files: list[str], options: dict[str, Any]) ->
     read_remarks(interactions.source, header="--read header=true")
     if items := sorted(baskets.unknown, key=lambda item: -baskets.unknown[item]):  # what most rows name comes first
         more = f" and {len(items) - NAMED:,} more" if len(items) > NAMED else ""
-        rows = _count(sum(baskets.unknown.values()), "row", "rows")
-        where = f"{_count(len(items), 'item', 'items')} of {interactions.name}, in {rows}"
+        rows = count(sum(baskets.unknown.values()), "row")
+        where = f"{count(len(items), 'item')} of {interactions.name}, in {rows}"
         warn(f"{where}, unknown to the model and left aside: {', '.join(map(str, items[:NAMED]))}{more}")
     if people := baskets.left_out:
         who = f"{len(people):,} people, {people[0]} first, have" if len(people) > 1 else f"{people[0]} has"
         warn(f"{who} no item that the model knows, so there is no list for them; --popular lists what most people have")
     empty = sum(file.get("lines_without_items", 0) for file in interactions.source["files"])
     if empty:
-        tell(f"{_count(empty, 'line', 'lines')} of {interactions.name} named somebody without any item")
+        tell(f"{count(empty, 'line')} of {interactions.name} named somebody without any item")
     return baskets
 
 
@@ -238,14 +200,11 @@ def _warn_of_untrained(model: "Recommender", places: "Tensor") -> None:
         warn(f"{who} no training pair, so nothing was learnt about them; --having ITEM asks by what somebody has")
 
 
-def _count(number: int, one: str, many: str) -> str:
-    return f"{number:,} {one if number == 1 else many}"
-
-
-def _table(items: "Sequence[Recommendation]", score: str) -> "Table":
-    titled = any(one.title for one in items)
-    rows = table(">rank", "item", *(["title"] if titled else []), f">{score}")
-    for rank, one in enumerate(items, 1):
-        value = f"{one.score:,.0f}" if score == "people" else f"{one.score:.4f}"
-        rows.add_row(str(rank), str(one.item), *([one.title or ""] if titled else []), value)
-    return rows
+def _table(rows: Sequence[dict[str, Any]], people: bool) -> "Table":
+    """A list; its scores count people, or are those of the model."""
+    titled = any(one["title"] for one in rows)
+    shown = table(">rank", "item", *["title"] * titled, ">people" if people else ">score")
+    for one in rows:
+        score = f"{one['score']:,.0f}" if people else f"{one['score']:.4f}"
+        shown.add_row(str(one["rank"]), str(one["item"]), *[one["title"] or ""] * titled, score)
+    return shown

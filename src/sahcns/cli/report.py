@@ -219,9 +219,8 @@ def _tables(tables: "Sequence[Table]", results: "Sequence[Result]", folder: Path
     """Each table as Markdown, LaTeX and CSV; and every finished run that the page is about, one row each."""
     from sahcns.files import write_whole
     from sahcns.lab.comparison.tables import runs_table
-    from sahcns.lab.report.latex import letters_missing, to_latex
     from sahcns.lab.report.parts import unique_names
-    from sahcns.lab.report.tables import to_csv, to_markdown
+    from sahcns.lab.report.tables import letters_missing, to_csv, to_latex, to_markdown
 
     for table, name in zip(tables, unique_names(table.name for table in tables), strict=True):
         latex = to_latex(replace(table, name=name))  # no label is there twice either

@@ -4,11 +4,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from sahcns.cli.console import Json, err, show, show_json, table, tell
+from sahcns.cli.console import Json, count, err, show, show_json, table, tell
 from sahcns.cli.dataset import warn_of_full_users
-from sahcns.cli.options import Device, Imports, Kernels, import_files, with_protocol
+from sahcns.cli.options import DATA, Backbone, Device, Imports, Kernels, Sampler, import_files, option, with_protocol
 from sahcns.cli.process import tune_malloc
 from sahcns.errors import DataError, SettingError
 
@@ -29,36 +27,21 @@ JUDGING = ("evaluate_every", "patience", "monitor", "mask")  # what has no meani
 @with_protocol
 def command(
     protocol: dict[str, Any],
-    data: Annotated[
-        str | None, typer.Argument(metavar="DIR", help="A prepared folder, or ml-latest-small, which ships inside.")
-    ] = None,
-    out: Annotated[Path | None, typer.Option("--out", metavar="RUN", help="The folder for the trained model.")] = None,
-    backbone: Annotated[str | None, typer.Option(metavar="NAME", help="See `sahcns backbones` (lightgcn).")] = None,
-    sampler: Annotated[str | None, typer.Option(metavar="NAME", help="See `sahcns samplers` (sahc).")] = None,
-    objective: Annotated[
-        str | None, typer.Option(metavar="NAME", help="What is minimised: bpr or sampled-softmax (bpr).")
-    ] = None,
+    data: Annotated[str | None, DATA] = None,
+    out: Annotated[Path | None, option("The folder for the trained model.", "RUN", "--out")] = None,
+    backbone: Backbone = None,
+    sampler: Sampler = None,
+    objective: Annotated[str | None, option("What is minimised: bpr or sampled-softmax (bpr).", "NAME")] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="Set the sampler's NAME, backbone.NAME, objective.NAME. Repeatable.",
-        ),
+        option("Set the sampler's NAME, backbone.NAME, objective.NAME. Repeatable.", "NAME=VALUE", "--set"),
     ] = None,
-    seed: Annotated[
-        int | None, typer.Option(metavar="NUMBER", min=0, help="Of the start, order and pools (0).")
-    ] = None,
+    seed: Annotated[int | None, option("Of the start, order and pools (0).", "NUMBER", min=0)] = None,
     device: Device = None,
     kernels: Kernels = None,
-    whole: Annotated[
-        bool, typer.Option("--whole", help="Train on every pair, nothing held out, to put to use.")
-    ] = False,
+    whole: Annotated[bool, option("Train on every pair, nothing held out, to put to use.", None, "--whole")] = False,
     config: Annotated[
-        Path | None,
-        typer.Option(
-            "--config", metavar="FILE", help="A whole run: TOML, YAML, or a run's record. Options override it."
-        ),
+        Path | None, option("A whole run: TOML, YAML, or a run's record. Options override it.", "FILE", "--config")
     ] = None,
     imports: Imports = None,
     json: Json = False,
@@ -80,32 +63,19 @@ def command(
               sahcns train films --import my.py --sampler mine --out runs/my
     """
     from sahcns.cli.dataset import prepared_folder
-    from sahcns.cli.plan import Plan, check_known, parse_settings, plan_in, warn_of_differences
+    from sahcns.cli.plan import build, merge, parse_parts, read_plan, warn_of_differences
     from sahcns.cli.progress import train_progress
 
     tune_malloc()
-    parts = parse_settings(settings or [])
-    typed = Plan(
-        data,
-        out,
-        seed,
-        device,
-        kernels,
-        tuple(imports or ()),
-        backbone,
-        sampler,
-        parts["backbone"],
-        parts["sampler"],
-        protocol,
-        objective=objective,
-        objective_settings=parts["objective"],
-    )
-    plan = typed.over(plan_in(config, best=whole and "epochs" not in protocol) if config else Plan())
-    if plan.data is None:
+    parts = parse_parts(settings or [], backbone=backbone, sampler=sampler, objective=objective)
+    typed = {"data": data, "out": out, "seed": seed, "device": device, "kernels": kernels, "import": imports or []}
+    file = read_plan(config, best=whole and "epochs" not in protocol) if config else {}
+    plan = merge({**typed, **parts, "protocol": protocol}, file)
+    if "data" not in plan:
         raise SettingError("no data: give a prepared folder, such as `sahcns train films --out runs/first`")
-    if plan.out is None:
+    if "out" not in plan:
         raise SettingError("no place for the trained model: give one with --out RUN")
-    if whole and "epochs" not in plan.protocol:
+    if whole and "epochs" not in plan["protocol"]:
         raise SettingError(
             "--whole needs to know when to stop: give --epochs NUMBER, or the run that was judged with --config RUN"
         )
@@ -114,16 +84,14 @@ def command(
             raise SettingError(f"--whole holds nothing out, so --{name.replace('_', '-')} does not apply to it")
     from sahcns.data import load_split
     from sahcns.lab.grid.sources import own_code
+    from sahcns.model import fit
     from sahcns.model.folder import check_place
-    from sahcns.training import fit
-    from sahcns.training.fit import retry_once_on_interrupt
+    from sahcns.training.train import retry_once_on_interrupt
 
-    import_files(plan.imports)
-    check_known(plan)
-    model, chooser, terms = plan.build()
-    goal = plan.build_objective()
-    check_place(plan.out)
-    folder = prepared_folder(plan.data)
+    import_files(plan["import"])
+    model, chooser, goal, terms = build(plan)
+    check_place(plan["out"])
+    folder = prepared_folder(plan["data"])
     split = load_split(folder)
     code = own_code(type(model), type(chooser), type(goal))
     warn_of_differences(plan, None if whole else folder, split.fingerprint, code)  # with --whole there are no numbers
@@ -132,7 +100,7 @@ def command(
         tell(f"{folder}: {split.n_users:,} users, {split.n_items:,} items, {pairs:,} training pairs")
         tell(f"{model}\n{chooser}")
     # Now: the folder that they are relative to may be gone after hours of training.
-    place, home, own = plan.out.absolute(), folder.resolve(), tuple(path.resolve() for path in plan.imports)
+    place, home, own = plan["out"].absolute(), folder.resolve(), [str(path.resolve()) for path in plan["import"]]
     with train_progress(terms, quiet=json, looks=not whole) as on_epoch:
         run = fit(
             split,
@@ -140,26 +108,24 @@ def command(
             chooser,
             goal,
             protocol=terms,
-            seed=plan.seed or 0,
-            device=plan.device or "auto",
-            kernels=plan.kernels or "auto",
+            seed=plan.get("seed", 0),
+            device=plan.get("device", "auto"),
+            kernels=plan.get("kernels", "auto"),
             whole=whole,
             on_epoch=on_epoch,
         )
     record = run.recommender.record
     if not whole:  # else the folder holds the same pairs in parts, and is not what the model was trained on
         record["data"]["folder"] = str(home)
-    if own:
-        record["imports"] = [str(path) for path in own]
-    if code is not None:
-        record["code"] = code
+    record |= {"imports": own} if own else {}
+    record |= {"code": code} if code is not None else {}
     saved = retry_once_on_interrupt(lambda: _save(run.recommender, place))
     full, items, pairs = (record["data"].get(name, 0) for name in ("users_with_every_item", "items", "train"))
     warn_of_full_users(full, items)
     if json:
         show_json({"run": saved, **{name: value for name, value in record.items() if name != "history"}})
         return
-    epochs = f"{run.record.epochs_run} epoch{'s' * (run.record.epochs_run != 1)} in {run.record.seconds['total']:.1f} s"
+    epochs = f"{count(run.record.epochs_run, 'epoch')} in {run.record.seconds['total']:.1f} s"
     if whole:
         trained = f"{pairs - full * items:,} of the {pairs:,}" if full else f"all {pairs:,}"
         show(f"{epochs} over {trained} pairs; nothing was held out, so there is nothing to judge it by")

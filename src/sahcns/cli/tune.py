@@ -8,7 +8,7 @@ import typer
 
 from sahcns.cli.console import Json, show, show_json, warn
 from sahcns.cli.dataset import warn_of_full_users
-from sahcns.cli.options import Imports, import_files, with_protocol
+from sahcns.cli.options import Imports, import_files, parse_names, with_protocol
 from sahcns.cli.process import say_it_resumes, tune_malloc
 from sahcns.errors import SettingError, nearest
 
@@ -74,7 +74,7 @@ def command(
               sahcns tune films --search protocol.l2=1e-5..1e-2 --search pool=10,20 --out wide
               sahcns tune films --import my.py --samplers mine --out tuned
     """
-    from sahcns.cli.compare_plan import build, parse_names
+    from sahcns.cli.compare_plan import build
     from sahcns.cli.console import show_tables
     from sahcns.cli.dataset import prepared_folder
     from sahcns.cli.tune_progress import tune_progress
@@ -85,7 +85,7 @@ def command(
     tune_malloc()
     import_optuna()
     import_files(imports or ())
-    names = parse_names(samplers, "--samplers")
+    names = [{"name": name} for name in parse_names("--samplers", samplers)]
     rows, (model,), terms = build(names, [{"name": backbone}], protocol, settings or [])
     kinds, fixed = [row.kind for row in rows], {row.kind.name: row.settings for row in rows if row.settings}
     pools = sizes_in(pool)

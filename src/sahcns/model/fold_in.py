@@ -24,9 +24,12 @@ def gram(items: Tensor) -> Tensor:
 def fold_in(have: Tensor, everything: Tensor, elsewhere: float = ELSEWHERE, ridge: float = RIDGE) -> Tensor:
     """Vectors of what they have [S, D] and the `gram` of all items [D, D] → their own vector [D]."""
     own = have.double()
-    r = ridge * everything.diagonal().mean() + torch.finfo(torch.float64).tiny  # items may all be zero
-    system = (
-        elsewhere * everything + own.T @ own + r * torch.eye(len(everything), dtype=torch.float64, device=own.device)
-    )
-    vector: Tensor = torch.linalg.solve(system, own.sum(0))
+    vector: Tensor = torch.linalg.solve(fold_in_system(own, everything, elsewhere, ridge), own.sum(0))
     return vector.to(have.dtype)
+
+
+def fold_in_system(own: Tensor, everything: Tensor, elsewhere: float = ELSEWHERE, ridge: float = RIDGE) -> Tensor:
+    """a VᵀV + V_SᵀV_S + r I [D, D], for what they have [S, D] in float64."""
+    r = ridge * everything.diagonal().mean() + torch.finfo(torch.float64).tiny  # items may all be zero
+    eye = torch.eye(len(everything), dtype=torch.float64, device=own.device)
+    return elsewhere * everything + own.T @ own + r * eye

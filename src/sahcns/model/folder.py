@@ -7,6 +7,7 @@ known.safetensors      users, items [K] int32 and part [K] uint8: what each user
                        aside_items [A] int32, where a filter took pairs out of the data set
 user_ids, item_ids     .npy int64, or .utf8.npy and .offsets.npy
 item_titles            .utf8.npy and .offsets.npy, where there are titles
+item_weights           .safetensors, of EASE and item-kNN: offsets, columns and values of their weights in CSR
 """
 
 import os
@@ -14,11 +15,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save
+from scipy.sparse import csr_matrix
 from torch import Tensor
 
+from sahcns.baselines import ItemWeights
 from sahcns.data.ids import ID_FILES, load_ids, load_texts
 from sahcns.errors import DataError
 from sahcns.folders import File, FolderKind, load_folder, npy, refuse_foreign, write_folder
@@ -26,6 +30,8 @@ from sahcns.folders import File, FolderKind, load_folder, npy, refuse_foreign, w
 if TYPE_CHECKING:
     from sahcns.model.recommender import Recommender
 
+WEIGHTS = "item_weights.safetensors"
+DENSE = 0.2  # share of weights beyond which a dense table is quicker
 Model = TypeVar("Model", bound="Recommender")
 RUN = FolderKind(
     what="trained model",
@@ -34,7 +40,7 @@ RUN = FolderKind(
     version=1,
     make="make one with `sahcns train`",
     again="train it again, or copy it again from where it was",
-    some=ID_FILES,
+    some=ID_FILES | {WEIGHTS},
 )
 
 
@@ -62,7 +68,7 @@ def _read(kind: type[Model], home: Path, record: dict[str, Any]) -> Model:
     files = record.pop("files")
     try:
         vectors, known = _owned(_tensors(home, "vectors")), _owned(_tensors(home, "known"))
-        nobody = torch.zeros(0, dtype=torch.int32)
+        nobody = torch.zeros(0, dtype=torch.int32, device="cpu")
         model = kind(
             vectors["users"],
             vectors["items"],
@@ -76,6 +82,7 @@ def _read(kind: type[Model], home: Path, record: dict[str, Any]) -> Model:
             record,
             known.get("aside_users", nobody),
             known.get("aside_items", nobody),
+            _item_weights(home, len(vectors["items"])) if WEIGHTS in files else None,
         )
         _agree(model)
     except (OSError, ValueError, KeyError, SafetensorError, DataError) as error:
@@ -89,6 +96,14 @@ def _files(model: "Recommender") -> Iterator[File]:
     known = {"users": model.known_users, "items": model.known_items, "part": model.known_part}
     aside = {"aside_users": model.aside_users, "aside_items": model.aside_items} if len(model.aside_users) else {}
     yield "known.safetensors", [_packed(known | aside)]
+    if model.item_weights is not None:
+        sparse = csr_matrix(model.item_weights.weights)
+        columns = {
+            "offsets": sparse.indptr.astype(np.int64),
+            "columns": sparse.indices.astype(np.int32),
+            "values": sparse.data,
+        }
+        yield WEIGHTS, [_packed({name: torch.from_numpy(column) for name, column in columns.items()})]
     for stem, ids in (("user_ids", model.user_ids), ("item_ids", model.item_ids)):
         for suffix, array in ids.arrays().items():
             yield f"{stem}{suffix}.npy", npy(array)
@@ -102,6 +117,13 @@ def _packed(tensors: dict[str, Tensor]) -> bytes:
     return save(
         {name: tensor.detach().cpu().clone(memory_format=torch.contiguous_format) for name, tensor in tensors.items()}
     )
+
+
+def _item_weights(home: Path, n_items: int) -> ItemWeights:
+    parts = {name: tensor.numpy() for name, tensor in _owned(_tensors(home, "item_weights")).items()}
+    table = csr_matrix((parts["values"], parts["columns"], parts["offsets"]), shape=(n_items, n_items))
+    table.check_format()
+    return ItemWeights(table if table.nnz < DENSE * n_items**2 else table.toarray())
 
 
 def _tensors(home: Path, stem: str) -> dict[str, Tensor]:

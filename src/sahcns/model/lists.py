@@ -15,6 +15,7 @@ from sahcns.errors import DataError, SettingError
 from sahcns.files import unfinished_name, write_whole
 from sahcns.model.baskets import Baskets
 from sahcns.model.recommender import Recommender
+from sahcns.model.wishes import SOURCES
 
 if TYPE_CHECKING:
     import polars as pl
@@ -32,13 +33,15 @@ def write_lists(
     *,
     exclude: str = "known",
     without: Sequence[Id] = (),
+    only: Sequence[Id] | None = None,
 ) -> Path:
-    """One row for each recommended item: user, rank, item, title (where there are titles), score.
+    """One row for each recommended item: user, rank, item, title (where there are titles), score, source.
 
-    `users` are all of the data unless told; `Baskets` are people whom the model does not know, by what they have. The
-    ending of `path` says the format: .csv, .jsonl or .parquet.
+    The source says what a list rests on: the model, a fold-in of what is known of somebody it was not trained on, or what
+    is popular. `users` are all of the data unless told; `Baskets` are people whom the model does not know, by what they
+    have. The ending of `path` says the format: .csv, .jsonl or .parquet.
     """
-    write_blocks(blocks(model, users, k, exclude=exclude, without=without), path)
+    write_blocks(blocks(model, users, k, exclude=exclude, without=without, only=only), path)
     return Path(path)
 
 
@@ -110,11 +113,12 @@ def lists(
     *,
     exclude: str = "known",
     without: Sequence[Id] = (),
+    only: Sequence[Id] | None = None,
 ) -> "pl.DataFrame":
-    """What `write_lists` writes, as a polars frame: user, rank, item, title (where there are titles), score."""
+    """What `write_lists` writes, as a polars frame: user, rank, item, title (where there are titles), score, source."""
     import polars as pl
 
-    return pl.concat(blocks(model, users, k, exclude=exclude, without=without), rechunk=True)
+    return pl.concat(blocks(model, users, k, exclude=exclude, without=without, only=only), rechunk=True)
 
 
 def blocks(
@@ -124,6 +128,7 @@ def blocks(
     *,
     exclude: str = "known",
     without: Sequence[Id] = (),
+    only: Sequence[Id] | None = None,
 ) -> Iterator["pl.DataFrame"]:
     """The frame of `lists` in parts, of `BLOCK` users each, so that never all of them are held at once."""
     import polars as pl
@@ -141,20 +146,22 @@ def blocks(
         )
     every = range(len(model.item_ids))
     item_ids, titles = _ids(model.item_ids, every), pl.Series([model.title(item) for item in every], dtype=pl.String)
+    sources = pl.Series(SOURCES)
     for part in torch.split(rows, BLOCK):
         if isinstance(users, Baskets):
-            items, scores = model.ranked_new([users.having[row] for row in part.tolist()], k, without=without)
+            ranked = model.ranked_new([users.having[row] for row in part.tolist()], k, without=without, only=only)
         else:
-            items, scores = model.ranked(part, k, exclude=exclude, without=without)  # [B, ≤ k]
-        there = items >= 0  # a user with fewer items left than k has places that are empty
+            ranked = model.ranked(part, k, exclude=exclude, without=without, only=only)
+        there = ranked.items >= 0  # a user with fewer items left than k has places that are empty
         whose, place = there.nonzero(as_tuple=True)
-        what = items[there].numpy()
+        what = ranked.items[there].numpy()
         frame = pl.DataFrame(
             {
                 "user": _ids(people, part.tolist()).gather(whose.numpy()),
                 "rank": (place + 1).to(torch.int32).numpy(),
                 "item": item_ids.gather(what),
-                "score": scores[there].numpy(),
+                "score": ranked.scores[there].numpy(),
+                "source": sources.gather(ranked.sources[whose].numpy()),
             }
         )
         yield frame if model.titles is None else frame.insert_column(3, titles.gather(what).alias("title"))

@@ -2,54 +2,63 @@
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Integral, Number
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from sahcns.baselines import ItemWeights
 from sahcns.data.ids import Id, IdMap, Texts
 from sahcns.data.split import Pairs, Split
 from sahcns.errors import DataError, SettingError
-from sahcns.model.fold_in import fold_in, gram
+from sahcns.model.explain import Explanation, Paths, Reason, explain
+from sahcns.model.fold_in import gram
 from sahcns.model.folder import read_model, write_model
+from sahcns.model.wishes import SOURCES, Ranked, Source, rank_people
 from sahcns.ranking import Csr, recommend
-from sahcns.ranking.retrieval import not_finite
+from sahcns.ranking.retrieval import best_of_scores, not_finite
+from sahcns.training.train import Trained
 
 EXCLUDE = ("known", "train", "nothing")
 NOBODY = torch.zeros(0, dtype=torch.int32, device="cpu")  # whatever torch's default is when this is imported
+EMPTY = torch.zeros(0, 0, dtype=torch.float32, device="cpu")
+NO_IDS = IdMap(np.zeros(0, np.int64))
 
 
 @dataclass(frozen=True)
 class Recommendation:
-    """One recommended item."""
+    """One recommended item, and what its list rests on: the model, a fold-in of what is known, or what is popular."""
 
     item: Id
     score: float
     title: str | None = None
+    source: Source = "model"
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(eq=False, repr=False)
 class Recommender:
-    """Final vectors, id maps and what each user is known to have; nothing here needs the training code."""
+    """What was learnt, ids, and what each user is known to have; `fit` fills it from a file, `load` from a folder."""
 
-    user_vectors: Tensor  # [n_users, D] float32
-    item_vectors: Tensor  # [n_items, D]
-    user_ids: IdMap
-    item_ids: IdMap
-    titles: Texts | None
-    known_users: Tensor  # [K] int32, ascending: pairs of the data set
-    known_items: Tensor  # [K] int32
-    known_part: Tensor  # [K] uint8: 0 train, 1 valid, 2 test
-    weights: dict[str, Tensor]  # what was trained, to rank again or to go on from
-    record: dict[str, Any]  # how it was trained
+    user_vectors: Tensor = EMPTY  # [n_users, D] float32
+    item_vectors: Tensor = EMPTY  # [n_items, D]
+    user_ids: IdMap = NO_IDS
+    item_ids: IdMap = NO_IDS
+    titles: Texts | None = None
+    known_users: Tensor = NOBODY  # [K] int32, ascending: pairs of the data set
+    known_items: Tensor = NOBODY  # [K] int32
+    known_part: Tensor = NOBODY  # [K] uint8: 0 train, 1 valid, 2 test
+    weights: dict[str, Tensor] = field(default_factory=dict)  # what was trained, to rank again or to go on from
+    record: dict[str, Any] = field(default_factory=dict)  # how it was trained
     aside_users: Tensor = NOBODY  # [A] int32, ascending: pairs that a filter took out of the data set
     aside_items: Tensor = NOBODY  # [A] int32
+    item_weights: ItemWeights | None = None  # of EASE and item-kNN, which have no vectors
 
     def __post_init__(self) -> None:
         """Looks once for what cannot be ranked, so that no request has to."""
@@ -64,7 +73,13 @@ class Recommender:
 
     @classmethod
     def of(
-        cls, split: Split, users: Tensor, items: Tensor, weights: dict[str, Tensor], record: dict[str, Any]
+        cls,
+        split: Split,
+        users: Tensor,
+        items: Tensor,
+        weights: dict[str, Tensor],
+        record: dict[str, Any],
+        item_weights: ItemWeights | None = None,
     ) -> "Recommender":
         parts = list(split.parts().values())
         who = np.concatenate([np.asarray(part.users, np.int32) for part in parts])
@@ -74,6 +89,7 @@ class Recommender:
         known_users, known_items, known_part = (torch.from_numpy(column[order]) for column in (who, what, which))
         aside = [np.asarray(column, np.int32) for column in (split.aside.users, split.aside.items)]
         by_user = np.argsort(aside[0], kind="stable")
+        aside_users, aside_items = (torch.from_numpy(column[by_user]) for column in aside)
         return cls(
             users,
             items,
@@ -85,8 +101,14 @@ class Recommender:
             known_part,
             weights,
             record,
-            *(torch.from_numpy(column[by_user]) for column in aside),
+            aside_users,
+            aside_items,
+            item_weights,
         )
+
+    @classmethod
+    def from_training(cls, trained: Trained) -> "Recommender":
+        return cls.of(trained.split, trained.users, trained.items, trained.weights, trained.record.to_dict())
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> "Recommender":
@@ -105,37 +127,91 @@ class Recommender:
         return Split(train, valid, test, self.user_ids, self.item_ids, self.titles, aside=aside)
 
     def recommend(
-        self, users: Iterable[Id], k: int = 20, *, exclude: str = "known", without: Sequence[Id] = ()
+        self,
+        users: Iterable[Id],
+        k: int = 20,
+        *,
+        exclude: str = "known",
+        without: Sequence[Id] = (),
+        only: Sequence[Id] | None = None,
     ) -> list[list[Recommendation]]:
         """The k best items of each user.
 
         `exclude`: "known" leaves out everything the data set says the user has, and what a filter took out of it (a
         rating too low, another year); "train" only what the model was trained on (so that held-out items can come
         back); "nothing" leaves nothing out. `without`: items that nobody is to be shown, such as those out of stock;
-        ones that the model does not know are never shown anyway.
+        `only`: the items that may be shown, such as those of one shop; ids that the model does not know do no harm.
         """
-        return self._named(*self.ranked(self.rows(users), k, exclude=exclude, without=without))
+        return self._named(self.ranked(self.rows(users), k, exclude=exclude, without=without, only=only))
 
-    def recommend_new(self, items: Sequence[Id], k: int = 20, *, without: Sequence[Id] = ()) -> list[Recommendation]:
+    def recommend_new(
+        self, items: Sequence[Id], k: int = 20, *, without: Sequence[Id] = (), only: Sequence[Id] | None = None
+    ) -> list[Recommendation]:
         """The k best items for somebody whom the model does not know, from the items that they have."""
+        return self._named(self.ranked_new([self._basket(items)], k, without=without, only=only))[0]
+
+    def similar_items(
+        self, item: Id, k: int = 20, *, without: Sequence[Id] = (), only: Sequence[Id] | None = None
+    ) -> list[Recommendation]:
+        """The k items whose vectors point most nearly the same way (cosine); of item-kNN and EASE, its largest weights."""
+        own = torch.from_numpy(self.item_ids.encode([item], what="item"))
+        k, hidden = self._most(k), self.hidden(without, only)
+        if self.item_weights is not None:
+            scores = self.item_weights.of_baskets([own])
+            best = best_of_scores(scores, Csr.of_lists([own], len(self.item_ids)), k, hidden)
+        else:
+            best = recommend(self._unit[own], self._unit, [own], k, hidden=hidden)
+        return self._named(Ranked(*best, torch.zeros(1, dtype=torch.int64, device="cpu")))[0]
+
+    def similar_users(self, user: Id, k: int = 20) -> list[tuple[Id, float]]:
+        """The k users whose vectors point most nearly the same way, with the cosine."""
+        if self.item_weights is not None:
+            raise SettingError(
+                f"{self.record['baseline']['name']} knows items alone: it has no vectors of users to compare"
+            )
+        own, units = self.rows([user]), normalize(self.user_vectors, dim=1)
+        places, scores = recommend(units[own], units, [own], _whole(k))
+        found = zip(places[0].tolist(), scores[0].tolist(), strict=True)
+        return [(self.user_ids[place], score) for place, score in found if place >= 0]
+
+    def popular(
+        self, k: int = 20, *, without: Sequence[Id] = (), only: Sequence[Id] | None = None
+    ) -> list[Recommendation]:
+        """The k items that most people of the data have, for somebody of whom nothing is known; the score counts them."""
+        return self._named(self.ranked_new([NOBODY.long()], k, without=without, only=only))[0]
+
+    def score(self, users: Iterable[Id], items: Iterable[Id]) -> npt.NDArray[np.float32]:
+        """The score of each user with each item [users, items]; it orders the items of one user, no more."""
+        rows, columns = self.rows(users), torch.from_numpy(self.item_ids.encode(items, what="item"))
+        if self.item_weights is not None:
+            return self.item_weights.of_baskets([self.known(user, "train") for user in rows.tolist()])[
+                :, columns
+            ].numpy()
+        scores: Tensor = self.user_vectors[rows] @ self.item_vectors[columns].T
+        return scores.numpy()
+
+    def explain(self, user: Id, item: Id) -> Explanation:
+        """Which of the things that a user has carry the score of an item, and over which paths in the graph."""
+        (place,) = self.rows([user]).tolist()
+        return self._explained(item, user=place)
+
+    def explain_new(self, items: Sequence[Id], item: Id) -> Explanation:
+        """The same for somebody new, by the items that they have."""
+        return self._explained(item, items=self._basket(items))
+
+    def _explained(self, item: Id, *, user: int | None = None, items: Tensor | None = None) -> Explanation:
+        (place,) = self.item_ids.encode([item], what="item").tolist()
+        why = explain(self, place, user=user, items=items)
+        parts = zip(why.items.tolist(), why.parts.tolist(), why.paths.tolist(), strict=True)
+        reasons = [Reason(self.item_ids[i], self.title(i), part, tuple(paths)) for i, part, paths in parts]
+        return Explanation(self.item_ids[place], self.title(place), why.score, why.own, tuple(reasons), why.exact)
+
+    def _basket(self, items: Sequence[Id]) -> Tensor:
         _refuse_one("items", items)
-        have = torch.unique(torch.from_numpy(self.item_ids.encode(items, what="item")))
+        have: Tensor = torch.unique(torch.from_numpy(self.item_ids.encode(items, what="item")))
         if not len(have):
             raise SettingError("items is empty; somebody new is known by at least one item that they have")
-        return self._named(*self.ranked_new([have], k, without=without))[0]
-
-    def similar_items(self, item: Id, k: int = 20, *, without: Sequence[Id] = ()) -> list[Recommendation]:
-        """The k items whose vectors point most nearly the same way (cosine)."""
-        place = self.item_ids.encode([item], what="item")
-        own = [torch.from_numpy(place)]
-        return self._named(*recommend(self._unit[own[0]], self._unit, own, self._most(k), hidden=self.hidden(without)))[
-            0
-        ]
-
-    def popular(self, k: int = 20, *, without: Sequence[Id] = ()) -> list[Recommendation]:
-        """The k items that most people of the data have, for somebody of whom nothing is known; the score counts them."""
-        one, each = self.holders.new_ones(1, 1), self.holders[:, None]
-        return self._named(*recommend(one, each, None, self._most(k), hidden=self.hidden(without)))[0]
+        return have
 
     def rows(self, users: Iterable[Id]) -> Tensor:
         """Positions [B] of users by their ids."""
@@ -143,18 +219,32 @@ class Recommender:
         return torch.from_numpy(self.user_ids.encode(users, what="user"))
 
     def ranked(
-        self, rows: Tensor, k: int, *, exclude: str = "known", without: Sequence[Id] = ()
-    ) -> tuple[Tensor, Tensor]:
-        """`recommend` in positions: users [B] → items and scores [B, ≤ k], best first; -1 and -inf where none is left."""
+        self,
+        rows: Tensor,
+        k: int,
+        *,
+        exclude: str = "known",
+        without: Sequence[Id] = (),
+        only: Sequence[Id] | None = None,
+    ) -> Ranked:
+        """`recommend` in positions: users [B] → items and scores [B, ≤ k]."""
         if exclude not in EXCLUDE:
             raise SettingError(f"exclude={exclude!r} must be one of {', '.join(EXCLUDE)}")
-        seen = self.seen(rows, exclude)
-        return recommend(self.user_vectors[rows], self.item_vectors, seen, self._most(k), hidden=self.hidden(without))
+        masked = self.seen(rows, exclude) or Csr.of_lists([NOBODY] * len(rows), len(self.item_ids))
+        return rank_people(self, rows, {}, masked, self._most(k), self.hidden(without, only))
 
-    def ranked_new(self, having: Sequence[Tensor], k: int, *, without: Sequence[Id] = ()) -> tuple[Tensor, Tensor]:
+    def ranked_new(
+        self, having: Sequence[Tensor], k: int, *, without: Sequence[Id] = (), only: Sequence[Id] | None = None
+    ) -> Ranked:
         """`recommend_new` in positions: what each of B people has, without repeats → items and scores [B, ≤ k]."""
-        users = torch.stack([fold_in(self.item_vectors[have], self.item_gram) for have in having])
-        return recommend(users, self.item_vectors, having, self._most(k), hidden=self.hidden(without))
+        users = torch.full((len(having),), -1, device="cpu")
+        masked = Csr.of_lists(having, len(self.item_ids), self.item_vectors.device)
+        return rank_people(self, users, dict(enumerate(having)), masked, self._most(k), self.hidden(without, only))
+
+    @cached_property
+    def paths(self) -> Paths | None:
+        """What `explain` needs of a linear backbone."""
+        return Paths.of(self)
 
     @cached_property
     def item_gram(self) -> Tensor:
@@ -226,21 +316,35 @@ class Recommender:
 
     def _most(self, k: int) -> int:
         """How many places a list of k has: no more than there are items."""
-        if not isinstance(k, Integral) or k < 1:
-            raise SettingError(f"k={k!r} must be a whole number, 1 or more")
-        return min(int(k), len(self.item_ids))
+        if not len(self.item_ids):
+            raise SettingError("this recommender has learnt nothing yet: call fit, or take one with Recommender.load")
+        return min(_whole(k), len(self.item_ids))
 
-    def hidden(self, without: Sequence[Id]) -> Tensor:
-        _refuse_one("without", without)
-        places = (self.item_ids.find(item) for item in without)
-        return self.known_items.new_tensor([place for place in places if place is not None], dtype=torch.int64)
+    def hidden(self, without: Sequence[Id] = (), only: Sequence[Id] | None = None) -> Tensor:
+        """Positions of what nobody is shown: the items of `without`, and all that are not among `only`."""
+        never = self._places("without", without)
+        if only is None:
+            return never
+        hidden = torch.ones(len(self.item_ids), dtype=torch.bool, device="cpu").index_fill_(
+            0, self._places("only", only), False
+        )
+        return hidden.index_fill_(0, never, True).nonzero()[:, 0]
 
-    def _named(self, items: Tensor, scores: Tensor) -> list[list[Recommendation]]:
-        """Positions and scores [B, k] → the items of each row, without empty places."""
-        rows = zip(items.tolist(), scores.tolist(), strict=True)
+    def _places(self, argument: str, items: Sequence[Id]) -> Tensor:
+        _refuse_one(argument, items)
+        places = (self.item_ids.find(item) for item in items)
+        return torch.tensor([place for place in places if place is not None], dtype=torch.int64, device="cpu")
+
+    def _named(self, ranked: Ranked) -> list[list[Recommendation]]:
+        """The items of each row, without empty places."""
+        rows = zip(ranked.items.tolist(), ranked.scores.tolist(), ranked.sources.tolist(), strict=True)
         return [
-            [Recommendation(self.item_ids[i], score, self.title(i)) for i, score in zip(*row, strict=True) if i >= 0]
-            for row in rows
+            [
+                Recommendation(self.item_ids[item], score, self.title(item), SOURCES[source])
+                for item, score in zip(items, scores, strict=True)
+                if item >= 0
+            ]
+            for items, scores, source in rows
         ]
 
 
@@ -258,6 +362,12 @@ def _of(column: Tensor, users: Tensor) -> tuple[Tensor, Tensor]:
     lengths = end - first
     whose = torch.repeat_interleave(lengths)
     return whose, torch.arange(len(whose), device=column.device) + (end - lengths.cumsum(0))[whose]
+
+
+def _whole(k: int) -> int:
+    if not isinstance(k, Integral) or k < 1:
+        raise SettingError(f"k={k!r} must be a whole number, 1 or more")
+    return int(k)
 
 
 def _refuse_one(argument: str, ids: object) -> None:

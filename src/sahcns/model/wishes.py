@@ -1,22 +1,86 @@
 """Lists for people of every kind in one product, and never a list that means nothing.
 
-Somebody with training pairs is ranked by their own vector; somebody without them by a fold-in of what is known of them,
-and if nothing is known, by what most people have. Each list says which: its `source`.
+Somebody with training pairs is ranked by what the model learnt of them; somebody without them by a fold-in of what is known
+of them, and if nothing is known, by what most people have. Each list says which: its `source`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import torch
 from torch import Tensor
 
 from sahcns.model.fold_in import fold_in
-from sahcns.model.recommender import Recommender
 from sahcns.ranking import Csr, recommend
+from sahcns.ranking.retrieval import best_of_scores, block_rows
+
+if TYPE_CHECKING:
+    from sahcns.model.recommender import Recommender
 
 Source = Literal["model", "fold-in", "popular"]
-NO_ITEMS = torch.zeros(0, dtype=torch.int64)
+SOURCES: tuple[Source, ...] = ("model", "fold-in", "popular")
+MODEL, FOLD_IN, POPULAR = range(3)
+NO_ITEMS = torch.zeros(0, dtype=torch.int64, device="cpu")
+
+
+@dataclass(frozen=True, eq=False)
+class Ranked:
+    """B lists in positions: items [B, k], best first, -1 where none is left; scores [B, k]; sources [B] into `SOURCES`."""
+
+    items: Tensor
+    scores: Tensor
+    sources: Tensor
+
+
+def rank_people(
+    model: "Recommender",
+    users: Tensor,
+    having: Mapping[int, Tensor],
+    masked: Csr,
+    k: int,
+    hidden: Tensor | None = None,
+) -> Ranked:
+    """The k best items of B people.
+
+    users [B] are positions, -1 for somebody new; `having` is what the new ones have, by their place among the B; `masked` is
+    what each of the B is not to be shown, `hidden` what none of them is.
+    """
+    trained = model.has_training(users.clamp(min=0)) & (users >= 0)
+    have = dict(having)
+    for at in (~trained & (users >= 0)).nonzero()[:, 0].tolist():
+        have[at] = model.everything_of(int(users[at]))
+    sources = torch.where(trained, MODEL, POPULAR)
+    for at, items in have.items():
+        sources[at] = FOLD_IN if len(items) else POPULAR
+    if model.item_weights is None:
+        vectors = model.user_vectors[users.clamp(min=0)]
+        for at in (sources == FOLD_IN).nonzero()[:, 0].tolist():
+            vectors[at] = fold_in(model.item_vectors[have[at]], model.item_gram)
+        items, scores = recommend(vectors, model.item_vectors, masked, k, hidden=hidden)
+    else:
+        items, scores = _by_item_weights(model, users, have, masked, k, hidden)
+    popular = (sources == POPULAR).nonzero()[:, 0]
+    if len(popular):
+        ones = model.holders.new_ones(len(popular), 1)
+        best = recommend(ones, model.holders[:, None], masked.take(popular), k, hidden=hidden)
+        items[popular], scores[popular] = best
+    return Ranked(items, scores, sources)
+
+
+def _by_item_weights(
+    model: "Recommender", users: Tensor, have: Mapping[int, Tensor], masked: Csr, k: int, hidden: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """Scores Σ_i x_ui W_ij of what each has, in blocks."""
+    assert model.item_weights is not None
+    found = []
+    block = block_rows(len(model.item_ids), users.device)
+    for start in range(0, len(users), block):
+        part = torch.arange(start, min(start + block, len(users)), device="cpu")
+        history = [have[at] if at in have else model.known(int(users[at]), "train") for at in part.tolist()]
+        scores = model.item_weights.of_baskets(history)
+        found.append(best_of_scores(scores, masked.take(part), k, hidden))
+    return torch.cat([items for items, _ in found]), torch.cat([scores for _, scores in found])
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,48 +103,32 @@ class RankedList:
     source: Source
 
 
-def rank_wishes(model: Recommender, wishes: Sequence[Wish]) -> list[RankedList]:
+def rank_wishes(model: "Recommender", wishes: Sequence[Wish]) -> list[RankedList]:
     """All lists from one product of vectors; those of people of whom nothing is known are one more."""
-    users = torch.tensor([-1 if wish.user is None else wish.user for wish in wishes])
+    users = torch.tensor([-1 if wish.user is None else wish.user for wish in wishes], device="cpu")
     known = (users >= 0).nonzero()[:, 0]
-    trained = model.has_training(users.clamp(min=0)) & (users >= 0)
-    have: list[Tensor] = [wish.items for wish in wishes]
-    for at in (~trained & (users >= 0)).nonzero()[:, 0].tolist():
-        have[at] = model.everything_of(int(users[at]))
-    sources: list[Source] = [
-        "model" if own else "fold-in" if len(items) else "popular" for own, items in zip(trained, have, strict=True)
-    ]
     seen = [(known[rows], items) for rows, items in _seen_of_users(model, [wishes[at] for at in known.tolist()])]
     for at, wish in enumerate(wishes):
         for items in (wish.items, wish.hidden):
             if len(items):
-                seen.append((torch.full((len(items),), at), items))
+                seen.append((torch.full((len(items),), at, device="cpu"), items))
     rows, items = (torch.cat([NO_ITEMS, *(pair[side] for pair in seen)]) for side in (0, 1))
     masked = Csr.of(rows.numpy(), items.numpy(), len(wishes), len(model.item_ids), model.item_vectors.device)
-    vectors = model.user_vectors[users.clamp(min=0)]
-    for at, source in enumerate(sources):
-        if source == "fold-in":
-            vectors[at] = fold_in(model.item_vectors[have[at]], model.item_gram)
     k = min(max(wish.k for wish in wishes), len(model.item_ids))
-    found, scores = recommend(vectors, model.item_vectors, masked, k)
-    popular = torch.tensor([at for at, source in enumerate(sources) if source == "popular"], dtype=torch.int64)
-    if len(popular):
-        ones = model.holders.new_ones(len(popular), 1)
-        found[popular], scores[popular] = recommend(ones, model.holders[:, None], masked.take(popular), k)
-    return [
-        _cut(row[: wish.k], score[: wish.k], source)
-        for row, score, wish, source in zip(found.tolist(), scores.tolist(), wishes, sources, strict=True)
-    ]
+    having = {at: wish.items for at, wish in enumerate(wishes) if wish.user is None}
+    ranked = rank_people(model, users, having, masked, k)
+    lists = zip(ranked.items.tolist(), ranked.scores.tolist(), wishes, ranked.sources.tolist(), strict=True)
+    return [_cut(items[: wish.k], scores[: wish.k], SOURCES[source]) for items, scores, wish, source in lists]
 
 
-def _seen_of_users(model: Recommender, wishes: Sequence[Wish]) -> list[tuple[Tensor, Tensor]]:
+def _seen_of_users(model: "Recommender", wishes: Sequence[Wish]) -> list[tuple[Tensor, Tensor]]:
     """What known users are not to be shown: places among `wishes` and items, by what they exclude."""
     found = []
     for exclude in {wish.exclude for wish in wishes}:
         own = [at for at, wish in enumerate(wishes) if wish.exclude == exclude]
-        masked = model.seen(torch.tensor([wishes[at].user for at in own]), exclude)
+        masked = model.seen(torch.tensor([wishes[at].user for at in own], device="cpu"), exclude)
         if masked is not None:
-            found.append((torch.tensor(own)[masked.rows], masked.items))
+            found.append((torch.tensor(own, device="cpu")[masked.rows], masked.items))
     return found
 
 

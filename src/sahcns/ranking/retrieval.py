@@ -71,6 +71,16 @@ def recommend(
     return _best(user_vectors, item_vectors, masked, k, block, hidden)
 
 
+def best_of_scores(scores: Tensor, masked: Csr, k: int, hidden: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """`recommend` of scores [B, n_items] that are there already, and are changed."""
+    wanted = min(k, scores.shape[1])
+    scores.view(-1).index_fill_(0, masked.flat(scores.shape[1]), -math.inf)
+    if hidden is not None:
+        scores.index_fill_(1, hidden, -math.inf)
+    values, ids = _settled(scores, wanted)
+    return _padded(ids, values, k - wanted)
+
+
 def most_popular(truth: Truth, k: int) -> Tensor:
     """[E, k] like `rank`, without scores: the items with most training pairs, equals by lowest id, -1 where items run out.
 
@@ -131,7 +141,12 @@ def _best(
         rows = tied.nonzero().squeeze(1)
         again = _select(users[rows], items, masked.take(rows), wanted, block, hidden, settle=True)
         values, ids = values.index_copy(0, rows, again[0]), ids.index_copy(0, rows, again[1])
-    short = (0, k - wanted)
+    return _padded(ids, values, k - wanted)
+
+
+def _padded(ids: Tensor, values: Tensor, missing: int) -> tuple[Tensor, Tensor]:
+    """Items and scores with -1 and -inf where nothing is left, and in so many places more."""
+    short = (0, missing)
     return pad(ids.masked_fill(values == -math.inf, -1), short, value=-1), pad(values, short, value=-math.inf)
 
 

@@ -1,5 +1,5 @@
-"""Training: fit, its protocol, and what is recorded."""
+"""Training: the loop, its protocol, and what is recorded."""
 
-from sahcns.training.fit import Run as Run
-from sahcns.training.fit import fit as fit
 from sahcns.training.protocol import Protocol as Protocol
+from sahcns.training.train import Trained as Trained
+from sahcns.training.train import train as train

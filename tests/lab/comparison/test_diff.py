@@ -8,8 +8,9 @@ import pytest
 from sahcns.backbones import MF
 from sahcns.errors import DataError
 from sahcns.lab.comparison.diff import Difference, apart, differences, measured, read_run
+from sahcns.model import fit
 from sahcns.samplers import RNS
-from sahcns.training import Protocol, fit
+from sahcns.training import Protocol
 from tests.lab.grid.test_result import result
 from tests.model.films import films
 

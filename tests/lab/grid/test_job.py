@@ -15,9 +15,9 @@ from sahcns.data import load_split, save_split
 from sahcns.errors import DataError
 from sahcns.importing import import_files
 from sahcns.lab.grid.job import Job
+from sahcns.model import fit
 from sahcns.samplers import DNS, SAHC, Sampler
 from sahcns.settings import class_named
-from sahcns.training import fit
 from tests.lab.grid.jobs import QUICK, job, prepared
 from tests.model.films import films
 

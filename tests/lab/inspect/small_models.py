@@ -11,9 +11,9 @@ from sahcns.data import Split
 from sahcns.lab.inspect.epoch import SampledEpoch
 from sahcns.lab.inspect.model import TrainedModel
 from sahcns.lab.inspect.results import Histogram
-from sahcns.model import Recommender
+from sahcns.model import Recommender, fit
 from sahcns.samplers import DNS, Mixture, Sampler
-from sahcns.training import Protocol, fit
+from sahcns.training import Protocol
 from tests.samplers.oracle import Negative, Pair, aggregate, dot, mean, negatives_of, pairs_of
 from tests.splits import random_split
 

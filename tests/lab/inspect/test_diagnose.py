@@ -17,8 +17,8 @@ from sahcns.lab.inspect.epoch import SampledEpoch
 from sahcns.lab.inspect.model import TrainedModel
 from sahcns.lab.inspect.results import Diagnostics, Histogram, Spread
 from sahcns.lab.inspect.running import Bins, RunningSpread
+from sahcns.model import fit
 from sahcns.samplers import DENS, DNS, DNSMN, RNS, SAHC, DivNS, MixGCF, Sampler
-from sahcns.training.fit import fit
 from sahcns.training.protocol import Protocol
 from tests.lab.inspect.small_models import (
     BACKBONES,

@@ -12,10 +12,11 @@ from sahcns.errors import DataError, SettingError
 from sahcns.kernels import build_graph
 from sahcns.lab.inspect.epoch import SampledEpoch
 from sahcns.lab.inspect.model import TrainedModel
+from sahcns.model import fit
 from sahcns.rng import Rng
 from sahcns.samplers import DENS, DNS, RNS, SAHC, DivNS, Matching, MixGCF, Mixture, Popularity, Sampler
 from sahcns.samplers.divns import Caches
-from sahcns.training import Protocol, fit
+from sahcns.training import Protocol
 from tests.lab.inspect.small_models import BACKBONES, opened, small, trained
 from tests.splits import random_split
 

@@ -110,7 +110,7 @@ CLOUD = Figure(
     ],
     kind="scatter",
 )
-EMPTY = Figure("empty", "Nothing yet", "epoch", "loss", [Series("loss", [1, 2], [math.nan, math.nan])], y_log=True)
+EMPTY = Figure("empty", "Nothing yet", "epoch", "loss", [Series("loss", [1, 2], [math.nan, math.nan])])
 
 FIGURES = (CURVES, CLOCK, BARS, CHANGES, HISTOGRAM, HISTOGRAMS, HEAT, DELTAS, CLOUD, EMPTY)
 

@@ -15,10 +15,10 @@ from sahcns.data.split import Pairs
 from sahcns.errors import DataError, SettingError
 from sahcns.lab.tune.search import read_search, read_tuned
 from sahcns.lab.tune.tune import SearchProgress, spaces_of, without_test
+from sahcns.model import fit
 from sahcns.rng import Rng
 from sahcns.samplers import DNS, DNSMN, RNS, SAHC, Matching, Mixture, Sampler
 from sahcns.settings import setting
-from sahcns.training import fit
 from tests.lab.tune.process import MODEL, QUICK, essence, quick
 from tests.model.films import films
 

@@ -19,8 +19,9 @@ from sahcns.lab.grid.sources import own_code, source_commit
 
 if TYPE_CHECKING:
     from sahcns.backbones import Backbone
+    from sahcns.model import Run
     from sahcns.samplers import Sampler
-    from sahcns.training import Protocol, Run
+    from sahcns.training import Protocol
 
 OnEpoch = Callable[[dict[str, Any]], None]
 KS, PER_USER = (10, 20), ("recall", "ndcg")  # kept for each user
@@ -123,7 +124,7 @@ class Job:
 
     def run(self, device: str = "auto", on_epoch: OnEpoch | None = None, split: Split | None = None) -> Result:
         """Train and judge; `split` is that of the folder where it is at hand. Ctrl-C leaves no result."""
-        from sahcns.training import fit
+        from sahcns.model import fit
 
         split = self.load() if split is None else split
         backbone, sampler, protocol = self.build()

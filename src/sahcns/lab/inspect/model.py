@@ -14,10 +14,9 @@ from sahcns.data.split import Split
 from sahcns.errors import DataError, SettingError
 from sahcns.graph import Graph
 from sahcns.kernels import build_graph
-from sahcns.model import Recommender
+from sahcns.model import Recommender, Run
 from sahcns.samplers import Sampler
 from sahcns.settings import Configured, by_name, named
-from sahcns.training import Run
 from sahcns.training.device import pick_device
 from sahcns.training.step import SAMPLER
 

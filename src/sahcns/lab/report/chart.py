@@ -12,8 +12,7 @@ from typing import Any
 from sahcns.errors import SahcnsError, SettingError
 from sahcns.files import write_whole
 from sahcns.lab.report.palette import Drawn, Look, drawn_series, fixed_look, paint, painted
-from sahcns.lab.report.parts import Figure, Series, unique_names
-from sahcns.lab.report.tables import frame_note, number, value_text
+from sahcns.lab.report.parts import Figure, Series, number, unique_names
 
 try:
     import altair as alt
@@ -56,8 +55,8 @@ AVAILABLE = "(containerSize()[0] || WIDTH)"  # in pixels; the width of the plot 
 PLAIN = alt.Color("c:N", scale=None)
 DASHED = alt.when("datum.d").then(alt.value([6, 4])).otherwise(alt.value([1, 0]))
 
-
-Made = tuple[Any, dict[str, list[dict[str, Any]]]]
+Rows = list[dict[str, Any]]
+Made = tuple[Any, dict[str, Rows]]
 """A chart and the rows it draws, by the names it knows them by."""
 
 
@@ -65,9 +64,7 @@ def specification(
     figure: Figure, looks: Mapping[str, Look] | None = None, *, width: int | None = None, height: int = 300
 ) -> dict[str, Any]:
     """The figure for Vega-Lite, as wide as what it stands in, or `width` pixels wide and with its title."""
-    makers = {"line": _lines, "bar": _bars, "scatter": _points, "heat": _heat_map}
-    if figure.kind == "bar" and not _in_words(figure):
-        makers["bar"] = _histogram
+    makers = {"line": _lines, "bar": _bars if _in_words(figure) else _histogram, "scatter": _points, "heat": _heat_map}
     if any(math.isfinite(value) for series in figure.series for value in series.y):
         chart, data = makers[figure.kind](figure, drawn_series(figure, looks))
         height = 28 * len(figure.series) + 8 if figure.kind == "heat" else height
@@ -76,7 +73,7 @@ def specification(
     fit = {"type": "fit-x", "contains": "padding"}
     chart = chart.properties(width=width or "container", height=height, autosize=fit)
     if width:
-        title = alt.Title(figure.title, subtitle=frame_note(figure))
+        title = alt.Title(figure.title, subtitle=figure.partial_note)
         chart = chart.properties(title=title, background=paint("surface"))
     made: dict[str, Any] = chart.to_dict(validate=False)
     made.pop("config", None)  # the page has ours once, a file gets it when it is written
@@ -100,16 +97,12 @@ def save(
     figure: Figure, path: str | os.PathLike[str], *, width: int = WIDE, looks: Mapping[str, Look] | None = None
 ) -> Path:
     """Write the figure as SVG, PNG or PDF, by the ending of `path`; the three look alike."""
-    target = Path(path)
-    if target.suffix.lower() not in ENDINGS:
+    ending = Path(path).suffix.lower()
+    if ending not in ENDINGS:
         raise SettingError(f"path={str(path)!r} must end in one of {', '.join(ENDINGS)}")
     svg = to_svg(figure, width=width, looks=looks)
-    match target.suffix.lower():
-        case ".png":
-            return write_whole(target, vl_convert.svg_to_png(svg, scale=2), "figure")
-        case ".pdf":
-            return write_whole(target, vl_convert.svg_to_pdf(svg), "figure")
-    return write_whole(target, svg, "figure")
+    convert = {".png": lambda: vl_convert.svg_to_png(svg, scale=2), ".pdf": lambda: vl_convert.svg_to_pdf(svg)}
+    return write_whole(Path(path), convert[ending]() if ending in convert else svg, "figure")
 
 
 def save_all(figures: Sequence[Figure], folder: Path, looks: Mapping[str, Look] | None = None) -> list[Path]:
@@ -118,29 +111,24 @@ def save_all(figures: Sequence[Figure], folder: Path, looks: Mapping[str, Look] 
     return [save(figure, folder / f"{name}{ending}", looks=looks) for name, figure in named for ending in ENDINGS]
 
 
-def _rows(figure: Figure, drawn: Drawn, shift: float = 0.0) -> list[dict[str, Any]]:
-    """One row a point, for all layers of a chart."""
+def _rows(figure: Figure, drawn: Drawn, shift: float = 0.0) -> Rows:
+    """One row a point, for all layers of a chart; null where it cannot be drawn."""
 
-    def placed(value: float, log: bool) -> float | None:
-        return float(value) if math.isfinite(value) and (value > 0 or not log) else None
+    def finite(value: float) -> float | None:
+        return float(value) if math.isfinite(value) else None
 
     rows = []
-    least = min((value for series in figure.series for value in series.y if value > 0), default=1.0)
     for place, (series, look) in enumerate(drawn):
         step = math.ceil(1.5 * len(series.x) / MARKED) if figure.kind == "line" and len(series.x) > MARKED else 1
         for at, x in enumerate(series.x):
-            row: dict[str, Any] = {"s": series.name, "c": look.paint, "xt": number(x), "t": value_text(series, at)}
-            row["x"] = x if isinstance(x, str) else placed(x, figure.x_log)
-            row["y"] = placed(series.y[at], figure.y_log)
+            row = {"s": series.name, "c": look.paint, "xt": number(x), "t": series.text(at), "y": finite(series.y[at])}
+            row["x"] = x if isinstance(x, str) else finite(x) if x > 0 or not figure.x_log else None
+            if shift:
+                row["mid"] = float(x) + shift  # of a bin
+            row["m"] = (at + place) % step == 0  # has a marker
+            row["d"] = series.dashed
             if len(series.low):
-                low = max(series.low[at], least / 2) if figure.y_log else series.low[at]
-                row |= {"low": placed(low, figure.y_log), "high": placed(series.high[at], figure.y_log)}
-            if shift and not isinstance(x, str):
-                row["mid"] = x + shift
-            if (at + place) % step == 0:
-                row["m"] = 1  # has a marker
-            if series.dashed:
-                row["d"] = 1
+                row |= {"low": finite(series.low[at]), "high": finite(series.high[at])}
             rows.append(row)
     return rows
 
@@ -150,21 +138,20 @@ class _Keys:
 
     def __init__(self, drawn: Drawn, *, legend: bool | None = None):
         self.names = [series.name for series, _ in drawn]
-        looks = [look for _, look in drawn]
         if legend is None:
             legend = len(drawn) > 1 or any(series.role for series, _ in drawn)
-        room = 44 + 7 * max(map(len, self.names), default=0)
-        columns = alt.ExprRef(f"max(1, floor(({AVAILABLE} - 60) / {min(room, 300)}))")
+        room = min(300, 44 + 7 * max(map(len, self.names), default=0))
+        columns = alt.ExprRef(f"max(1, floor(({AVAILABLE} - 60) / {room}))")
         key = alt.Legend(title=None, columns=columns, labelLimit=260, symbolSize=70, symbolLimit=0) if legend else None
-        scale: dict[str, Any] = {
-            "colour": [look.paint for look in looks],
-            "fill": [paint("surface") if look.hollow else look.paint for look in looks],
-            "shape": [look.shape for look in looks],
-        }
-        of = {name: alt.Scale(domain=self.names, range=values) for name, values in scale.items()}
-        self.stroke = alt.Stroke("s:N", scale=of["colour"], legend=key)
-        self.fill = alt.Fill("s:N", scale=of["fill"], legend=key)
-        self.shape = alt.Shape("s:N", scale=of["shape"], legend=key)
+
+        def scale(values: Sequence[str]) -> alt.Scale:
+            return alt.Scale(domain=self.names, range=values)
+
+        looks = [look for _, look in drawn]
+        fills = [paint("surface") if look.hollow else look.paint for look in looks]
+        self.stroke = alt.Stroke("s:N", scale=scale([look.paint for look in looks]), legend=key)
+        self.fill = alt.Fill("s:N", scale=scale(fills), legend=key)
+        self.shape = alt.Shape("s:N", scale=scale([look.shape for look in looks]), legend=key)
         self.chosen = alt.selection_point(fields=["s"], bind="legend", name="chosen") if legend else None
 
     def dimmed(self, opacity: float) -> Any:
@@ -175,15 +162,15 @@ class _Keys:
 
 
 def _lines(figure: Figure, drawn: Drawn) -> Made:
-    keys, base = _Keys(drawn), _chart()
-    x, y = _x(figure), _y(figure)
+    keys, base = _Keys(drawn), _chart().encode(x=_x(figure))
     layers = []
     if any(len(series.low) for series, _ in drawn):
-        band = base.mark_area(tooltip=False).encode(x=x, y=_y(figure, "low"), y2="high:Q", color=PLAIN)
+        band = base.mark_area(tooltip=False).encode(y=_y(figure, "low"), y2="high:Q", color=PLAIN)
         layers.append(band.encode(opacity=keys.dimmed(0.13)))
-    line = base.mark_line(strokeWidth=2, tooltip=False).encode(x=x, y=y, color=PLAIN, detail="s:N", strokeDash=DASHED)
-    layers += [line.encode(opacity=keys.dimmed(1.0)), _markers(figure, base.encode(x=x, y=y), keys)]
-    return alt.layer(*layers), {"rows": _rows(figure, drawn)}
+    line = base.mark_line(strokeWidth=2, tooltip=False).encode(
+        y=_y(figure), color=PLAIN, detail="s:N", strokeDash=DASHED, opacity=keys.dimmed(1.0)
+    )
+    return alt.layer(*layers, line, _markers(figure, base.encode(y=_y(figure)), keys)), {"rows": _rows(figure, drawn)}
 
 
 def _points(figure: Figure, drawn: Drawn) -> Made:
@@ -195,63 +182,52 @@ def _points(figure: Figure, drawn: Drawn) -> Made:
 
 def _bars(figure: Figure, drawn: Drawn) -> Made:
     """Bars over words, side by side where there are several series, each with its marker at its value."""
-    words = list(dict.fromkeys(str(x) for series in figure.series for x in series.x))
+    keys, rows = _Keys(drawn), _rows(figure, drawn)
     alone = len(drawn) == 1 and not drawn[0][0].role
-    if alone and any(map(fixed_look, words)):  # the words are samplers, and have their looks here too
-        series, look = drawn[0]
-        parts = {str(x): fixed_look(str(x)) or look for x in series.x}
-        keys = _Keys([(Series(word, (), ()), own) for word, own in parts.items()], legend=False)
-        rows = [row | {"s": str(row["x"]), "c": parts[str(row["x"])].paint} for row in _rows(figure, drawn)]
-    else:
-        keys, rows = _Keys(drawn), _rows(figure, drawn)
+    if alone:  # where the words are samplers, they have their looks here too
+        looks = {str(x): fixed_look(str(x)) or drawn[0][1] for x in drawn[0][0].x}
+        keys = _Keys([(Series(word, (), ()), own) for word, own in looks.items()], legend=False)
+        rows = [row | {"s": row["x"], "c": looks[row["x"]].paint} for row in rows]
     offset: Any = alt.Undefined if len(drawn) == 1 else alt.XOffset("s:N", scale=alt.Scale(domain=keys.names))
     base = _chart().encode(x=_x(figure), y=_y(figure, zero=True), xOffset=offset)
     bars = base.mark_bar(tooltip=False).encode(color=PLAIN, opacity=keys.dimmed(0.45))
     signs = any(value < 0 for series in figure.series for value in (*series.y, *series.low))
-    marks = _markers(figure, base, keys, size=0 if alone else 40)
     zero = [_chart("zero").mark_rule(color=paint("muted")).encode(y="y:Q")] if signs else []
+    marks = _markers(figure, base, keys, size=0 if alone else 40)
     return alt.layer(bars, *zero, *_whiskers(base, drawn, keys), marks), {"rows": rows, "zero": [{"y": 0}]}
 
 
 def _histogram(figure: Figure, drawn: Drawn) -> Made:
-    """Bars from the left edges of equal bins; several series as outlines, since bars would hide each other."""
+    """Outlines from the left edges of equal bins, since bars of several series would hide each other."""
     edges = sorted({float(x) for series in figure.series for x in series.x})
     width = min((b - a for a, b in pairwise(edges)), default=1.0)
-    rows = _rows(figure, drawn, width / 2)
-    keys, base = _Keys(drawn), _chart()
-    marks = _markers(figure, base.encode(x=_x(figure, "mid"), y=_y(figure, zero=True)), keys, size=0)
-    if len(drawn) == 1:
-        flat = base.transform_calculate(end=f"datum.x + {width}").mark_rect(tooltip=False, stroke=paint("surface"))
-        bars = flat.encode(x=_x(figure), x2="end:Q", y=_y(figure, zero=True), y2=alt.datum(0), color=PLAIN)
-        return alt.layer(bars, marks), {"rows": rows}
     steps = []
     for series, look in drawn:
-        heights = dict(zip((float(x) for x in series.x), series.y, strict=True))
-        steps += [{"s": series.name, "c": look.paint, "x": edge, "y": heights.get(edge, 0.0)} for edge in edges]
-        steps.append({"s": series.name, "c": look.paint, "x": edges[-1] + width, "y": 0.0})
-    area = _chart("steps").encode(x=_x(figure), y=_y(figure, zero=True).stack(None))
-    filled = area.mark_area(interpolate="step-after", tooltip=False).encode(color=PLAIN, opacity=keys.dimmed(0.12))
-    lines = area.mark_line(interpolate="step-after", tooltip=False).encode(
-        color=PLAIN, detail="s:N", strokeDash=DASHED, opacity=keys.dimmed(1.0)
-    )
-    return alt.layer(filled, lines, marks), {"rows": rows, "steps": steps}
+        heights = dict(zip(map(float, series.x), series.y, strict=True))
+        for edge in (*edges, edges[-1] + width):
+            steps.append({"s": series.name, "c": look.paint, "x": edge, "y": heights.get(edge, 0.0)})
+    keys, y = _Keys(drawn), _y(figure, zero=True)
+    area = _chart("steps").encode(x=_x(figure), y=y.stack(None), color=PLAIN)
+    filled = area.mark_area(interpolate="step-after", tooltip=False)
+    lines = area.mark_line(interpolate="step-after", tooltip=False).encode(detail="s:N", opacity=keys.dimmed(1.0))
+    marks = _markers(figure, _chart().encode(x=_x(figure, "mid"), y=y), keys, size=0)
+    layers = [filled.encode(opacity=keys.dimmed(0.12 if len(drawn) > 1 else 0.5)), lines, marks]
+    return alt.layer(*layers), {"rows": _rows(figure, drawn, width / 2), "steps": steps}
 
 
 def _heat_map(figure: Figure, drawn: Drawn) -> Made:
     """One row a series; the opacity of a cell is its value, and a value that is not final has a dashed frame instead."""
     rows = _rows(figure, drawn)
     final = [not part for series in figure.series for part in (series.partial or [False] * len(series.y))]
-    for row, is_final in zip(rows, final, strict=True):
-        row |= {"f": bool(is_final), "x": row["xt"]}
+    rows = [row | {"f": is_final, "x": row["xt"]} for row, is_final in zip(rows, final, strict=True)]
     known = [row["y"] for row in rows if row["f"] and row["y"] is not None] or [0.0, 1.0]
     signs = min(known) < 0 < max(known)
     span = [0.0, max(map(abs, known))] if signs else [min(known), max(known)]
     span[1] += span[0] == span[1]
     digits = max(0, min(6, 2 - math.floor(math.log10(span[1] - span[0]) + 1e-9)))
     columns = list(dict.fromkeys(row["x"] for row in rows))
-    strength = "abs(datum.y)" if signs else "datum.y"
-    base = _chart().transform_filter("isValid(datum.y)").transform_calculate(v=strength)
-    base = base.encode(
+    base = _chart().transform_filter("isValid(datum.y)")
+    base = base.transform_calculate(v="abs(datum.y)" if signs else "datum.y").encode(
         x=alt.X("x:N", sort=columns, axis=_word_axis(columns), title=figure.x_label or None),
         y=alt.Y("s:N", sort=[series.name for series in figure.series], title=figure.y_label or None),
         tooltip=[
@@ -260,24 +236,26 @@ def _heat_map(figure: Figure, drawn: Drawn) -> Made:
             alt.Tooltip("t:N", title=figure.value_label or "value"),
         ],
     )
-    marks = [span[0], sum(span) / 2, span[1]]
-    legend = alt.Legend(title=figure.value_label or None, symbolType="square", format=f",.{digits}f", values=marks)
-    scale = alt.Scale(domain=span, range=[0.07, 1.0])
-    cells = base.transform_filter("datum.f").mark_rect(stroke=paint("surface"), strokeWidth=1.5).encode(
-        fill=alt.condition("datum.y < 0", alt.value(paint("below")), alt.value(paint("heat"))),
-        opacity=alt.Opacity("v:Q", scale=scale, legend=legend),
-    )  # fmt: skip
+    middle = sum(span) / 2
+    key = alt.Legend(
+        title=figure.value_label or None,
+        symbolType="square",
+        format=f",.{digits}f",
+        values=[span[0], middle, span[1]],
+    )
+    strength = alt.Opacity("v:Q", scale=alt.Scale(domain=span, range=[0.07, 1.0]), legend=key)
+    cells = base.transform_filter("datum.f").mark_rect(stroke=paint("surface"), strokeWidth=1.5)
+    sides = alt.when("datum.y < 0").then(alt.value(paint("below"))).otherwise(alt.value(paint("heat")))
     frames = base.transform_filter("!datum.f").mark_rect(
         fill="transparent", stroke=paint("muted"), strokeDash=[4, 3], strokeWidth=1, cornerRadius=3
     )
-    if len(columns) > 14:  # no room for numbers
-        return alt.layer(cells, frames), {"rows": rows}
-    bright = f"datum.f && datum.v > {span[0] + 0.5 * (span[1] - span[0])}"
-    texts = base.mark_text(fontSize=11.5, tooltip=False).encode(
-        text=alt.Text("y:Q", format=f",.{digits}f"),
-        color=alt.condition(bright, alt.value(paint("surface")), alt.value(paint("ink"))),
-    )
-    return alt.layer(cells, frames, texts), {"rows": rows}
+    layers = [cells.encode(fill=sides, opacity=strength), frames]
+    if len(columns) <= 14:  # else there is no room for numbers
+        bright = alt.when(f"datum.f && datum.v > {middle}").then(alt.value(paint("surface")))
+        texts = base.mark_text(fontSize=11.5, tooltip=False)
+        digit = alt.Text("y:Q", format=f",.{digits}f")
+        layers.append(texts.encode(text=digit, color=bright.otherwise(alt.value(paint("ink")))))
+    return alt.layer(*layers), {"rows": rows}
 
 
 def _chart(rows: str = "rows") -> alt.Chart:
@@ -318,18 +296,17 @@ def _x(figure: Figure, field: str = "x") -> alt.X:
         words = [str(value) for value in values]
         scale = alt.Scale(paddingInner=0.25) if figure.kind == "bar" else alt.Undefined
         return alt.X(f"{field}:N", sort=words, title=title, axis=_word_axis(words), scale=scale)
+    scale = alt.Scale(type="log" if figure.x_log else "linear", nice=False, padding=10)
+    if not figure.x_log:
+        scale.zero = False
     tried = len(values) <= 8 and all(list(series.x) == values for series in figure.series)
     ticks: Any = values if figure.x_log and tried else alt.Undefined  # sizes that were tried, not round ones
-    scale = alt.Scale(zero=False, nice=False, padding=10)
-    if figure.x_log:
-        scale = alt.Scale(type="log", nice=False, padding=10)
     whole: Any = 1 if all(float(value).is_integer() for value in values) else alt.Undefined
     return alt.X(f"{field}:Q", title=title, axis=alt.Axis(values=ticks, tickMinStep=whole), scale=scale)
 
 
 def _y(figure: Figure, field: str = "y", *, zero: bool = False) -> alt.Y:
-    edge = alt.Undefined if zero else 8
-    scale = alt.Scale(type="log", padding=edge) if figure.y_log else alt.Scale(zero=zero, padding=edge)
+    scale = alt.Scale(zero=zero, padding=alt.Undefined if zero else 8)
     return alt.Y(f"{field}:Q", title=figure.y_label or None, scale=scale)
 
 

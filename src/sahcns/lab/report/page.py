@@ -7,21 +7,22 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from importlib.resources import files
+from string import Template
 from typing import Any
 
 from sahcns.errors import SahcnsError
 from sahcns.lab.report.palette import COLOURS, Look, drawn_series, looks_of
-from sahcns.lab.report.parts import Cell, Figure, Report, Table, unique_names
-from sahcns.lab.report.tables import data_table, frame_note
+from sahcns.lab.report.parts import Figure, Report, Table, unique_names
 from sahcns.lab.report.tables import to_html as table_html
 from sahcns.version import __version__
 
 FACTS, FINDINGS = "How this was made", "Findings"
 BOTH = "Bold is the best, underlined the second best."
-NO_BREAK = "\N{NO-BREAK SPACE}"
-Draw = Callable[..., dict[str, Any]]
+INSTALL = "To see it drawn: `pip install 'sahcns[report]'`."
 WIDE = 6  # columns that a table may have beside a figure
 LEAD, LOW = 270, 190  # pixels of the first figure's height, beside a table and above a wide one
+Block = str | Table | Figure
+Draw = Callable[..., dict[str, Any]]
 
 
 def to_html(report: Report) -> str:
@@ -30,17 +31,32 @@ def to_html(report: Report) -> str:
     Without altair its figures are their values in tables, and a sentence says what to install.
     """
     draw, script = _drawing()
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    # Even if a text slipped through unescaped, a browser would run no script but ours and load nothing.
-    policy = f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'"
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-        f'<meta name="generator" content="sahcns {__version__}">\n'
-        f'<title>{escape(report.title)}</title>\n<link rel="icon" href="data:,">\n'
-        f"<style>\n{themes()}{_text_of('style.css')}</style>\n</head>\n<body>\n{_body(report, draw)}\n"
-        f"<script>{script}</script>\n</body>\n</html>\n"
+    opening = report.opening()
+    verdict = report.verdict or re.split(r"(?<=[.!?])\s+(?=[A-Z])", next(iter(report.summary), ""), maxsplit=1)[0]
+    contents: list[tuple[str, list[Block]]] = [(FINDINGS, [text for text in report.summary if text != verdict])]
+    for section in report.sections:
+        contents.append((section.title, [one for one in section.blocks if not any(one is led for led in opening)]))
+    titles = [FINDINGS, *(section.title for section in report.sections), FACTS]
+    blocks: list[Table | Figure] = [*report.figures(), *report.tables()]
+    names = unique_names(["tip", "theme", "all", "answer", *titles, *(block.name for block in blocks)])[4:]
+    writer = _Writer(report, draw, dict(zip(map(id, blocks), names[len(titles) :], strict=True)))
+    insides = [("\n".join(map(writer.html, part)), _counts(part)) for _, part in contents] + [(_facts(report), "")]
+    parts = [
+        (anchor, title, *inside) for anchor, title, inside in zip(names, titles, insides, strict=False) if inside[0]
+    ]
+    low = any(isinstance(block, Table) and len(block.columns) > WIDE for block in opening)
+    page = Template(_text_of("page.html"))
+    return page.substitute(
+        # Even if a text slipped through unescaped, a browser would run no script but ours and load nothing.
+        digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        version=__version__,
+        title=escape(report.title),
+        style=themes() + _text_of("style.css"),
+        contents="".join(f'<li><a href="#{anchor}">{escape(title)}</a></li>' for anchor, title, *_ in parts),
+        verdict=prose(verdict),
+        opening="\n".join(writer.html(block, LOW if low else LEAD) for block in opening),
+        sections="\n".join(_fold(*part, unfolded=len(parts) < 3 or part[1] == FINDINGS) for part in parts),
+        script=script,
     )
 
 
@@ -83,51 +99,39 @@ def _text_of(name: str) -> str:
     return files("sahcns.lab.report").joinpath(name).read_text("utf-8")
 
 
-def _body(report: Report, draw: Draw | None) -> str:
-    blocks: list[Table | Figure] = [*report.figures(), *report.tables()]
-    opening = report.opening()
-    height = LOW if any(isinstance(block, Table) and len(block.columns) > WIDE for block in opening) else LEAD
-    titles = [FINDINGS, *(section.title for section in report.sections), FACTS]
-    names = unique_names(["tip", "theme", "all", "answer", *titles, *(block.name for block in blocks)])[4:]
-    anchors = dict(zip(map(id, blocks), names[len(titles) :], strict=True))
-    looks = looks_in(report)
-    named = {
-        series.name: look
-        for figure in report.figures()
-        for series, look in drawn_series(figure, looks)
-        if series.role and figure.kind != "scatter"  # whose series are states, such as complete
-    }
+class _Writer:
+    """Blocks as HTML, with what is the same for all of a page: looks, anchors, and what draws."""
 
-    def block_html(block: str | Table | Figure, *, lead: bool = False) -> str:
+    def __init__(self, report: Report, draw: Draw | None, anchors: Mapping[int, str]):
+        self.draw, self.anchors, self.looks = draw, anchors, looks_in(report)
+        self.named = {
+            series.name: look
+            for figure in report.figures()
+            for series, look in drawn_series(figure, self.looks)
+            if series.role and figure.kind != "scatter"  # whose series are states, such as complete
+        }
+
+    def html(self, block: Block, lead: int = 0) -> str:
+        """A paragraph, or a card; `lead` is the height of a figure on the first screen."""
         if isinstance(block, str):
             return f"<p>{prose(block)}</p>"
-        drawn = (
-            _table(block, named) if isinstance(block, Table) else _figure(block, looks, draw, height if lead else 300)
-        )
-        tag, kind = "div" if isinstance(block, Table) else "figure", " lead" * lead
-        kind += " wide" * (isinstance(block, Table) and len(block.columns) > WIDE)
+        tag, kind, inside = "figure", "card" + " lead" * bool(lead), ""
+        if isinstance(block, Table):
+            tag, inside = "div", _scroll(block, self.named) + _caption(block.caption, _key(block))
+            kind += " wide" * (len(block.columns) > WIDE)
+        elif self.draw is None:
+            inside = _scroll(block.values()) + _caption(block.caption, INSTALL)
+        else:
+            inside = (
+                f'<div class="chart" role="img" aria-label="{escape(block.title)}"></div>'
+                f"{_caption(block.caption, block.partial_note)}"
+                f'<details class="data"><summary>Data</summary>{_scroll(block.values())}</details>'
+                '<button type="button" class="save" hidden>Save as SVG</button>'
+                '<script type="application/json">'
+                f"{safe_json(self.draw(block, self.looks, height=lead or 300))}</script>"
+            )
         title = f"<h3>{escape(block.title)}</h3>" if block.title else ""
-        return f'<{tag} class="card{kind}" id="{anchors[id(block)]}">{title}{drawn}</{tag}>'
-
-    verdict = report.verdict or re.split(r"(?<=[.!?])\s+(?=[A-Z])", next(iter(report.summary), ""), maxsplit=1)[0]
-    contents: list[list[str | Table | Figure]] = [[text for text in report.summary if text != verdict]]
-    contents += [
-        [one for one in section.blocks if not any(one is led for led in opening)] for section in report.sections
-    ]
-    insides = ["\n".join(map(block_html, part)) for part in contents] + [_facts(report)]
-    parts = [part for part in zip(names, titles, insides, [*map(_counts, contents), ""], strict=False) if part[2]]
-    entries = "".join(f'<li><a href="#{anchor}">{escape(title)}</a></li>' for anchor, title, *_ in parts)
-    folds = "\n".join(_fold(*part, unfolded=len(parts) < 3 or part[1] == FINDINGS) for part in parts)
-    lead = "\n".join(block_html(block, lead=True) for block in opening)
-    return (
-        '<nav aria-label="contents"><details open><summary>Contents</summary>'
-        f'<ul><li><a href="#answer">Answer</a></li>{entries}</ul></details>'
-        '<div><button type="button" id="all" hidden>Open all</button>'
-        '<button type="button" id="theme" aria-label="change between light and dark" hidden></button></div></nav>\n'
-        f'<main>\n<section id="answer"><h1>{escape(report.title)}</h1><p class="verdict">{prose(verdict)}</p>\n'
-        f'<div class="opening">{lead}</div></section>\n{folds}\n<footer>sahcns {__version__}</footer></main>\n'
-        '<div id="tip" role="status" hidden></div>'
-    )
+        return f'<{tag} class="{kind}" id="{self.anchors[id(block)]}">{title}{inside}</{tag}>'
 
 
 def _fold(anchor: str, title: str, inside: str, counts: str, *, unfolded: bool) -> str:
@@ -135,31 +139,15 @@ def _fold(anchor: str, title: str, inside: str, counts: str, *, unfolded: bool) 
     return f'<details class="section" id="{anchor}"{" open" * unfolded}>{head}\n<div>{inside}</div></details>'
 
 
-def _counts(blocks: Sequence[str | Table | Figure]) -> str:
+def _counts(blocks: Sequence[Block]) -> str:
     """`2 tables, 3 figures`: what a folded section holds."""
-    counts = {
-        name: sum(isinstance(block, kind) for block in blocks) for name, kind in (("table", Table), ("figure", Figure))
-    }
-    return ", ".join(f"{number} {name}{'s' * (number > 1)}" for name, number in counts.items() if number)
+    counts = {kind: sum(isinstance(block, kind) for block in blocks) for kind in (Table, Figure)}
+    return ", ".join(f"{n} {kind.__name__.lower()}{'s' * (n > 1)}" for kind, n in counts.items() if n)
 
 
-def _table(table: Table, named: Mapping[str, Look]) -> str:
-    marks = {cell.mark for row in table.rows for cell in row if isinstance(cell, Cell)}
-    key = BOTH if {"best", "second"} <= marks and "bold" not in table.caption.lower() else ""
-    return _scroll(table, named) + _caption(table.caption, key)
-
-
-def _figure(figure: Figure, looks: Mapping[str, Look], draw: Draw | None, height: int) -> str:
-    data = _scroll(data_table(figure), {})
-    if draw is None:
-        return data + _caption(figure.caption, "To see it drawn: `pip install 'sahcns[report]'`.")
-    return (
-        f'<div class="chart" role="img" aria-label="{escape(figure.title)}"></div>'
-        f"{_caption(figure.caption, frame_note(figure))}"
-        f'<details class="data"><summary>Data</summary>{data}</details>'
-        '<button type="button" class="save" hidden>Save as SVG</button>'
-        f'<script type="application/json">{safe_json(draw(figure, looks, height=height))}</script>'
-    )
+def _key(table: Table) -> str:
+    marks = {cell.mark for row in table.cells for cell in row}
+    return BOTH if {"best", "second"} <= marks and "bold" not in table.caption.lower() else ""
 
 
 def _caption(*texts: str) -> str:
@@ -168,7 +156,7 @@ def _caption(*texts: str) -> str:
     return f'<details class="caption" open><summary>Notes</summary><p>{prose(words)}</p></details>' if words else ""
 
 
-def _scroll(table: Table, named: Mapping[str, Look]) -> str:
+def _scroll(table: Table, named: Mapping[str, Look] | None = None) -> str:
     """A box in which a wide table scrolls."""
     label = escape(table.title or table.name)
     return f'<div class="scroll" role="region" tabindex="0" aria-label="{label}">{table_html(table, named)}</div>'
@@ -186,19 +174,17 @@ def _fact(value: str) -> str:
 
 def prose(text: str) -> str:
     """Text with its `code` set as such, and nothing else in it obeyed; `95 %` and `p < 0.05` are not broken into lines."""
-
-    def kept(part: str) -> str:
-        return re.sub(
-            r"(?<=\w) ([<>=±×]) (?=[-+\d])|(?<=\d) (?=%)", lambda found: found[0].replace(" ", NO_BREAK), part
-        )
-
+    kept = re.compile(r"(?<=\w) ([<>=±×]) (?=[-+\d])|(?<=\d) (?=%)")
     parts = re.split(r"`([^`]+)`", text)
-    return "".join(f"<code>{escape(part)}</code>" if at % 2 else escape(kept(part)) for at, part in enumerate(parts))
+    return "".join(
+        f"<code>{escape(part)}</code>"
+        if at % 2
+        else escape(kept.sub(lambda found: found[0].replace(" ", "\N{NO-BREAK SPACE}"), part))
+        for at, part in enumerate(parts)
+    )
 
 
 def safe_json(value: object) -> str:
     """JSON that cannot end the script element it stands in, whatever the names in it."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    for sign in "<>&\u2028\u2029":
-        text = text.replace(sign, f"\\u{ord(sign):04x}")
-    return text
+    return re.sub("[<>&\u2028\u2029]", lambda found: f"\\u{ord(found[0]):04x}", text)

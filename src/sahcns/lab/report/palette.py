@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from sahcns.lab.report.parts import Figure, Series
 
-# A colour is a variable of CSS, so that a drawing in a page turns dark with it: name -> light and dark.
-COLOURS: Mapping[str, tuple[str, str]] = {
+# Light and dark of each colour of the page.
+PAGE: Mapping[str, tuple[str, str]] = {
     "page": ("#f7f7f5", "#121417"),
     "surface": ("#ffffff", "#191c21"),  # what figures and tables stand on
     "ink": ("#1c2027", "#e7e9ed"),
@@ -23,23 +23,28 @@ COLOURS: Mapping[str, tuple[str, str]] = {
     "accent": ("#0b5cad", "#7fb8ff"),
     "heat": ("#0d4a8f", "#a8d0ff"),  # of a heat map; its opacity is the value
     "below": ("#b35806", "#f0944d"),  # of values below zero
-    "sahc": ("#f06010", "#f16216"),
-    "rns": ("#46474c", "#b0b0b0"),
-    "ahns": ("#401d00", "#816450"),
-    "bns": ("#7e510e", "#f4a741"),
-    "dns": ("#15a779", "#6eefbb"),
-    "dns-mn": ("#3874c1", "#5b98e8"),
-    "mixgcf": ("#1c45bc", "#3d69d8"),
-    "dens": ("#61067b", "#e9afff"),
-    "divns": ("#af4387", "#bd739e"),
-    "sa-only": ("#5f7fa9", "#86a7d3"),
-    "hc-only": ("#98218f", "#c05bb6"),
-    "sahc-no-discrepancy": ("#6f8534", "#c2e06e"),
-    "sahc-no-mean": ("#79300f", "#d0662f"),
-    "sahc-fixed": ("#35314f", "#8e72fb"),
-    "sahc-global": ("#727d5b", "#93a275"),
-    "popularity": ("#0e7c8a", "#3fb9c9"),
 }
+# The same of each sampler, its marker, and whether that is hollow.
+SAMPLERS: Mapping[str, tuple[str, str, str, bool]] = {
+    "sahc": ("#f06010", "#f16216", "circle", False),
+    "rns": ("#46474c", "#b0b0b0", "cross", False),
+    "ahns": ("#401d00", "#816450", "plus", False),
+    "bns": ("#7e510e", "#f4a741", "right", False),
+    "dns": ("#15a779", "#6eefbb", "square", False),
+    "dns-mn": ("#3874c1", "#5b98e8", "diamond", False),
+    "mixgcf": ("#1c45bc", "#3d69d8", "up", False),
+    "dens": ("#61067b", "#e9afff", "down", False),
+    "divns": ("#af4387", "#bd739e", "star", False),
+    "sa-only": ("#5f7fa9", "#86a7d3", "circle", True),
+    "hc-only": ("#98218f", "#c05bb6", "square", True),
+    "sahc-no-discrepancy": ("#6f8534", "#c2e06e", "up", True),
+    "sahc-no-mean": ("#79300f", "#d0662f", "diamond", True),
+    "sahc-fixed": ("#35314f", "#8e72fb", "down", True),
+    "sahc-global": ("#727d5b", "#93a275", "right", True),
+    "popularity": ("#0e7c8a", "#3fb9c9", "star", True),
+}
+COLOURS = {**PAGE, **{name: (light, dark) for name, (light, dark, *_) in SAMPLERS.items()}}
+"""Each is a variable of CSS, so that a drawing in a page turns dark with it."""
 
 # Shapes as Vega knows them, a path within -1 and 1 where it has none; and as letters, filled and hollow.
 SHAPES = {
@@ -80,29 +85,9 @@ class Look(NamedTuple):
         return self._replace(marker=markers[number // 2 % len(markers)], hollow=self.hollow ^ bool(number % 2))
 
 
-FILLED = {
-    "sahc": "circle",
-    "rns": "cross",
-    "ahns": "plus",
-    "bns": "right",
-    "dns": "square",
-    "dns-mn": "diamond",
-    "mixgcf": "up",
-    "dens": "down",
-    "divns": "star",
-}
-HOLLOW = {
-    "sa-only": "circle",
-    "hc-only": "square",
-    "sahc-no-discrepancy": "up",
-    "sahc-no-mean": "diamond",
-    "sahc-fixed": "down",
-    "sahc-global": "right",
-    "popularity": "star",
-}
-REST = tuple(Look(name, marker, hollow=True) for name, marker in HOLLOW.items())
+LOOKS = {name: Look(name, marker, hollow) for name, (*_, marker, hollow) in SAMPLERS.items()}
+REST = tuple(look for look in LOOKS.values() if look.hollow)
 """Those of the variants of SAHC-NS, which a user's own samplers and nameless series share."""
-LOOKS = {look.colour: look for look in (*(Look(name, marker) for name, marker in FILLED.items()), *REST)}
 
 
 def fixed_look(role: str) -> Look | None:

@@ -1,8 +1,10 @@
 """What a report is made of. Studies say it as data; how it looks is decided once, by the writers beside this file."""
 
+import math
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 from sahcns.errors import SettingError
@@ -27,7 +29,7 @@ class Series:
     role: str = ""
     dashed: bool = False
     hints: Sequence[str] = ()  # a line of text for each point, shown on hover beside x and y
-    partial: Sequence[bool] = ()  # of a heat map's row: values that are not final, hatched and kept out of the colours
+    partial: Sequence[bool] = ()  # of a heat map's row: values that are not final, framed and kept out of the colours
     variant: int = 0
 
     def __post_init__(self) -> None:
@@ -37,6 +39,12 @@ class Series:
                 raise SettingError(f"series {self.name!r}: {given} values of {name} for {len(self.x)} of x")
         if bool(len(self.low)) != bool(len(self.high)):
             raise SettingError(f"series {self.name!r}: low and high are given together or not at all")
+
+    def text(self, at: int) -> str:
+        """A value with its band and its hint: `0.124 (0.123 – 0.126); best of seed 3`."""
+        band = f" ({number(self.low[at])} – {number(self.high[at])})" if len(self.low) else ""
+        hint = f"; {self.hints[at]}" if len(self.hints) and self.hints[at] else ""
+        return f"{number(self.y[at])}{band}{hint}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -54,12 +62,30 @@ class Figure:
     kind: Kind = "line"
     caption: str = ""
     x_log: bool = False
-    y_log: bool = False
     value_label: str = ""  # what the colours of a heat map stand for; its y_label is what the rows are
-    partial_label: str = ""  # what the hatched cells of a heat map are
+    partial_label: str = ""  # what the framed cells of a heat map are
 
     def __repr__(self) -> str:
         return f"Figure({self.name!r}, {self.kind}, {len(self.series)} series)"
+
+    @property
+    def partial_note(self) -> str:
+        """What dashed cells of a heat map are, where there are any."""
+        there = self.partial_label and any(any(series.partial) for series in self.series)
+        return f"Dashed cells: {self.partial_label}." if there else ""
+
+    def values(self) -> "Table":
+        """One column a series where all have the same x, else one row a point."""
+        first = self.x_label or "x"
+        rows: list[list[str]]
+        if len({tuple(series.x) for series in self.series}) == 1:
+            heads = [first, *(f">{series.name}" for series in self.series)]
+            places = enumerate(self.series[0].x)
+            rows = [[number(x), *(series.text(at) for series in self.series)] for at, x in places]
+        else:
+            heads = ["series", f">{first}", f">{self.y_label or 'value'}"]
+            rows = [[one.name, number(x), one.text(at)] for one in self.series for at, x in enumerate(one.x)]
+        return Table(f"{self.name} data", self.title, heads, rows)
 
 
 @dataclass(frozen=True)
@@ -92,6 +118,15 @@ class Table:
                     f"table {self.name!r}: row {at} has {len(row)} cells for {len(self.columns)} columns"
                 )
 
+    @property
+    def cells(self) -> list[list[Cell]]:
+        return [[cell if isinstance(cell, Cell) else Cell(cell) for cell in row] for row in self.rows]
+
+    @property
+    def grouped(self) -> bool:
+        """Whether the first column says the same in neighbouring rows, as a backbone does, and so groups them."""
+        return len(self.columns) > 2 and any(one[0].text == other[0].text for one, other in pairwise(self.cells))
+
 
 @dataclass(frozen=True)
 class Section:
@@ -105,17 +140,16 @@ class Section:
 class Report:
     """A whole page: an answer on the first screen (verdict, one figure, one table), then the sections.
 
-    `facts` is what one must know to trust it: protocol, data, versions, commands.
+    `facts` is what one must know to trust it: protocol, data, versions, commands. `verdict` is the answer in one
+    sentence, the first of the summary where it is empty; `lead` stands beside it, by default the first figure and table.
     """
 
     title: str
     summary: Sequence[str]
     sections: Sequence[Section]
-    facts: Sequence[tuple[str, str]] = field(default=())
-    verdict: str = ""  # the answer in one sentence; the first of the summary where it is empty
-    lead: Sequence[
-        Table | Figure
-    ] = ()  # what stands beside the verdict; the first figure and the first table by default
+    facts: Sequence[tuple[str, str]] = ()
+    verdict: str = ""
+    lead: Sequence[Table | Figure] = ()
 
     def __repr__(self) -> str:
         return f"Report({self.title!r}, {len(self.sections)} sections)"
@@ -133,8 +167,18 @@ class Report:
         return list(self.lead) or [*self.figures()[:1], *self.tables()[:1]]
 
     def _blocks(self) -> list[Table | Figure]:
-        blocks = [block for section in self.sections for block in section.blocks if not isinstance(block, str)]
-        return [*(one for one in self.lead if not any(one is block for block in blocks)), *blocks]
+        blocks = [*self.lead, *(block for section in self.sections for block in section.blocks)]
+        return list({id(block): block for block in blocks if not isinstance(block, str)}.values())
+
+
+def number(value: float | str) -> str:
+    """A number to read: five digits that count, thousands apart; – where there is none."""
+    if isinstance(value, str):
+        return value
+    if not math.isfinite(value):
+        return "–"
+    text = f"{value:,.0f}" if value == int(value) and abs(value) < 1e15 else f"{value:,.5g}"
+    return text.replace("-", "\N{MINUS SIGN}")
 
 
 def unique_names(names: Iterable[str]) -> list[str]:

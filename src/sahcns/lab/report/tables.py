@@ -1,37 +1,51 @@
-"""A table as HTML for the page, as Markdown as GitHub draws it, and as CSV; and the values of a figure as a table."""
+"""A table as HTML for the page, as Markdown as GitHub draws it, as CSV, and as LaTeX as papers print it."""
 
 import csv
 import io
-import math
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from itertools import groupby, pairwise
+from itertools import groupby
 
 from sahcns.lab.report.palette import Look, fixed_look
-from sahcns.lab.report.parts import Cell, Figure, Series, Table
+from sahcns.lab.report.parts import Cell, Table
 
 UNDER = " · "  # `toys · R@20` stands under toys
 SAMPLERS = ("sampler", "method")  # how the first column is called where each row is one of them
 PROSE = 100  # letters from which a cell is prose
 HTML_MARKS = {"": "{}", "best": "<strong>{}</strong>", "second": "<u>{}</u>"}
 MARKDOWN_MARKS = {"": "{}", "best": "**{}**", "second": "<u>{}</u>"}
+LATEX_MARKS = {"": "{}", "best": r"\textbf{{{}}}", "second": r"\underline{{{}}}"}
 SPREAD = re.compile(r"(?P<mean>[-+]?[\d.,]+(?:e[-+]?\d+)?)\s*±\s*(?P<std>[\d.,]+(?:e[-+]?\d+)?)", re.IGNORECASE)
 NUMBER = re.compile(r"[-+]?(\d{1,3}(,\d{3})+|\d+)(\.\d+)?(e[-+]?\d+)?", re.IGNORECASE)
+
+
+def _heads(columns: Sequence[str]) -> tuple[list[tuple[str, int]], list[str]]:
+    """The common heads with the number of columns below each, "" for none; and each column's own name."""
+    parts = [_name(column).rpartition(UNDER) for column in columns]
+    return [(group, len(list(members))) for group, members in groupby(one[0] for one in parts)], [
+        one[2] for one in parts
+    ]
+
+
+def _name(column: str) -> str:
+    return column.removeprefix(">")
+
+
+# HTML
 
 
 def to_html(table: Table, looks: Mapping[str, Look] | None = None) -> str:
     """A `<table>`; `looks` are those of the names that may head a row or a column.
 
-    Where the first column repeats itself from row to row, as a backbone does, it becomes a heading over its rows.
-    Neighbouring columns whose names begin alike, as `toys · R@10` and `toys · R@20`, get a common head.
+    Where the first column groups the rows it becomes a heading over them. Neighbouring columns whose names begin alike,
+    as `toys · R@10` and `toys · R@20`, get a common head.
     """
-    known = looks or {}
-    whole = [[as_cell(cell) for cell in row] for row in table.rows]
-    grouped = len(table.columns) > 2 and repeats(row[0].text for row in whole)
-    columns = table.columns[1:] if grouped else table.columns
-    rows = [row[1:] for row in whole] if grouped else whole
-    of_samplers = bool(columns) and columns[0].removeprefix(">").lower() in SAMPLERS
+    known, grouped, whole = looks or {}, table.grouped, table.cells
+    columns = table.columns[grouped:]
+    rows = [row[grouped:] for row in whole]
+    of_samplers = bool(columns) and _name(columns[0]).lower() in SAMPLERS
     prosaic = any(len(cell.text) > PROSE for row in rows for cell in row)
     body = []
     for at, (first, *rest) in enumerate(rows):
@@ -40,18 +54,56 @@ def to_html(table: Table, looks: Mapping[str, Look] | None = None) -> str:
             body.append(f'<tr class="group">{group}</tr>')
         look = known.get(first.text) or (fixed_look(first.text) if of_samplers else None)
         long = ' class="long"' if len(first.text) > 28 else ""
-        others = "".join(_cell(cell, column, prosaic) for cell, column in zip(rest, columns[1:], strict=True))
-        body.append(f'<tr><th scope="row"{long}{_hint(first)}>{swatch(look)}{_inner(first)}</th>{others}</tr>')
+        others = "".join(_td(cell, column, prosaic) for cell, column in zip(rest, columns[1:], strict=True))
+        body.append(f'<tr><th scope="row"{long}{_hint(first)}>{_swatch(look)}{_inner(first)}</th>{others}</tr>')
     style = ' class="prosaic"' if prosaic else ""
     cells = [[column, *(row[at].text for row in rows)] for at, column in enumerate(columns)]
     letters = sum(min(40, max(map(len, texts))) for texts in cells)  # on paper a wide table is set smaller
-    head = f"<thead>{_heads(columns, known)}</thead>"
+    head = f"<thead>{_html_heads(columns, known)}</thead>"
     return f'<table{style} style="--letters:{letters}">{head}<tbody>{"".join(body)}</tbody></table>'
 
 
-def swatch(look: Look | None) -> str:
+def _html_heads(columns: Sequence[str], looks: Mapping[str, Look]) -> str:
+    groups, names = _heads(columns)
+    heads = "".join(
+        f'<th scope="col"{_number(column) if at else ""}>{_swatch(looks.get(name))}{escape(name)}</th>'
+        for at, (name, column) in enumerate(zip(names, columns, strict=True))
+    )
+    if not any(group for group, _ in groups):
+        return f"<tr>{heads}</tr>"
+    common = "".join(
+        f'<th scope="colgroup" colspan="{width}" class="over">{escape(group)}</th>' if group else "<th></th>" * width
+        for group, width in groups
+    )
+    return f'<tr class="overs">{common}</tr><tr>{heads}</tr>'
+
+
+def _td(cell: Cell, column: str, prosaic: bool) -> str:
+    named = f' data-name="{escape(_name(column))}"' if prosaic else ""  # where a phone hides the heads
+    return f"<td{_number(column)}{_hint(cell)}{named}>{_inner(cell)}</td>"
+
+
+def _number(column: str) -> str:
+    return ' class="number"' if column.startswith(">") else ""
+
+
+def _hint(cell: Cell) -> str:
+    return f' data-hint="{escape(cell.hint)}"' if cell.hint else ""
+
+
+def _swatch(look: Look | None) -> str:
     """The marker of a sampler, before its name."""
     return f'<span class="swatch" style="color:{look.paint}" aria-hidden="true">{look.sign}</span>' if look else ""
+
+
+def _inner(cell: Cell) -> str:
+    note = f'<span class="note">{escape(cell.note)}</span>' if cell.note else ""
+    mean, sign, std = cell.text.partition(" ± ")
+    spread = f"<small> ± {escape(std)}</small>" if sign else ""  # in small print, as in the paper
+    return HTML_MARKS[cell.mark].format(escape(mean) + spread) + note
+
+
+# Markdown
 
 
 def to_markdown(table: Table, *, title: bool = True) -> str:
@@ -61,14 +113,29 @@ def to_markdown(table: Table, *, title: bool = True) -> str:
         return f"| {' | '.join(cells)} |"
 
     def marked(cell: Cell) -> str:
-        text = MARKDOWN_MARKS[cell.mark].format(_plain_markdown(cell.text)) if cell.text.strip() else ""
-        return text + _plain_markdown(cell.note)
+        text = MARKDOWN_MARKS[cell.mark].format(_escaped(cell.text)) if cell.text.strip() else ""
+        return text + _escaped(cell.note)
 
-    heads = line(_plain_markdown(column.removeprefix(">")) for column in table.columns)
+    heads = line(_escaped(_name(column)) for column in table.columns)
     ruler = line("---:" if column.startswith(">") else "---" for column in table.columns)
-    body = "\n".join([heads, ruler, *(line(marked(as_cell(cell)) for cell in row) for row in table.rows)])
-    above, below = (_prose_markdown(text) if title else "" for text in (table.title, table.caption))
+    body = "\n".join([heads, ruler, *(line(map(marked, row)) for row in table.cells)])
+    above, below = (_prose(text) if title else "" for text in (table.title, table.caption))
     return "\n\n".join(filter(None, [f"**{above}**" if above else "", body, below])) + "\n"
+
+
+def _prose(text: str) -> str:
+    """Escaped, but for `code`, which is set as such."""
+    parts = re.split(r"(`[^`]+`)", text)
+    return "".join(part if at % 2 else _escaped(part) for at, part in enumerate(parts))
+
+
+def _escaped(text: str) -> str:
+    """Nothing in it means anything to Markdown, HTML or the table; line ends become spaces."""
+    signs = re.sub(r"([\\`*_\[\]|~#])", r"\\\1", re.sub(r"\s+", " ", text))
+    return signs.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+# CSV
 
 
 def to_csv(table: Table) -> str:
@@ -77,9 +144,7 @@ def to_csv(table: Table) -> str:
     `13.26 ± 0.07` becomes two columns, and a column's signs, such as * for significance, become one of their own.
     """
     columns: list[list[str]] = []
-    for at, head in enumerate(table.columns):
-        name = head.removeprefix(">")
-        cells = [as_cell(row[at]) for row in table.rows]
+    for name, *cells in zip(map(_name, table.columns), *table.cells, strict=True):
         spreads = [SPREAD.fullmatch(cell.text.strip()) for cell in cells]
         means = [one["mean"] if one else cell.text for one, cell in zip(spreads, cells, strict=True)]
         columns.append([name, *map(_plain_number, means)])
@@ -92,95 +157,6 @@ def to_csv(table: Table) -> str:
     return text.getvalue()
 
 
-def data_table(figure: Figure) -> Table:
-    """The values of a figure: one column a series where all have the same x, else one row a point."""
-    first = figure.x_label or "x"
-    rows: list[list[Cell | str]]
-    if len({tuple(series.x) for series in figure.series}) == 1:
-        heads = [first, *(f">{series.name}" for series in figure.series)]
-        places = enumerate(figure.series[0].x)
-        rows = [[number(x), *(value_text(series, at) for series in figure.series)] for at, x in places]
-    else:
-        heads = ["series", f">{first}", f">{figure.y_label or 'value'}"]
-        rows = [[one.name, number(x), value_text(one, at)] for one in figure.series for at, x in enumerate(one.x)]
-    return Table(f"{figure.name} data", figure.title, heads, rows)
-
-
-def value_text(series: Series, at: int) -> str:
-    """A value with its band and its hint: `0.124 (0.123 – 0.126); best of seed 3`."""
-    band = f" ({number(series.low[at])} – {number(series.high[at])})" if len(series.low) else ""
-    hint = f"; {series.hints[at]}" if len(series.hints) and series.hints[at] else ""
-    return f"{number(series.y[at])}{band}{hint}"
-
-
-def number(value: float | str) -> str:
-    """A number to read: five digits that count, thousands apart; – where there is none."""
-    if isinstance(value, str):
-        return value
-    if not math.isfinite(value):
-        return "–"
-    text = f"{value:,.0f}" if value == int(value) and abs(value) < 1e15 else f"{value:,.5g}"
-    return text.replace("-", "\N{MINUS SIGN}")
-
-
-def frame_note(figure: Figure) -> str:
-    """What dashed cells of a heat map are, where there are any."""
-    there = figure.partial_label and any(any(series.partial) for series in figure.series)
-    return f"Dashed cells: {figure.partial_label}." if there else ""
-
-
-def as_cell(cell: Cell | str) -> Cell:
-    return cell if isinstance(cell, Cell) else Cell(cell)
-
-
-def repeats(firsts: Iterable[str]) -> bool:
-    """Whether a first column says the same in neighbouring rows, and so groups them."""
-    return any(one == other for one, other in pairwise(firsts))
-
-
-def split_heads(columns: Sequence[str]) -> tuple[list[tuple[str, int]], list[str]]:
-    """The common heads with the number of columns below each, "" for none; and each column's own name."""
-    names = [column.removeprefix(">") for column in columns]
-    above = [name.partition(UNDER)[0] if UNDER in name else "" for name in names]
-    below = [name.partition(UNDER)[2] if UNDER in name else name for name in names]
-    return [(group, len(list(members))) for group, members in groupby(above)], below
-
-
-def _heads(columns: Sequence[str], looks: Mapping[str, Look]) -> str:
-    groups, names = split_heads(columns)
-    heads = "".join(
-        f'<th scope="col"{_number(column, first=at == 0)}>{swatch(looks.get(name))}{escape(name)}</th>'
-        for at, (name, column) in enumerate(zip(names, columns, strict=True))
-    )
-    if not any(group for group, _ in groups):
-        return f"<tr>{heads}</tr>"
-    common = "".join(
-        f'<th scope="colgroup" colspan="{width}" class="over">{escape(group)}</th>' if group else "<th></th>" * width
-        for group, width in groups
-    )
-    return f'<tr class="overs">{common}</tr><tr>{heads}</tr>'
-
-
-def _cell(cell: Cell, column: str, prosaic: bool) -> str:
-    named = f' data-name="{escape(column.removeprefix(">"))}"' if prosaic else ""  # where a phone hides the heads
-    return f"<td{_number(column)}{_hint(cell)}{named}>{_inner(cell)}</td>"
-
-
-def _number(column: str, *, first: bool = False) -> str:
-    return ' class="number"' if column.startswith(">") and not first else ""
-
-
-def _hint(cell: Cell) -> str:
-    return f' data-hint="{escape(cell.hint)}"' if cell.hint else ""
-
-
-def _inner(cell: Cell) -> str:
-    note = f'<span class="note">{escape(cell.note)}</span>' if cell.note else ""
-    mean, sign, std = cell.text.partition(" ± ")
-    spread = f"<small> ± {escape(std)}</small>" if sign else ""  # in small print, as in the paper
-    return HTML_MARKS[cell.mark].format(escape(mean) + spread) + note
-
-
 def _plain_number(text: str) -> str:
     """`15,306` as 15306, `+0.12` as 0.12, a typographer's minus as a minus, a lone dash as nothing."""
     plain = text.strip().replace("\N{MINUS SIGN}", "-")
@@ -189,17 +165,151 @@ def _plain_number(text: str) -> str:
     return plain.replace(",", "").removeprefix("+") if NUMBER.fullmatch(plain) else text.strip()
 
 
-def _prose_markdown(text: str) -> str:
-    """As `_plain_markdown`, but for `code`, which is set as such."""
-    parts = re.split(r"(`[^`]+`)", " ".join(text.split()))
-    return "".join(part if at % 2 else _escaped_markdown(part) for at, part in enumerate(parts))
+# LaTeX
+
+APART = "\N{ZERO WIDTH SPACE}"  # between two dashes, which would be one longer dash
+TEXT = ("textbackslash", "textasciitilde", "textasciicircum", "textasciigrave", "ldots")
+MATHEMATICS = (
+    *("pm", "times", "cdot", "leq", "geq", "approx", "neq", "infty", "rightarrow", "surd", "in", "sum", "ell"),
+    *("varsigma", "epsilon", "lambda", "Lambda"),  # the last two Unicode calls lamda
+)
+LATEX = {
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+    **{sign: f"${sign}$" for sign in "<>|"},
+    '"': "''",
+    "–": "--",
+    "—": "---",
+    "−": "$-$",
+    "′": "$'$",
+    APART: "{}",
+    **{sign: rf"\{name}{{}}" for sign, name in zip("\\~^`…", TEXT, strict=True)},
+    **{sign: rf"$\{name}$" for sign, name in zip("±×·≤≥≈≠∞→√∈∑ℓςελΛ", MATHEMATICS, strict=True)},
+    **{sign: f"$^{{{plain}}}$" for sign, plain in zip("⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "+-0123456789", strict=True)},
+    **{sign: f"$_{{{plain}}}$" for sign, plain in zip("₊₋₀₁₂₃₄₅₆₇₈₉", "+-0123456789", strict=True)},
+    **{sign: rf"$\{unicodedata.name(sign).split()[-1].lower()}$" for sign in "αβγδζηθικμνξπρστυφχψω"},
+    **{sign: rf"$\{unicodedata.name(sign).split()[-1].capitalize()}$" for sign in "ΓΔΘΞΠΣΥΦΨΩ"},
+    **dict(zip("ΑΒΕΖΗΙΚΜΝΟΡΤΧο", "ABEZHIKMNOPTXo", strict=True)),  # for which mathematics has the Latin letters
+}
+# What pdflatex prints besides, tried letter by letter in an article with nothing but booktabs. The last line needs
+# \\usepackage[T1]{fontenc}, and whoever writes such letters has it.
+PRINTED = frozenset(
+    "\N{NO-BREAK SPACE}¡¢£¥§©ª®°¶º¼½¾¿ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜÝßàáâãäåæçèéêëìíîïñòóôõö÷øùúûüýÿ"
+    "ĀāĂăĆćĈĉĊċČčĎďĒēĔĕĖėĚěĜĝĞğĠġĢģĤĥĨĩĪīĬĭİıĴĵĶķĹĺĻļĽľŁłŃńŅņŇňŌōŎŏŐőŒœŔŕŖŗŘřŚśŜŝŞşŠšŢţŤťŨũŪūŬŭŮůŰűŴŵŶŷŸŹźŻżŽž"
+    "ǍǎǏǐǑǒǓǔǦǧǨǩȘșȚțȲȳḂḃḍḞḟḠḡḥḰḱḷṃṅṇṛṣṭẎẏẐẑẞỲỳ‐‑‘’“”†‡•€™←↑↓µ"
+    "«»ÐðÞþĄąĐđĘęĮįŲųŊŋ"
+)
+COLUMN, LINE = 300.0, 345.0  # points that fit a column of two in letters of 8 or 9, and a line of an article
+LETTER, SMALL, GAP = 4.6, 3.2, 8.0  # points of a letter on average, of one in small print, and of a column's sides
+WORDS = 100.0  # points that a column of words has in a table too wide, before it is broken into lines
+FITTED = [
+    r"\setlength{\tabcolsep}{4pt}",
+    r"\providecommand{\resizebox}[3]{#3}% without \usepackage{graphicx} it stays as wide as it is",
+    r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
+]
 
 
-def _plain_markdown(text: str) -> str:
-    """Nothing in it means anything to Markdown, HTML or the table; line ends become spaces."""
-    return _escaped_markdown(" ".join(text.split()))
+def to_latex(table: Table) -> str:
+    """A `table` with booktabs; the title is its caption, and what is said below it stands there as notes.
+
+    No table runs off the page. One wider than a column is a `table*`, which has the whole width where a page has two;
+    one wider than a line has its columns of words broken into lines; and what is left to do graphicx does, by scaling it.
+    A rule stands between the groups of a table, and each is named once.
+    """
+    groups, names = _heads(table.columns)
+    rows, right = table.cells, [column.startswith(">") for column in table.columns]
+    texts = [[name, *(row[at].text for row in rows)] for at, name in enumerate(names)]
+    widths = [max(map(_points, column)) + GAP for column in texts]
+    broken = {} if sum(widths) <= LINE else _broken(widths, [" " in "".join(own[1:]) for own in texts], right)
+    place = "table*" if sum(widths) > COLUMN else "table"
+    align = "".join(
+        f"p{{{broken[at]:.2f}\\linewidth}}" if at in broken else "r" if right[at] else "l" for at in range(len(names))
+    )
+    body = []
+    for at, row in enumerate(rows):
+        again = table.grouped and at > 0 and row[0].text == rows[at - 1][0].text
+        body += [r"\midrule"] if table.grouped and at > 0 and not again else []
+        cells = [r"\raggedright " * (k in broken) + _tex(cell, right[k]) for k, cell in enumerate(row)]
+        body.append(_line(["" if again else cells[0], *cells[1:]], r"\tabularnewline" if broken else r"\\"))
+    missing, notes = " ".join(letters_missing(table)), r"\begin{minipage}{\linewidth}\footnotesize "
+    lines = [
+        *([f"% pdflatex has no {missing}: compile with lualatex or xelatex, and a font that has"] if missing else []),
+        rf"\begin{{{place}}}[t]",
+        r"\centering",
+        rf"\caption{{{tex(table.title or table.name)}}}",
+        rf"\label{{tab:{re.sub(r'[^a-z0-9]+', '-', table.name.lower()).strip('-')}}}",
+        *([r"\footnotesize"] if broken else []),
+        *FITTED,
+        rf"\begin{{tabular}}{{{align}}}",
+        r"\toprule",
+        *_over(groups),
+        _line(map(tex, names)),
+        r"\midrule",
+        *body,
+        r"\bottomrule",
+        r"\end{tabular}}",
+        *([r"\par\smallskip", rf"{notes}{tex(table.caption)}\end{{minipage}}"] if table.caption else []),
+        rf"\end{{{place}}}",
+    ]
+    return "\n".join(lines) + "\n"
 
 
-def _escaped_markdown(text: str) -> str:
-    signs = re.sub(r"([\\`*_\[\]|~#])", r"\\\1", text)
-    return signs.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+def letters_missing(table: Table) -> str:
+    """Letters of a table that pdflatex has not, each once: it stops at them, and leaves them out if it is told to go on."""
+    cells = [cell.text for row in table.cells for cell in row]
+    letters = dict.fromkeys(_one_line(" ".join([table.title or table.name, table.caption, *table.columns, *cells])))
+    return "".join(one for one in letters if not one.isascii() and one not in LATEX and one not in PRINTED)
+
+
+def tex(text: str) -> str:
+    """Nothing in it means anything to LaTeX; `code` is set as such, and a minus before a digit is a minus."""
+    parts = re.split(r"`([^`]+)`", _one_line(text))
+    return "".join(rf"\texttt{{{_signs(part)}}}" if at % 2 else _signs(part) for at, part in enumerate(parts))
+
+
+def _one_line(text: str) -> str:
+    """Composed letters, as pdflatex knows no combining accents, and macOS writes names of files with them."""
+    return " ".join(unicodedata.normalize("NFC", text).split())
+
+
+def _signs(text: str) -> str:
+    signs = re.sub(r"(?<![\w.)-])-(?=\d)", "−", text)
+    return "".join(LATEX.get(sign, sign) for sign in re.sub("-(?=-)", "-" + APART, signs))
+
+
+def _points(text: str) -> float:
+    """About how many a cell takes with letters of 10."""
+    mean, sign, std = text.partition(" ± ")
+    return LETTER * len(mean) + SMALL * len(sign.strip() + std)
+
+
+def _broken(widths: Sequence[float], spaced: Sequence[bool], right: Sequence[bool]) -> dict[int, float]:
+    """Which columns are broken into lines, and their shares of the width: ten times the letters have three times it."""
+    words = [at for at, width in enumerate(widths) if width > WORDS and spaced[at] and not right[at]]
+    rest = sum(width for at, width in enumerate(widths) if at not in words)
+    room = (max(LINE - rest, WORDS * len(words)) - GAP * len(words)) / LINE
+    return {at: room * widths[at] ** 0.5 / sum(widths[other] ** 0.5 for other in words) for at in words}
+
+
+def _over(groups: Sequence[tuple[str, int]]) -> list[str]:
+    """The line of common heads, and the rules below them; nothing where there are none."""
+    above, rules, at = list[str](), list[str](), 1
+    for group, width in groups:
+        above += [rf"\multicolumn{{{width}}}{{c}}{{{tex(group)}}}"] if group else [""] * width
+        rules += [rf"\cmidrule(lr){{{at}-{at + width - 1}}}"] if group else []
+        at += width
+    return [_line(above), " ".join(rules)] if rules else []
+
+
+def _tex(cell: Cell, right: bool) -> str:
+    mean, sign, std = cell.text.partition(" ± ")
+    # the standard deviation in small print, as in the paper; `within ± 1.9` has none
+    small = sign and mean[-1:].isdigit()
+    text = LATEX_MARKS[cell.mark].format(rf"{tex(mean)}{{\scriptsize$\pm${tex(std)}}}" if small else tex(cell.text))
+    note = f"$^{{{cell.note}}}$" if cell.note == "*" else rf"\textsuperscript{{{tex(cell.note)}}}"
+    hanging = rf"\rlap{{{note}}}" if right else note  # so that numbers stay aligned
+    return text + (hanging if cell.note else "")
+
+
+def _line(cells: Iterable[str], end: str = r"\\") -> str:
+    line = " & ".join(cells)
+    return ("{}" if line.startswith(("[", "*")) else "") + f"{line} {end}"  # else the row above takes these for its own

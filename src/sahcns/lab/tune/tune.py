@@ -178,7 +178,7 @@ def _work(spaces: Sequence[Space], journal: Journal, split: Split, options: Mapp
 
 def _attempt(trial: RunningTrial, journal: Journal, split: Split, options: Mapping[str, Any], watch: Watch) -> None:
     """Train at one point and note how it ended; whatever a sampler does, the others go on."""
-    from sahcns.training import fit
+    from sahcns.model import fit
 
     parts = trial.space.build(trial.point)
     monitor, name = parts["protocol"].monitor, trial.space.name

@@ -1,4 +1,4 @@
-"""Train a recommender: the whole loop, in the order it happens."""
+"""Training: the whole loop, in the order it happens."""
 
 import math
 import time
@@ -14,7 +14,6 @@ from sahcns.backbones import Backbone, LightGCN
 from sahcns.data.split import Split
 from sahcns.errors import SettingError, TrainingError
 from sahcns.kernels import build_graph
-from sahcns.model.recommender import Recommender
 from sahcns.objectives import BPR, Objective
 from sahcns.ranking import Masked, Truth, evaluate
 from sahcns.samplers import SAHC, Sampler
@@ -54,27 +53,18 @@ class EarlyStopping:
         return self.since >= self.patience
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Run:
-    """A finished training run: the model at its best validation epoch, and everything recorded on the way."""
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """What training leaves: the final vectors and the weights of the best epoch, on the CPU, and what was recorded."""
 
-    recommender: Recommender
+    split: Split  # whose training part was trained on
+    users: Tensor  # [n_users, D]
+    items: Tensor  # [n_items, D]
+    weights: dict[str, Tensor]
     record: Record
 
-    def __repr__(self) -> str:
-        found = ", ".join(f"{name} {self.test[name]:.2%}" for name in ("recall@20", "ndcg@20") if name in self.test)
-        judged = (
-            f", best epoch {self.record.best_epoch}{', test ' if found else ''}{found}" if self.record.valid else ""
-        )
-        return f"Run({self.recommender!r}, {self.record.epochs_run} epochs{judged})"
 
-    @property
-    def test(self) -> dict[str, float]:
-        """Test metrics at the best validation epoch; empty where nothing was held out for it."""
-        return self.record.test.get("best", {})
-
-
-def fit(
+def train(
     split: Split,
     backbone: Backbone | None = None,
     sampler: Sampler | None = None,
@@ -86,27 +76,8 @@ def fit(
     kernels: str = "auto",
     whole: bool = False,
     on_epoch: OnEpoch | None = None,
-) -> Run:
-    """Train `backbone` on the split's training part with negatives from `sampler` to minimise `objective`.
-
-    The epoch is picked on the validation part and the best weights are restored; the test part is ranked once at the end, for
-    the best and for the last epoch. Ctrl-C, or a notebook's stop button, ends training early and keeps the best epoch
-    so far; before the first look there is none, and it ends the call. During that ranking it ends the ranking and keeps
-    the model: test numbers are then missing, and `evaluate` has them.
-    The pairs of users who have every item shape the graph and are not trained on: there is nothing to prefer them to.
-
-    backbone   LightGCN() by default
-    sampler    SAHC() by default
-    objective  BPR() by default; L2 is the protocol's, and comes on top
-    protocol   Protocol() by default: up to 1000 epochs, and when to stop; `help(Protocol)` has them all
-    seed       any whole number; the same gives the same result, bit for bit on a CPU with as many threads
-    device     "auto" is the GPU when there is one; "cpu", "cuda", "cuda:1"
-    kernels    "auto" is the fastest of the device; "reference" is plain torch
-    whole      train on every pair of the split, validation and test included, for the model to put to use: nothing is
-               looked at, all epochs of the protocol are run, the last one is kept, and Ctrl-C keeps nothing
-    on_epoch   is called after each epoch with its entry of the history, {"epoch": 0, "loss": …, "seconds": …}, with
-               "valid": {"recall@20": …} where it looked; a KeyboardInterrupt that it raises ends training like Ctrl-C
-    """
+) -> Trained:
+    """The vectors of `backbone`, trained as `sahcns.fit` says, which makes a recommender of them."""
     backbone, sampler, objective = backbone or LightGCN(), sampler or SAHC(), objective or BPR()
     protocol = protocol or Protocol()
     _check_kinds(split=(split, Split), backbone=(backbone, Backbone), sampler=(sampler, Sampler))
@@ -128,7 +99,7 @@ def _train(
     kernels: str,
     whole: bool,
     on_epoch: OnEpoch | None,
-) -> Run:
+) -> Trained:
     """The run itself; all that touches the device."""
     began = time.perf_counter()
     fingerprint, split = split.fingerprint, split.whole() if whole else split
@@ -187,11 +158,11 @@ def _train(
     record.seconds = {part: round(value, 6) for part, value in profiler.seconds.items()}
     record.seconds["total"] = round(time.perf_counter() - began, 6)
 
-    def model() -> Recommender:
+    def trained() -> Trained:
         weights = {name: value.cpu() for name, value in stopping.weights.items()}
-        return Recommender.of(split, users.cpu(), items.cpu(), weights, record.to_dict())
+        return Trained(split, users.cpu(), items.cpu(), weights, record)
 
-    return Run(retry_once_on_interrupt(model), record)
+    return retry_once_on_interrupt(trained)
 
 
 def _epoch(epochs: Epochs, epoch: int) -> dict[str, Any]:

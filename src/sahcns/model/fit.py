@@ -1,0 +1,80 @@
+"""Train a recommender."""
+
+from dataclasses import dataclass
+
+from sahcns.backbones import Backbone
+from sahcns.data.split import Split
+from sahcns.model.recommender import Recommender
+from sahcns.objectives import Objective
+from sahcns.samplers import Sampler
+from sahcns.training.protocol import Protocol
+from sahcns.training.record import Record
+from sahcns.training.train import OnEpoch, retry_once_on_interrupt, train
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Run:
+    """A finished training run: the model at its best validation epoch, and everything recorded on the way."""
+
+    recommender: Recommender
+    record: Record
+
+    def __repr__(self) -> str:
+        found = ", ".join(f"{name} {self.test[name]:.2%}" for name in ("recall@20", "ndcg@20") if name in self.test)
+        judged = (
+            f", best epoch {self.record.best_epoch}{', test ' if found else ''}{found}" if self.record.valid else ""
+        )
+        return f"Run({self.recommender!r}, {self.record.epochs_run} epochs{judged})"
+
+    @property
+    def test(self) -> dict[str, float]:
+        """Test metrics at the best validation epoch; empty where nothing was held out for it."""
+        return self.record.test.get("best", {})
+
+
+def fit(
+    split: Split,
+    backbone: Backbone | None = None,
+    sampler: Sampler | None = None,
+    objective: Objective | None = None,
+    *,
+    protocol: Protocol | None = None,
+    seed: int = 0,
+    device: str = "auto",
+    kernels: str = "auto",
+    whole: bool = False,
+    on_epoch: OnEpoch | None = None,
+) -> Run:
+    """Train `backbone` on the split's training part with negatives from `sampler` to minimise `objective`.
+
+    The epoch is picked on the validation part and the best weights are restored; the test part is ranked once at the end, for
+    the best and for the last epoch. Ctrl-C, or a notebook's stop button, ends training early and keeps the best epoch
+    so far; before the first look there is none, and it ends the call. During that ranking it ends the ranking and keeps
+    the model: test numbers are then missing, and `evaluate` has them.
+    The pairs of users who have every item shape the graph and are not trained on: there is nothing to prefer them to.
+
+    backbone   LightGCN() by default
+    sampler    SAHC() by default
+    objective  BPR() by default; L2 is the protocol's, and comes on top
+    protocol   Protocol() by default: up to 1000 epochs, and when to stop; `help(Protocol)` has them all
+    seed       any whole number; the same gives the same result, bit for bit on a CPU with as many threads
+    device     "auto" is the GPU when there is one; "cpu", "cuda", "cuda:1"
+    kernels    "auto" is the fastest of the device; "reference" is plain torch
+    whole      train on every pair of the split, validation and test included, for the model to put to use: nothing is
+               looked at, all epochs of the protocol are run, the last one is kept, and Ctrl-C keeps nothing
+    on_epoch   is called after each epoch with its entry of the history, {"epoch": 0, "loss": …, "seconds": …}, with
+               "valid": {"recall@20": …} where it looked; a KeyboardInterrupt that it raises ends training like Ctrl-C
+    """
+    trained = train(
+        split,
+        backbone,
+        sampler,
+        objective,
+        protocol=protocol,
+        seed=seed,
+        device=device,
+        kernels=kernels,
+        whole=whole,
+        on_epoch=on_epoch,
+    )
+    return retry_once_on_interrupt(lambda: Run(Recommender.from_training(trained), trained.record))
