@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from sahcns.data import Recipe, Split, load_split, prepare, read_manifest, save_split
 from sahcns.data.ids import Id
+from sahcns.data.readers import read
 from sahcns.errors import DataError
 from tests.data.hand_made import decoded, interactions
+from tests.orders import write_orders
 
 
 def small(seed: int = 0, titles: bool = True) -> Split:
@@ -38,6 +40,21 @@ def test_what_is_saved_is_what_is_loaded(tmp_path: Path, rows: list[tuple[Id, Id
     assert (loaded.titles is None) == (split.titles is None)
     if loaded.titles is not None and split.titles is not None:
         assert [loaded.titles[k] for k in range(loaded.n_items)] == [split.titles[k] for k in range(split.n_items)]
+
+
+def test_categories_of_a_shops_items_are_kept(tmp_path: Path) -> None:
+    """From the item file through the k-core into the folder and back, each beside the item it is of."""
+    orders = write_orders(tmp_path / "orders.csv", 2000)
+    rows = read(orders, user="Customer No.", item="article", title=tmp_path / "orders-items.csv")
+    split = prepare(rows, Recipe(core=7))
+    loaded = load_split(save_split(split, tmp_path / "set"))
+    assert loaded.categories is not None
+    assert loaded.titles is not None
+    assert loaded.n_items < len(rows.item_ids)
+    for item in range(loaded.n_items):
+        assert loaded.titles[item].startswith(f"{loaded.categories[item].title()} No. ")
+    assert load_split(tmp_path / "set").whole().categories is not None
+    assert load_split(save_split(small(), tmp_path / "set")).categories is None
 
 
 def test_columns_are_int32_files_that_are_mapped_and_not_read(tmp_path: Path) -> None:

@@ -18,12 +18,13 @@ from sahcns.errors import DataError, nearest
 
 Id = int | str
 TEXT_FILES = (".utf8.npy", ".offsets.npy")
-ID_FILES = frozenset(  # what a folder may hold, by the type of its ids, and whether there are titles
+ID_FILES = frozenset(  # what a folder may hold, by the type of its ids, and whether there are titles and categories
     f"{stem}{ending}"
     for stem, endings in (
         ("user_ids", (".npy", *TEXT_FILES)),
         ("item_ids", (".npy", *TEXT_FILES)),
         ("item_titles", TEXT_FILES),
+        ("item_categories", TEXT_FILES),
     )
     for ending in endings
 )

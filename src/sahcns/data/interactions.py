@@ -65,6 +65,7 @@ class Interactions:
     ratings        float32 [E] or None when the source has none
     times          int64 [E], whole seconds since 1970-01-01 UTC, or None
     titles         one text per item (empty where unknown), or None
+    categories     the same of their categories, several with `|` between
     source         where it came from: files, format, rows read, rows skipped and why (goes into the manifest)
     events         which kind of event each row is (view, cart, purchase), or None
     nanoseconds    int32 [E], how far past the second of `times` each row is, or None when no row is
@@ -80,12 +81,15 @@ class Interactions:
     source: dict[str, Any] = field(default_factory=dict)
     events: Events | None = None
     nanoseconds: npt.NDArray[np.int32] | None = None
+    categories: Texts | None = None
 
     def __len__(self) -> int:
         return len(self.users)
 
     def __repr__(self) -> str:
-        columns = [name for name in ("ratings", "times", "titles", "events") if getattr(self, name) is not None]
+        columns = [
+            name for name in ("ratings", "times", "titles", "categories", "events") if getattr(self, name) is not None
+        ]
         people = f"{len(self.user_ids):,} users and {len(self.item_ids):,} items"
         return f"Interactions({len(self):,} rows of {people}{', with ' if columns else ''}{' and '.join(columns)})"
 

@@ -4,7 +4,7 @@ manifest.json                       source, recipe, steps with counts, statistic
 train|valid|test.users|items.npy    int32 [rows], sorted by user, then item
 aside.users|items.npy               the same of pairs that a filter took out, where it did
 user_ids, item_ids                  .npy int64, or .utf8.npy and .offsets.npy
-item_titles.utf8|offsets.npy        where the source has titles
+item_titles.utf8|offsets.npy        where the source has titles; item_categories alike
 """
 
 import os
@@ -63,11 +63,14 @@ def _loaded(home: Path, manifest: dict[str, Any]) -> Split:
             if _has_aside(manifest)
             else Pairs.none()
         )
-        titles = load_texts(home, "item_titles") if "item_titles.offsets.npy" in manifest["files"] else None
+        titles, categories = (
+            load_texts(home, stem) if f"{stem}.offsets.npy" in manifest["files"] else None
+            for stem in ("item_titles", "item_categories")
+        )
         users, items = (load_ids(home, stem, manifest["files"]) for stem in ("user_ids", "item_ids"))
     except (OSError, ValueError) as error:
         raise DataError(f"{home} is not a whole prepared set ({error}); prepare it again") from error
-    return Split(train, valid, test, users, items, titles, manifest, aside)
+    return Split(train, valid, test, users, items, titles, manifest, aside, categories)
 
 
 def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
@@ -82,9 +85,10 @@ def _files(split: Split) -> Iterator[File]:
     for stem, ids in (("user_ids", split.user_ids), ("item_ids", split.item_ids)):
         for suffix, array in ids.arrays().items():
             yield f"{stem}{suffix}.npy", npy(array)
-    if split.titles is not None:
-        yield "item_titles.utf8.npy", npy(split.titles.blob)
-        yield "item_titles.offsets.npy", npy(split.titles.offsets)
+    for stem, texts in (("item_titles", split.titles), ("item_categories", split.categories)):
+        if texts is not None:
+            yield f"{stem}.utf8.npy", npy(texts.blob)
+            yield f"{stem}.offsets.npy", npy(texts.offsets)
 
 
 def _has_aside(manifest: dict[str, Any]) -> bool:

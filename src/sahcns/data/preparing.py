@@ -47,6 +47,7 @@ def prepare(interactions: Interactions, recipe: Recipe | None = None) -> Split:
         user_ids=interactions.user_ids,
         item_ids=interactions.item_ids,
         titles=interactions.titles,
+        categories=interactions.categories,
         recipe=recipe,
         rule=_split_rule(recipe),
         steps=steps,
@@ -164,7 +165,8 @@ def prepare_given(
         labels,
         user_ids=user_ids,
         item_ids=item_ids,
-        titles=_merge_titles([part.titles for _, part in files], to_items, len(item_ids)),
+        titles=_merge_texts([part.titles for _, part in files], to_items, len(item_ids)),
+        categories=_merge_texts([part.categories for _, part in files], to_items, len(item_ids)),
         recipe=recipe,
         rule=rule,
         steps=steps,
@@ -234,13 +236,13 @@ def _merge_ids(maps: Sequence[IdMap]) -> tuple[IdMap, list[Int32]]:
     return together, [np.array([position[text] for text in part], np.int32) for part in texts]
 
 
-def _merge_titles(given: Sequence[Texts | None], to_items: Sequence[Int32], n_items: int) -> Texts | None:
-    """One title an item: the first that is not empty."""
-    if all(titles is None for titles in given):
+def _merge_texts(given: Sequence[Texts | None], to_items: Sequence[Int32], n_items: int) -> Texts | None:
+    """One title or category an item: the first that is not empty."""
+    if all(texts is None for texts in given):
         return None
     merged = [""] * n_items
-    for titles, to in zip(given, to_items, strict=True):
-        if titles is not None:
+    for texts, to in zip(given, to_items, strict=True):
+        if texts is not None:
             for k, position in enumerate(to):
-                merged[position] = merged[position] or titles[k]
+                merged[position] = merged[position] or texts[k]
     return Texts.of(merged)

@@ -34,7 +34,9 @@ class Pairs:
 class Split:
     """Three disjoint sets of pairs over users 0 … n_users-1 and items 0 … n_items-1.
 
-    aside   further pairs of these users and items, which a filter took out: known, and so not to be recommended
+    titles       one text per item, '' where unknown
+    aside        further pairs of these users and items, which a filter took out: known, and so not to be recommended
+    categories   one text per item, '' where unknown, several with `|` between
     """
 
     train: Pairs
@@ -45,6 +47,7 @@ class Split:
     titles: Texts | None = None
     manifest: Mapping[str, object] = field(default_factory=dict)
     aside: Pairs = field(default_factory=Pairs.none)
+    categories: Texts | None = None
 
     def __repr__(self) -> str:
         parts = ", ".join(f"{name} {len(pairs):,}" for name, pairs in self.parts().items())
@@ -74,6 +77,7 @@ class Split:
             item_ids=self.item_ids,
             titles=self.titles,
             aside=self.aside,
+            categories=self.categories,
         )
 
     @cached_property

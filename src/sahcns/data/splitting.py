@@ -158,6 +158,7 @@ class _Dense:
     user_ids: IdMap
     item_ids: IdMap
     titles: Texts | None
+    categories: Texts | None
     aside: Rows | None
 
     def close_gaps(self) -> None:
@@ -174,6 +175,7 @@ class _Dense:
         if used_items is not None:
             self.item_ids = self.item_ids.take(used_items)
             self.titles = None if self.titles is None else self.titles.take(used_items)
+            self.categories = None if self.categories is None else self.categories.take(used_items)
 
 
 def assemble(
@@ -183,6 +185,7 @@ def assemble(
     user_ids: IdMap,
     item_ids: IdMap,
     titles: Texts | None,
+    categories: Texts | None,
     recipe: Recipe,
     rule: str,
     steps: Steps,
@@ -199,7 +202,7 @@ def assemble(
     if not starts.all():  # a repeated pair stays in training if it is there at all, else validation, else test
         rows, labels = rows.keep(starts), np.minimum.reduceat(labels, np.flatnonzero(starts))
     repeats = total - len(rows)
-    dense = _Dense(rows, user_ids, item_ids, titles, aside)
+    dense = _Dense(rows, user_ids, item_ids, titles, categories, aside)
     del rows, aside
     dense.close_gaps()
     unseen, out = find_unseen(dense.rows, labels, dense.user_ids, dense.item_ids, recipe.unseen, part_names)
@@ -213,7 +216,7 @@ def assemble(
     masks = (labels == part for part in range(len(PARTS)))
     train, valid, test = (Pairs(dense.rows.users[mask], dense.rows.items[mask]) for mask in masks)
     manifest: dict[str, Any] = {"format": FORMAT, "format_version": FORMAT_VERSION, "sahcns_version": __version__}
-    split = Split(train, valid, test, dense.user_ids, dense.item_ids, dense.titles, manifest, beside)
+    split = Split(train, valid, test, dense.user_ids, dense.item_ids, dense.titles, manifest, beside, dense.categories)
     manifest |= {
         "fingerprint": split.fingerprint,
         "source": dict(source),

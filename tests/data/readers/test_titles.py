@@ -1,4 +1,4 @@
-"""Titles: MovieLens' own files beside the ratings, another file, or a column."""
+"""Titles and categories: MovieLens' own files beside the ratings, another file, or a column."""
 
 import json
 from pathlib import Path
@@ -14,12 +14,18 @@ def titles(made: Interactions) -> dict[int | str, str]:
     return {made.item_ids[k]: made.titles[k] for k in range(len(made.item_ids))}
 
 
+def categories(made: Interactions) -> dict[int | str, str]:
+    assert made.categories is not None
+    return {made.item_ids[k]: made.categories[k] for k in range(len(made.item_ids))}
+
+
 def test_movielens_1m(tmp_path: Path) -> None:
     (tmp_path / "ratings.dat").write_text("1::10::5::978300760\n1::20::4::978300761\n2::30::4::978300761\n")
     text = "10::Léon (1994)::Crime\n20::Odd :: Title (1990)::Drama|War\n99::Never (2000)::Drama\n"
     (tmp_path / "movies.dat").write_bytes(text.encode("latin-1"))
     made = read(tmp_path / "ratings.dat")
     assert titles(made) == {10: "Léon (1994)", 20: "Odd :: Title (1990)", 30: ""}
+    assert categories(made) == {10: "Crime", 20: "Drama|War", 30: ""}
     record = made.source["titles"]
     assert isinstance(record, dict)
     assert record["encoding"] == "latin-1"
@@ -93,3 +99,43 @@ def test_the_first_title_that_is_not_empty_wins_in_every_format(tmp_path: Path) 
     january.write_text("user,item,title\n1,7,\n2,8,Cup\n")
     february.write_text("user,item,title\n1,7,Tea\n2,8,Mug\n")
     assert titles(read([january, february], title="title")) == {7: "Tea", 8: "Cup"}
+
+
+def test_categories_of_an_item_file(tmp_path: Path) -> None:
+    """By their usual names; several of one item stand between bars, and MovieLens' words for none are none."""
+    (tmp_path / "ratings.csv").write_text("userId,movieId,rating\n1,10,5\n1,20,4\n2,30,1\n")
+    (tmp_path / "movies.csv").write_text(
+        "movieId,title,genres\n10,Alien,Horror|Sci-Fi\n20,Blank,(no genres listed)\n30,Twice,Drama ; War;Drama\n"
+    )
+    made = read(tmp_path / "ratings.csv")
+    assert categories(made) == {10: "Horror|Sci-Fi", 20: "", 30: "Drama|War"}
+    assert made.source["titles"]["items_with_category"] == 2
+    (tmp_path / "orders.csv").write_text("customer,sku,type\nann,a,purchase\nbob,b,view\n")
+    (tmp_path / "types.csv").write_text("sku,Product Type\na,tea\n")
+    alone = read(tmp_path / "orders.csv", title=tmp_path / "types.csv")
+    assert categories(alone) == {"a": "tea", "b": ""}
+    assert alone.titles is None
+    (tmp_path / "meta.json").write_text(json.dumps({"sku": "b", "name": "Bun", "categories": [["food", "bread"]]}))
+    assert categories(read(tmp_path / "orders.csv", title=tmp_path / "meta.json")) == {"a": "", "b": "food|bread"}
+
+
+def test_categories_beside_a_column_of_titles(tmp_path: Path) -> None:
+    """In every format; the column of events, which may have the same name, holds none."""
+    frame = pl.DataFrame(
+        {
+            "user": [1, 2, 3],
+            "item": [7, 7, 8],
+            "title": ["Tea", "", "Cup"],
+            "type": ["view"] * 3,
+            "genre": ["", "x", "y"],
+        }
+    )
+    paths = [tmp_path / name for name in ("log.csv", "log.jsonl", "log.parquet")]
+    frame.write_csv(paths[0])
+    frame.write_ndjson(paths[1])
+    frame.write_parquet(paths[2])
+    for source in (*paths, frame):
+        assert categories(read(source, title="title")) == {7: "x", 8: "y"}
+    frame.drop("genre").write_csv(paths[0])
+    for source in (paths[0], frame.drop("genre")):
+        assert read(source, title="title").categories is None

@@ -16,7 +16,7 @@ from sahcns.data.readers.frames import is_frame, read_frame, read_parquet
 from sahcns.data.readers.lines import choose_fields, read_adjacency, read_jsonlines
 from sahcns.data.readers.opening import InputFile
 from sahcns.data.readers.times import TimeParser
-from sahcns.data.readers.titles import Titles, align_titles, find_titles, is_title_file, titles_in, titles_in_file
+from sahcns.data.readers.titles import ItemTexts, find_titles, is_title_file, titles_in, titles_in_file
 from sahcns.errors import DataError, SettingError, nearest
 
 FORMATS = ("auto", "csv", "inter", "movielens", "pairs", "adjacency", "amazon", "yelp", "jsonl", "parquet")
@@ -55,6 +55,7 @@ def read(
                   holds user, item, rating, time in this order. 0 leaves rating, time or event out. The event
                   is the kind of each row (view, cart, purchase), of which `Recipe(events=…)` chooses.
     title         a file of item titles (id and title), or the name of a title column. MovieLens' own files are found.
+                  A column of categories beside it (category, genres, department, …) is read too.
     delimiter     one or more characters, "::" or "\\t" for example; found by default.
     header        whether the first line names the columns; found by default.
     time_unit     "s", "ms", "us" or "ns" since 1970, "iso" for dates, or how other dates are written, such as
@@ -74,7 +75,7 @@ def read(
     into = Collector(Faults(lenient), TimeParser(time_unit), _check_offset(items_offset))
     into.events = EventColumn(asked_for=event is not None, glance=glance)
     wanted: dict[str, Column] = {"user": user, "item": item, "rating": rating, "time": time, "event": event}
-    titles: Titles = None
+    titles: ItemTexts | None = None
     if is_frame(source):
         columns, titles = read_frame(source, wanted, title, into)
         library = type(source).__module__.partition(".")[0]
@@ -86,8 +87,9 @@ def read(
     made = into.finish(record)
     if titles is None:
         return made
-    record["titles"] = titles[1]
-    return replace(made, titles=align_titles(titles[0], made.item_ids, record["items_offset"], titles[1]))
+    record["titles"] = titles.record
+    texts, categories = titles.align(made.item_ids, record["items_offset"])
+    return replace(made, titles=texts, categories=categories)
 
 
 @dataclass(frozen=True)
@@ -101,9 +103,10 @@ class _Options:
     header: bool | None
 
 
-def _read_files(paths: list[Path], options: _Options, into: Collector) -> tuple[dict[str, Any], Titles]:
+def _read_files(paths: list[Path], options: _Options, into: Collector) -> tuple[dict[str, Any], ItemTexts | None]:
     """The record of all files, and their titles; the first title of an item wins."""
-    files, empty, titles = list[dict[str, Any]](), list[str](), None
+    files, empty = list[dict[str, Any]](), list[str]()
+    titles: ItemTexts | None = None
     for path in paths:
         try:
             entry, file_titles = _read_file(path, options, into)
@@ -115,7 +118,9 @@ def _read_files(paths: list[Path], options: _Options, into: Collector) -> tuple[
             empty.append(str(path))
         else:
             files.append(entry)
-            titles = (file_titles[0] | titles[0], titles[1]) if titles and file_titles else titles or file_titles
+            if titles and file_titles:
+                titles.add_all(file_titles)
+            titles = titles or file_titles
     if not files:
         raise DataError(f"{empty[0]} and the other {len(empty) - 1} files are empty; check the command that wrote them")
     shared = ("format", "delimiter", "header", "columns", "compression")
@@ -123,7 +128,7 @@ def _read_files(paths: list[Path], options: _Options, into: Collector) -> tuple[
     return record | ({"empty": empty} if empty else {}), titles
 
 
-def _read_file(path: Path, options: _Options, into: Collector) -> tuple[dict[str, Any], Titles]:
+def _read_file(path: Path, options: _Options, into: Collector) -> tuple[dict[str, Any], ItemTexts | None]:
     """One file into `into`; its part of the record, and its titles."""
     rows, rows_read = len(into), into.faults.rows_read
     into.events.next_file()
@@ -141,7 +146,7 @@ def _read_file(path: Path, options: _Options, into: Collector) -> tuple[dict[str
     return entry | {"rows_read": into.faults.rows_read - rows_read, "rows": len(into) - rows}, titles
 
 
-def _read_text(file: InputFile, options: _Options, into: Collector, entry: dict[str, Any]) -> Titles:
+def _read_text(file: InputFile, options: _Options, into: Collector, entry: dict[str, Any]) -> ItemTexts | None:
     source, wanted, rows = Source(str(file.path)), options.wanted, len(into)
     chunks = file.chunks()
     first = next(chunks)
@@ -191,7 +196,7 @@ def _broken(file: InputFile, source: Source, rows: int) -> str:
     return f"{place}: {file.damage}{rest}"
 
 
-def _titles(file: InputFile, title: str | Path | None, entry: dict[str, Any]) -> Titles:
+def _titles(file: InputFile, title: str | Path | None, entry: dict[str, Any]) -> ItemTexts | None:
     delimiter = entry.get("delimiter")
     if title is None:
         near = find_titles(file.path, delimiter, entry["columns"], entry["header"]) if delimiter else None
@@ -200,7 +205,8 @@ def _titles(file: InputFile, title: str | Path | None, entry: dict[str, Any]) ->
         return titles_in_file(Path(title))
     if entry.get("header") is False or entry["format"] == "adjacency":
         raise DataError(f"title={str(title)!r} is not a file, and {file.path} has no header to find a column in")
-    return titles_in(file, title=str(title), item=entry["columns"]["item"], mark=delimiter)
+    columns = entry["columns"]
+    return titles_in(file, title=str(title), item=columns["item"], event=columns.get("event"), mark=delimiter)
 
 
 def _paths(source: Any) -> list[Path]:

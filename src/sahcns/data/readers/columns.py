@@ -37,6 +37,10 @@ USUAL = {
         *("actiontype", "interaction", "interactiontype", "type"),
     ),
     "title": ("title", "name", "movietitle", "itemtitle", "itemname", "productname", "songname", "artistname"),
+    "category": (
+        *("category", "categories", "genre", "genres", "department", "producttype", "productcategory", "itemcategory"),
+        "type",
+    ),
 }
 TYPED = re.compile(r"^(.*):(token|float|token_seq|float_seq)$", re.S)  # RecBole's header fields
 

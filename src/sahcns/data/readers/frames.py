@@ -9,7 +9,7 @@ from sahcns.data.readers.checks import Batch, Source
 from sahcns.data.readers.collect import Collector
 from sahcns.data.readers.columns import OPTIONAL, Column, Columns, choose, find_column
 from sahcns.data.readers.opening import InputFile
-from sahcns.data.readers.titles import Titles, is_title_file, titles_in_columns, titles_in_file
+from sahcns.data.readers.titles import ItemTexts, find_category, is_title_file, titles_in_columns, titles_in_file
 from sahcns.errors import DataError, SahcnsError, nearest
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def _library(source: object) -> str:
 
 def read_parquet(
     file: InputFile, wanted: Mapping[str, Column], title: str | Path | None, into: Collector
-) -> tuple[Columns, Titles]:
+) -> tuple[Columns, ItemTexts | None]:
     """All rows of a Parquet file; which column is which, and the titles."""
     import polars as pl
 
@@ -47,22 +47,25 @@ def read_parquet(
 
 def read_frame(
     frame: Any, wanted: Mapping[str, Column], title: str | Path | None, into: Collector, source: Source | None = None
-) -> tuple[Columns, Titles]:
+) -> tuple[Columns, ItemTexts | None]:
     """All rows of a frame; which column is which, and the titles."""
     source = source or Source(f"the {_library(frame)} frame", "row")
     names = _names(frame)
     columns = choose(names, wanted, source.name, _index_hint(frame))
-    title_place = None
+    title_place = category_place = None
     if title is not None and (str(title) in names or not is_title_file(title)):
         title_place = find_column(names, str(title))
         if title_place is None:
             hint = nearest(str(title), names)
             raise DataError(f"title={str(title)!r} is neither a file nor a column of {source.name}; {hint}")
+        category_place = find_category(names, columns.by_role().get("event"))
     places = {role: place for role, place in columns.places.items() if role != "event"}
-    series = _load(frame, [*places.values(), *([] if title_place is None else [title_place])])
-    titles: Titles = None
+    texts = [place for place in (title_place, category_place) if place is not None]
+    series = _load(frame, [*places.values(), *texts])
+    titles: ItemTexts | None = None
     if title_place is not None:
-        titles = titles_in_columns(series[columns.places["item"]], series[title_place]), {"column": str(title)}
+        categories = None if category_place is None else series[category_place]
+        titles = titles_in_columns(series[columns.places["item"]], series[title_place], categories, str(title))
     elif title is not None:
         titles = titles_in_file(Path(title))
     used = {role: _usable(series[place], role, source) for role, place in places.items()}
