@@ -1,6 +1,5 @@
 """`sahcns tune`."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -8,56 +7,41 @@ import typer
 
 from sahcns.cli.console import Json, show, show_json, warn
 from sahcns.cli.dataset import warn_of_full_users
-from sahcns.cli.options import Imports, import_files, parse_names, with_protocol
+from sahcns.cli.options import DATA, Imports, import_files, option, parse_assignment, parse_names, with_protocol
 from sahcns.cli.process import say_it_resumes, tune_malloc
-from sahcns.errors import SettingError, nearest
 
 if TYPE_CHECKING:
-    from sahcns.lab.tune.space import Space, Values
-    from sahcns.settings import Configured
-
-LOGARITHMIC = 100  # a range is searched logarithmically from this ratio of its ends on
+    from sahcns.lab.tune.space import Space
 
 
 @with_protocol
 def command(
     protocol: dict[str, Any],
-    data: Annotated[
-        str, typer.Argument(metavar="DIR", help="A prepared folder, or ml-latest-small, which ships inside.")
-    ],
-    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where the trials are kept.")],
-    samplers: Annotated[
-        str, typer.Option(metavar="NAMES", help="Samplers, with commas between them; see `sahcns samplers`.")
-    ] = "sahc",
-    backbone: Annotated[str, typer.Option(metavar="NAME", help="See `sahcns backbones`.")] = "lightgcn",
-    trials: Annotated[int, typer.Option(metavar="NUMBER", help="Trials for each sampler.")] = 20,
-    pool: Annotated[
-        str | None, typer.Option(metavar="SIZES", help="One pool for all samplers, or several to search: 5,10,20.")
-    ] = None,
+    data: Annotated[str, DATA],
+    out: Annotated[Path, option("Where the trials are kept.", "FOLDER")],
+    samplers: Annotated[str, option("Samplers, with commas between them; see `sahcns samplers`.", "NAMES")] = "sahc",
+    backbone: Annotated[str, option("See `sahcns backbones`.", "NAME")] = "lightgcn",
+    trials: Annotated[int, option("Trials for each sampler.", "NUMBER")] = 20,
+    pool: Annotated[str | None, option("One pool for all samplers, or several to search: 5,10,20.", "SIZES")] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="Hold dens.schedule, or set backbone.dim. Repeat for more."),
+        option("Hold dens.schedule, or set backbone.dim. Repeat for more.", "NAME=VALUE", "--set"),
     ] = None,
     search: Annotated[
         list[str] | None,
-        typer.Option(
-            "--search",
-            metavar="NAME=VALUES",
-            help="What to try: sahc.alpha=0,0.5 or protocol.l2=1e-5..1e-2 or backbone.depth=1,2,3. Repeat for more.",
+        option(
+            "What to try: sahc.alpha=0,0.5 or protocol.l2=1e-5..1e-2 or backbone.depth=1,2,3. Repeat for more.",
+            "NAME=VALUES",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(metavar="NUMBER", min=0, help="Of the search and of every run in it.")] = 0,
+    seed: Annotated[int, option("Of the search and of every run in it.", "NUMBER", min=0)] = 0,
     pruning: Annotated[
         bool,
-        typer.Option(
-            "--pruning", help="Cut off trials below the median at their epoch: quick, but unfair to slow ones."
-        ),
+        option("Cut off trials below the median at their epoch: quick, but unfair to slow ones.", None, "--pruning"),
     ] = False,
-    workers: Annotated[int, typer.Option(metavar="NUMBER", help="Processes that share the work.")] = 1,
-    device: Annotated[str, typer.Option(metavar="NAME", help="auto, cpu, cuda or cuda:1.")] = "auto",
-    kernels: Annotated[
-        str, typer.Option(metavar="NAME", help="auto; reference; triton, triton-half, triton-ordered on a GPU.")
-    ] = "auto",
+    workers: Annotated[int, option("Processes that share the work.", "NUMBER")] = 1,
+    device: Annotated[str, option("auto, cpu, cuda or cuda:1.", "NAME")] = "auto",
+    kernels: Annotated[str, option("auto; reference; triton, triton-half, triton-ordered on a GPU.", "NAME")] = "auto",
     imports: Imports = None,
     json: Json = False,
 ) -> None:
@@ -88,12 +72,13 @@ def command(
     names = [{"name": name} for name in parse_names("--samplers", samplers)]
     rows, (model,), terms = build(names, [{"name": backbone}], protocol, settings or [])
     kinds, fixed = [row.kind for row in rows], {row.kind.name: row.settings for row in rows if row.settings}
-    pools = sizes_in(pool)
-    owners = {**{kind.name: kind for kind in kinds}, "backbone": type(model), "protocol": type(terms)}
-    searched = dict(values_in(text, owners) for text in search or ())
+    searched = {} if pool is None else {"pool": pool}
+    for text in search or ():
+        owner, argument, values = parse_assignment("--search", text, "pool=10,20 or protocol.l2=1e-5..1e-2")
+        searched[f"{owner}.{argument}" if owner else argument] = values
     folder = prepared_folder(data)
-    spaces = spaces_of(kinds, pool=pools, fixed=fixed, search=searched, backbone=model, protocol=terms)
-    lines = [line for space in spaces for line in space_lines(space, trials, bool(pools) or "pool" in searched)]
+    spaces = spaces_of(kinds, fixed=fixed, search=searched, backbone=model, protocol=terms)
+    lines = [line for space in spaces for line in space_lines(space, trials, "pool" in searched)]
     with say_it_resumes(out), tune_progress(lines, quiet=json) as watch:
         result = tune(
             folder,
@@ -103,7 +88,6 @@ def command(
             protocol=terms,
             trials=trials,
             seed=seed,
-            pool=pools,
             fixed=fixed,
             search=searched,
             prune=pruning,
@@ -125,35 +109,6 @@ def command(
         warn(f"no trial of {name} is complete: {error}")
     if empty:
         raise typer.Exit(1)
-
-
-def sizes_in(text: str | None) -> list[int]:
-    """`5,10,20`."""
-    try:
-        return [int(part) for part in text.split(",")] if text is not None else []
-    except ValueError:
-        raise SettingError(f"--pool {text!r} must be a size, or several with commas, such as 5,10,20") from None
-
-
-def values_in(text: str, owners: "Mapping[str, type[Configured]]") -> "tuple[str, Values]":
-    """`protocol.l2=1e-5..1e-2` or `pool=10,20`, by the setting's type in its owner, or in the first that has it."""
-    from sahcns.settings import Between
-
-    name, equals, values = (part.strip() for part in text.partition("="))
-    word, _, argument = name.rpartition(".")
-    if not equals or not values:
-        raise SettingError(f"--search {text!r} must be NAME=VALUES, such as pool=10,20 or protocol.l2=1e-5..1e-2")
-    if ".." in values:
-        try:
-            low, high = (float(part) for part in values.split(".."))
-        except ValueError:
-            raise SettingError(f"--search {text!r}: a range is two numbers, such as 1e-5..1e-2") from None
-        return name, Between(low, high, log=low > 0 and high / low >= LOGARITHMIC)
-    if word and word not in owners:
-        raise SettingError(f"--search {text!r}: {word} is not tuned; {nearest(word, owners)}")
-    having = (kind for kind in owners.values() if hasattr(kind, argument))
-    kind = owners[word] if word else next(having, next(iter(owners.values())))
-    return name, tuple(kind.parsed(argument, value) for value in values.split(","))
 
 
 def space_lines(space: "Space", trials: int, pools: bool) -> list[str]:

@@ -1,7 +1,6 @@
 """Trials that processes share: the budget is kept, dead ones are made again, other terms are refused. Nothing is trained."""
 
 import contextlib
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ TERMS: dict[str, Any] = {
     "pruning": {"rule": "median", "on": True, "after_trials": 5, "after_epochs": 2},
 }
 WHOLE = {**TERMS, "pruning": {"on": False}}
-SMALL = Space.of(DNSMN, pool=(4,))  # top_k 1, 2, 3, 4
+SMALL = Space.of(DNSMN, search={"pool": (4,)})  # top_k 1, 2, 3, 4
 
 
 @contextlib.contextmanager
@@ -87,7 +86,7 @@ def test_a_failed_trial_counts_and_one_that_was_abandoned_does_not(tmp_path: Pat
         failed = take(journal)
         failed.finish("failed", {"error": "the loss became nan"})
         abandoned = take(journal)
-        abandoned.abandon()
+        abandoned.finish("lost")
         points = [finish(take(journal)).point for _ in range(3)]
         assert points[0] == abandoned.point
         assert failed.point not in points
@@ -97,35 +96,13 @@ def test_a_failed_trial_counts_and_one_that_was_abandoned_does_not(tmp_path: Pat
     assert (search.trials[0].error, search.trials[0].value) == ("the loss became nan", None)
 
 
-def test_dead_at_every_step_of_a_trial(tmp_path: Path) -> None:
-    with process(tmp_path / "out") as journal:  # between the record and the end
+def test_dead_between_the_record_and_the_end(tmp_path: Path) -> None:
+    with process(tmp_path / "out") as journal:
         trial = take(journal)
         trial._trial.set_user_attr(RECORD, {"state": "complete", "point": trial.point})
     with process(tmp_path / "out") as journal:
         assert finish(take(journal)).point == trial.point
         assert states(journal) == ["lost", "complete"]
-        journal._studies["dns-mn"].ask()  # between taking and signing: running, and nobody's
-        finish(take(journal))
-        assert states(journal) == ["lost", "complete", "lost", "complete"]
-        left = next(k for k in (1, 2, 3, 4) if k not in [t.point.get("top_k") for t in journal.save().trials])
-        journal._studies["dns-mn"].enqueue_trial({"top_k": left})  # between proposing and taking
-        assert journal.busy()
-        assert take(journal).point == {"top_k": left}
-
-
-def test_half_a_line_or_half_a_file_of_a_dead_process_is_cleared(tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    with process(out) as journal:
-        finish(take(journal), 0.5)
-    (out / JOURNAL).write_bytes((out / JOURNAL).read_bytes() + b'{"op_code":6,"worker')
-    (out / ".trials.json.0badf00d").write_text("{")
-    (out / "claims" / "worker-dead").write_text("")
-    with process(out) as journal:
-        finish(take(journal))
-        assert states(journal) == ["complete", "complete"]
-        assert [path.name for path in (out / "claims").iterdir()] == [journal.worker]
-    assert all(json.loads(line) for line in (out / JOURNAL).read_text().splitlines())
-    assert sorted(path.name for path in out.iterdir()) == ["claims", JOURNAL, "trials.json", "tuned.json"]
 
 
 def test_a_trial_is_pruned_below_the_median_of_others(tmp_path: Path) -> None:

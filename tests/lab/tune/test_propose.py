@@ -6,7 +6,7 @@ import optuna
 import pytest
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from sahcns.lab.tune.propose import RANDOM, propose, stored_distribution
+from sahcns.lab.tune.propose import RANDOM, distribution, propose
 from sahcns.lab.tune.space import Point, Space
 from sahcns.samplers import AHNS, DENS, DNS, SAHC, DivNS, Sampler
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalW
 
 
 def trial(space: Space, point: Point, value: float | None = 0.1, state: str = "COMPLETE") -> FrozenTrial:
-    scales = {one.name: stored_distribution(one) for one in space.dimensions}
+    scales = {one.name: distribution(one) for one in space.dimensions}
     looks = {0: 0.1} if state == "PRUNED" else {}
     done = value if state == "COMPLETE" else None
     return create_trial(

@@ -11,6 +11,7 @@ import pytest
 from sahcns.backbones import LightGCN
 from sahcns.errors import SettingError
 from sahcns.lab.tune.space import STEPS, Space, Values
+from sahcns.lab.tune.tune import spaces_of
 from sahcns.samplers import AHNS, BNS, DENS, DNS, DNSMN, RNS, SAHC, DivNS, MixGCF, Popularity, Sampler
 from sahcns.settings import Between, named, setting
 from sahcns.training import Protocol
@@ -88,7 +89,7 @@ def test_the_points_are_those_that_can_be_built_each_once() -> None:
     mixes = Space.of(MixGCF).points() or []
     assert len(mixes) == 27
     assert all(point["beta_low"] <= point["beta_high"] for point in mixes)
-    assert Space.of(DNSMN, pool=(4,)).points() == [{"top_k": k} for k in (1, 2, 3, 4)]
+    assert Space.of(DNSMN, search={"pool": (4,)}).points() == [{"top_k": k} for k in (1, 2, 3, 4)]
     assert len(Space.of(DivNS).points() or []) == 5 * 5 + 1  # λ = 1 is DNS, whatever the cache
 
 
@@ -107,12 +108,24 @@ def test_a_setting_that_makes_no_difference_makes_no_point() -> None:
 
 def test_the_pool_is_searched_only_when_asked_for() -> None:
     assert Space.of(SAHC).rest == {"pool": 10}
-    assert Space.of(DNSMN, pool=(20,)).rest["pool"] == 20
-    searched = Space.of(DNS, pool=(20, 5, 10))
+    assert Space.of(DNSMN, search={"pool": (20,)}).rest["pool"] == 20
+    searched = Space.of(DNS, search={"pool": (20, 5, 10)})
     assert (searched.to_plain(), searched.start) == ({"pool": [5, 10, 20]}, {"pool": 10})
-    for kind in (RNS, Popularity):  # theirs is a number of negatives
-        assert Space.of(kind, pool=(5, 10)).rest["pool"] == 1
-    assert Space.of(BNS, fixed={"pool": 7}, pool=(5, 10)).rest["pool"] == 7
+    for space in spaces_of([RNS, Popularity], search={"pool": (5, 10)}):  # theirs is a number of negatives
+        assert space.rest["pool"] == 1
+    assert Space.of(BNS, fixed={"pool": 7}, search={"pool": (5, 10)}).rest["pool"] == 7
+
+
+def test_what_to_search_may_be_text_and_is_read_by_the_type_of_the_setting() -> None:
+    text: dict[str, Values] = {"protocol.l2": "1e-5..1e-2", "backbone.depth": "1, 2", "alpha": "0..1", "pool": "20"}
+    space = Space.of(SAHC, search=text, backbone=LightGCN(), protocol=Protocol())
+    assert space.to_plain() == {
+        "alpha": {"low": 0, "high": 1, "log": False},
+        "lambda_max": list(GRID),
+        "backbone.depth": [1, 2],
+        "protocol.l2": {"low": 1e-5, "high": 1e-2, "log": True},
+    }
+    assert space.rest == {"pool": 20}
 
 
 def test_settings_of_the_backbone_and_the_protocol_are_searched_by_name() -> None:
@@ -164,7 +177,8 @@ def test_a_long_range_of_whole_numbers_is_thinned_out(log: bool) -> None:
     [
         (SAHC, {"fixed": {"alhpa": 0.1}}, "alhpa.*alpha"),
         (SAHC, {"search": {"lambda": (0.1,)}}, "lambda.*lambda_max"),
-        (SAHC, {"pool": (0,)}, "pool=0"),
+        (SAHC, {"search": {"pool": (0,)}}, "pool=0"),
+        (SAHC, {"search": {"alpha": "0..x"}}, r"0\.\.x"),
         (SAHC, {"fixed": {"alpha": -1.0}}, r"alpha=-1\.0"),
         (Choosy, {}, "low=3 is above high"),
     ],

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from sahcns.errors import DataError
 from sahcns.lab.grid.locks import LOCKS, lock, sweep, wait_for_lock
 from sahcns.lab.grid.result import RUNS
-from sahcns.lab.tune.propose import import_optuna, propose, stored_distribution
+from sahcns.lab.tune.propose import distribution, import_optuna, propose
 from sahcns.lab.tune.search import Search, Trial
 from sahcns.lab.tune.space import Point, Space
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 JOURNAL = "journal.log"
 TERMS, SPACE, CODE, BUDGET = "terms", "space", "code", "budget"  # attributes of a study
 WORKER, RECORD = "worker", "record"  # attributes of a trial
+ENDS = {"complete": "COMPLETE", "pruned": "PRUNED", "failed": "FAIL", "lost": "FAIL"}  # in Optuna's words
 COUNTED = ("running", "complete", "pruned", "failed")
 AFTER_TRIALS = 5  # complete trials before one is pruned
 
@@ -57,17 +58,12 @@ class RunningTrial:
         self._trial.report(value, epoch)
         return self._trial.should_prune() and bool(self._study.user_attrs[TERMS]["pruning"]["on"])
 
-    def finish(self, state: str, record: Mapping[str, Any], value: float | None = None) -> None:
-        """Note its end: "complete" with a value, "pruned" or "failed"."""
-        states = import_optuna().trial.TrialState
-        end = {"complete": states.COMPLETE, "pruned": states.PRUNED, "failed": states.FAIL}[state]
-        point = self.space.counting(self.point)
-        self._trial.set_user_attr(RECORD, {"state": state, "point": point, **record})
-        self._study.tell(self._trial, value, state=end)
-
-    def abandon(self) -> None:
-        """Leave it to another."""
-        self._study.tell(self._trial, state=import_optuna().trial.TrialState.FAIL)
+    def finish(self, state: str, record: Mapping[str, Any] | None = None, value: float | None = None) -> None:
+        """Note its end: "complete" with a value, "pruned", "failed", or "lost", which leaves it to another."""
+        if state != "lost":
+            point = self.space.counting(self.point)
+            self._trial.set_user_attr(RECORD, {"state": state, "point": point, **(record or {})})
+        self._study.tell(self._trial, value, state=import_optuna().trial.TrialState[ENDS[state]])
 
 
 @contextlib.contextmanager
@@ -135,25 +131,28 @@ class Journal:
 
     def take(self, name: str) -> RunningTrial | None:
         """The next trial, ours from now on; None when all of the budget are done or being done."""
-        study, space = self._studies[name], self._spaces[name]
+        optuna, study, space = import_optuna(), self._studies[name], self._spaces[name]
         with self._alone():
             self._free(study)
             trials = _states(study)
-            # One that waits was proposed by a process that died before it had taken it.
-            if not any(state == "waiting" for state, _ in trials):
-                counted = [trial for state, trial in trials if state in COUNTED]
-                if len(counted) >= study.user_attrs[BUDGET]:
-                    return None
-                known = {space.key(trial.params) for trial in counted}
-                unmade = [trial.params for state, trial in trials if state in ("lost", "replaced")]
-                whole = (point for point in unmade if len(point) == len(space.dimensions))
-                again = [point for point in whole if space.key(point) not in known]
-                point = again[0] if again else propose(space, counted, self.terms["seed"])
-                if point is None:
-                    return None
-                study.enqueue_trial(point)
-            trial = study.ask({one.name: stored_distribution(one) for one in space.dimensions})
-            trial.set_user_attr(WORKER, self.worker)
+            counted = [trial for state, trial in trials if state in COUNTED]
+            if len(counted) >= study.user_attrs[BUDGET]:
+                return None
+            known = {space.key(trial.params) for trial in counted}
+            again = [trial.params for state, trial in trials if state not in COUNTED]
+            again = [point for point in again if space.key(point) not in known]
+            point = again[0] if again else propose(space, counted, self.terms["seed"])
+            if point is None:
+                return None
+            study.add_trial(  # taken and signed in one line of the journal
+                optuna.trial.create_trial(
+                    state=optuna.trial.TrialState.RUNNING,
+                    params=point,
+                    distributions={one.name: distribution(one) for one in space.dimensions},
+                    user_attrs={WORKER: self.worker},
+                )
+            )
+            trial = optuna.trial.Trial(study, study.get_trials(deepcopy=False)[-1]._trial_id)
         return RunningTrial(space, dict(trial.params), trial, study)
 
     def busy(self) -> bool:
@@ -162,13 +161,11 @@ class Journal:
             for study in self._studies.values():
                 self._free(study)
             states = {state for study in self._studies.values() for state, _ in _states(study)}
-            return bool(states & {"running", "waiting"})
+            return "running" in states
 
     def save(self) -> Search:
         """Everything so far, of this process and all others, as it is then in `trials.json` and `tuned.json`."""
         with self._alone():
-            for half in self.folder.glob(".t*.json.*"):  # of a process that died while it wrote
-                half.unlink(missing_ok=True)
             studies = self._all_studies()
             notes = {name: study.user_attrs for name, study in studies.items()}
             return Search(
@@ -203,7 +200,7 @@ class Journal:
         return {name: study for name, study in studies.items() if BUDGET in study.user_attrs}  # the last note
 
     def _free(self, study: "Study") -> None:
-        """Mark the trials of dead processes. Nobody is between taking a trial and signing it: we are alone."""
+        """Mark the trials of dead processes."""
         for state, trial in _states(study):
             worker = trial.user_attrs.get(WORKER, "nobody")
             if state == "running" and worker != self.worker:
@@ -214,8 +211,6 @@ class Journal:
 
 def _trials(name: str, study: "Study") -> Iterator[Trial]:
     for state, trial in _states(study):
-        if state == "waiting":
-            continue
         looks = {int(epoch): float(value) for epoch, value in sorted(trial.intermediate_values.items())}
         yield Trial(
             sampler=name,
@@ -230,7 +225,7 @@ def _trials(name: str, study: "Study") -> Iterator[Trial]:
 def _states(study: "Study") -> "list[tuple[str, FrozenTrial]]":
     """Every trial with its state, as `Trial` names it."""
     pruned = "pruned" if study.user_attrs[TERMS]["pruning"]["on"] else "replaced"
-    names = {"RUNNING": "running", "WAITING": "waiting", "COMPLETE": "complete", "PRUNED": pruned, "FAIL": "lost"}
+    names = {"RUNNING": "running", "COMPLETE": "complete", "PRUNED": pruned, "FAIL": "lost"}
     trials = []
     for trial in study.get_trials(deepcopy=False):
         failed = trial.state.name == "FAIL" and trial.user_attrs.get(RECORD, {}).get("state") == "failed"
@@ -276,12 +271,6 @@ class _Lock:
 
     def acquire(self) -> bool:
         self._held.enter_context(wait_for_lock(self._path.parent, JOURNAL))
-        with open(self._path, "rb+") as journal:
-            if journal.seek(0, 2):
-                journal.seek(-1, 2)
-                if journal.read(1) != b"\n":  # half a line of a machine that lost power: the next would be glued to it
-                    journal.seek(0)
-                    journal.truncate(journal.read().rfind(b"\n") + 1)
         return True
 
     def release(self) -> None:

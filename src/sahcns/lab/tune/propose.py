@@ -48,6 +48,14 @@ def propose(space: Space, tried: "Sequence[FrozenTrial]", seed: int) -> Point | 
     raise SettingError(f"{space.name}: its search space holds next to nothing that is allowed; widen it")
 
 
+def distribution(dimension: Dimension) -> Any:
+    """A dimension as the journal keeps it."""
+    distributions, between = import_optuna().distributions, dimension.between
+    if between is None:
+        return distributions.CategoricalDistribution(dimension.values)
+    return distributions.FloatDistribution(between.low, between.high, log=between.log)
+
+
 def _offers(space: Space, tried: "Sequence[FrozenTrial]", stream: int) -> Iterator[Point]:
     """What TPE offers, from a study in memory; a refused offer stays a running trial there, which TPE keeps away from.
 
@@ -57,44 +65,32 @@ def _offers(space: Space, tried: "Sequence[FrozenTrial]", stream: int) -> Iterat
     optuna = import_optuna()
     tpe = optuna.samplers.TPESampler(seed=stream, n_startup_trials=RANDOM, multivariate=True, constant_liar=True)
     study = optuna.create_study(direction="maximize", sampler=tpe)
-    scales = {one.name: _scale(one) for one in space.dimensions}
+    grids = {one.name: one.values for one in space.dimensions if one.between is None and one.ordered}
+    scales = {
+        one.name: optuna.distributions.IntDistribution(0, len(one.values) - 1)
+        if one.name in grids
+        else distribution(one)
+        for one in space.dimensions
+    }
     for trial in tried:
         if trial.state.name != "FAIL":
-            params = {one.name: _position(one, trial.params[one.name]) for one in space.dimensions}
-            looks = trial.intermediate_values
+            params = {name: trial.params[name] for name in scales}
+            params |= {name: values.index(params[name]) for name, values in grids.items()}
             study.add_trial(
                 optuna.trial.create_trial(
-                    state=trial.state, value=trial.value, params=params, distributions=scales, intermediate_values=looks
+                    state=trial.state,
+                    value=trial.value,
+                    params=params,
+                    distributions=scales,
+                    intermediate_values=trial.intermediate_values,
                 )
             )
     for _ in range(OFFERS):
-        params = study.ask(scales).params
-        yield {one.name: _value(one, params[one.name]) for one in space.dimensions}
-
-
-def stored_distribution(dimension: Dimension) -> Any:
-    """As the journal keeps a dimension: the values themselves."""
-    distributions, between = import_optuna().distributions, dimension.between
-    if between is None:
-        return distributions.CategoricalDistribution(dimension.values)
-    return distributions.FloatDistribution(between.low, between.high, log=between.log)
-
-
-def _scale(dimension: Dimension) -> Any:
-    distributions, count = import_optuna().distributions, len(dimension.values)
-    if dimension.between is not None:
-        return stored_distribution(dimension)
-    ordered = dimension.ordered
-    return (
-        distributions.IntDistribution(0, count - 1) if ordered else distributions.CategoricalDistribution(range(count))
-    )
-
-
-def _position(dimension: Dimension, value: Any) -> Any:
-    return value if dimension.between is not None else dimension.values.index(value)
-
-
-def _value(dimension: Dimension, position: Any) -> Any:
-    if dimension.between is None:
-        return dimension.values[position]
-    return min(max(float(f"{position:.{DIGITS}g}"), dimension.between.low), dimension.between.high)
+        offer = study.ask(scales).params
+        for one in space.dimensions:
+            if one.name in grids:
+                offer[one.name] = one.values[offer[one.name]]
+            elif one.between is not None:
+                rounded = float(f"{offer[one.name]:.{DIGITS}g}")
+                offer[one.name] = min(max(rounded, one.between.low), one.between.high)
+        yield offer

@@ -21,11 +21,12 @@ if TYPE_CHECKING:
 Point = dict[str, Any]
 """A value for each searched setting."""
 
-Values = tuple[object, ...] | Between
-"""What to try of a setting: values, or a range."""
+Values = Sequence[object] | Between
+"""What to try of a setting: values, or a range; both may be text, as on the command line: `10,20` or `1e-5..1e-2`."""
 
 MOST = 10_000  # points of a finite space that are ever listed
 STEPS = 33  # values of a long range of whole numbers
+LOGARITHMIC = 10  # the ratio of its ends from which a range given as text is logarithmic
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Dimension:
         if isinstance(search, Between):
             if not kind_of(entry.type).startswith("int"):
                 return cls(name, default, between=search, unless=unless)
-            search = tuple(_whole_numbers(search))
+            search = _whole_numbers(search)
         values: list[Any] = list(dict.fromkeys(search))
         return cls(name, default, tuple(sorted(values) if _are_numbers(values) else values), unless=unless)
 
@@ -87,7 +88,6 @@ class Space:
         cls,
         kind: "type[Sampler]",
         *,
-        pool: Sequence[int] = (),
         fixed: Mapping[str, Any] | None = None,
         search: Mapping[str, Values] | None = None,
         first: Mapping[str, Any] | None = None,
@@ -95,9 +95,8 @@ class Space:
     ) -> "Space":
         """The space of `kind`, and of the `parts` (`backbone=…, protocol=…`) as far as `search` names their settings.
 
-        pool    one value sets the pool, several are searched; a sampler that draws negatives keeps its own
         fixed   settings held at a value
-        search  overrides what the settings say of themselves
+        search  overrides what the settings say of themselves; one value alone sets the setting
         first   the point to begin with, as far as its settings are searched; otherwise the defaults
         """
         fixed, search, first = dict(fixed or {}), dict(search or {}), dict(first or {})
@@ -107,8 +106,6 @@ class Space:
         for name in (*fixed, *search, *first, *others):
             if name not in known:
                 raise SettingError(f"{kind.name} has no argument {name!r}; {nearest(name, known)}")
-        if pool and not kind.draws_negatives:
-            search.setdefault("pool", tuple(pool))
         dimensions, rest, unbounded = [], dict(fixed), []
         for name, entry in known.items():
             if name in fixed or (name not in own and name not in search):
@@ -120,6 +117,8 @@ class Space:
                     unbounded.append(name)
             word, _, argument = name.rpartition(".")
             default = getattr(parts[word], argument) if word else entry.default
+            if isinstance(values, str):
+                values = read_values(type(parts[word]) if word else kind, argument, values)
             dimension = Dimension.of(name, entry, default, values or ())
             if word or dimension.between is not None or len(dimension.values) > 1:
                 dimensions.append(dimension)
@@ -217,6 +216,18 @@ def space_text(space: Mapping[str, Any]) -> str:
 def short(value: object) -> str:
     """A value of a setting, as it is shown."""
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def read_values(kind: type[Configured], argument: str, text: str) -> Values:
+    """`1e-5..1e-2` or `10,20`, by the type of the setting."""
+    low, dots, high = text.partition("..")
+    if not dots:
+        return tuple(kind.parsed(argument, value) for value in text.split(","))
+    try:
+        ends = float(low), float(high)
+    except ValueError:
+        raise SettingError(f"{argument}={text!r}: a range is two numbers, such as 1e-5..1e-2") from None
+    return Between(*ends, log=ends[0] > 0 and ends[1] / ends[0] >= LOGARITHMIC)
 
 
 def _all_of(allowed: Allowed | None, kind: str) -> Values | None:

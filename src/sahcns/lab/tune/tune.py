@@ -108,11 +108,11 @@ def tune(
         raise SettingError(f"workers={workers} needs the data as a prepared folder, which processes can share")
     pick_device(device)  # refused now rather than by every trial
     backbone, protocol = backbone or LightGCN(), protocol or Protocol()
-    parts: dict[str, Configured] = {"backbone": backbone, "protocol": protocol}
-    flat: dict[str, Values] = {}
+    wanted: dict[str, Values] = {"pool": tuple(pool)} if pool else {}
     for name, values in (search or {}).items():
-        flat |= {f"{name}.{key}": own for key, own in values.items()} if isinstance(values, Mapping) else {name: values}
-    spaces = spaces_of(samplers, pool=pool, fixed=fixed, search=flat, first=first, **parts)
+        own = {f"{name}.{key}": one for key, one in values.items()} if isinstance(values, Mapping) else {name: values}
+        wanted |= own
+    spaces = spaces_of(samplers, fixed=fixed, search=wanted, first=first, backbone=backbone, protocol=protocol)
     split = data if isinstance(data, Split) else load_split(data)
     if not len(split.valid):
         raise DataError("the split has no valid pairs to tune on; prepare the data with a valid share")
@@ -139,12 +139,8 @@ def tune(
         "out": str(out),
         **{name: terms[name] for name in ("backbone", "protocol", "seed", "kernels")},
         "trials": trials,
-        "pool": list(pool),
         "fixed": fixed,
-        "search": {
-            name: dataclasses.asdict(values) if isinstance(values, Between) else list(values)
-            for name, values in flat.items()
-        },
+        "search": {name: vars(one) if isinstance(one, Between) else one for name, one in wanted.items()},
         "first": first,
         "prune": prune,
         "imports": [str(path) for path in imports],
@@ -215,7 +211,7 @@ def _attempt(trial: RunningTrial, journal: Journal, split: Split, options: Mappi
         if not isinstance(error, Exception) or (
             isinstance(error, SahcnsError) and not isinstance(error, TrainingError)
         ):
-            trial.abandon()
+            trial.finish("lost")
             raise
         trial.finish("failed", record(error=one_sentence(error)))
     search = journal.save()
@@ -226,7 +222,6 @@ def _attempt(trial: RunningTrial, journal: Journal, split: Split, options: Mappi
 def spaces_of(
     samplers: "type[Sampler] | str | Iterable[type[Sampler] | str]",
     *,
-    pool: Sequence[int] = (),
     fixed: Settings | None = None,
     search: Mapping[str, Values] | None = None,
     first: Settings | None = None,
@@ -240,7 +235,7 @@ def spaces_of(
     kinds = list(dict.fromkeys(class_named(Sampler, one) if isinstance(one, str) else one for one in given))
     if not kinds:
         raise SettingError("no samplers to tune: name at least one, such as sahc")
-    fixed, wanted, first = dict(fixed or {}), dict(search or {}), dict(first or {})
+    fixed, wanted, first = fixed or {}, search or {}, first or {}
     words = {f"{word}.{entry.name}" for word, part in parts.items() for entry in dataclasses.fields(part)}
     known = {kind.name or kind.__name__: words | {entry.name for entry in dataclasses.fields(kind)} for kind in kinds}
     for name in (*fixed, *first):
@@ -252,11 +247,11 @@ def spaces_of(
             raise SettingError(f"there is no setting {key!r} to search; {nearest(key, everything)}")
     spaces = []
     for kind, (name, own) in zip(kinds, known.items(), strict=True):
-        keys = sorted(wanted, key=lambda key: key.startswith(f"{name}."))  # its own go before those of all
-        values = {argument: wanted[key] for key in keys if (argument := key.removeprefix(f"{name}.")) in own}
-        if kind.draws_negatives and f"{name}.pool" not in wanted:
+        values = {key: wanted[key] for key in own if key in wanted}
+        if kind.draws_negatives:
             values.pop("pool", None)  # a number of negatives, not of candidates
-        spaces.append(Space.of(kind, pool=pool, fixed=fixed.get(name), search=values, first=first.get(name), **parts))
+        values |= {key: wanted[f"{name}.{key}"] for key in own if f"{name}.{key}" in wanted}
+        spaces.append(Space.of(kind, fixed=fixed.get(name), search=values, first=first.get(name), **parts))
     return spaces
 
 
@@ -306,7 +301,7 @@ def _help() -> None:
     order["backbone"] = by_name(Backbone, backbone.pop("name"), backbone)
     order["protocol"] = Protocol.from_dict(order["protocol"])
     for name, values in order["search"].items():
-        order["search"][name] = Between(**values) if isinstance(values, dict) else tuple(values)
+        order["search"][name] = Between(**values) if isinstance(values, dict) else values
     tune(**order)
 
 
