@@ -63,7 +63,7 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=7)
     parser.add_argument("--keep-memory", action="store_true", help="as the command line does; only matters on a CPU")
     chosen = parser.parse_args()
-    if chosen.tune_malloc:
+    if chosen.keep_memory:
         print("memory is kept" if tune_malloc() else "memory cannot be kept")
     device = pick_device("auto")
     for folder in chosen.prepared:
