@@ -17,7 +17,7 @@ from rich.text import Text
 
 import sahcns
 from sahcns.cli.console import escape_unprintable, table
-from sahcns.cli.progress import train_progress
+from sahcns.training.progress import train_progress
 
 # What can be learnt in a minute on two cores: larger steps and smaller batches than the paper's, the same for both.
 RECIPE = sahcns.Recipe(min_rating=4, core=5, split="random", ratios=(8, 1, 1))

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sahcns.cli.console import Json, show, show_json, show_tables, tell, warn
+from sahcns.cli.console import Json, count, show, show_json, show_tables, tell, warn
 from sahcns.cli.dataset import warn_of_full_users
-from sahcns.cli.options import Device, Imports, Kernels, import_files, parse_names, with_protocol
+from sahcns.cli.options import Device, Imports, Kernels, argument, import_files, option, parse_names, with_protocol
 from sahcns.cli.process import say_it_resumes, tune_malloc
 from sahcns.errors import SettingError, TrainingError, nearest
 
@@ -19,45 +19,34 @@ if TYPE_CHECKING:
     from sahcns.lab.grid.result import Result
     from sahcns.lab.grid.run import Failure, Outcome
 
+DEFAULTS: dict[str, Any] = {"seeds": 5, "workers": 1, "device": "auto", "kernels": "auto", "tuned": (), "baseline": None}
+
 
 @with_protocol
 def command(
     protocol: dict[str, Any],
     data: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="DIR…", help="Prepared folders, or ml-latest-small, which ships inside."),
+        list[str] | None, argument("Prepared folders, or ml-latest-small, which ships inside.", "DIR…")
     ] = None,
-    samplers: Annotated[
-        str | None, typer.Option(metavar="NAME,…", help="See `sahcns samplers` (rns,dns,mixgcf,sahc).")
-    ] = None,
-    backbones: Annotated[str | None, typer.Option(metavar="NAME,…", help="See `sahcns backbones` (lightgcn).")] = None,
-    seeds: Annotated[
-        str | None, typer.Option(metavar="NUMBER", help="How many, from 2020 on; or which, such as 2020,2021 (5).")
-    ] = None,
-    out: Annotated[Path | None, typer.Option("--out", metavar="FOLDER", help="Where results are kept.")] = None,
+    samplers: Annotated[str | None, option("See `sahcns samplers` (rns,dns,mixgcf,sahc).", "NAME,…")] = None,
+    backbones: Annotated[str | None, option("See `sahcns backbones` (lightgcn).", "NAME,…")] = None,
+    seeds: Annotated[str | None, option("How many, from 2020 on; or which: 2020,2021 (5).", "NUMBER")] = None,
+    out: Annotated[Path | None, option("Where results are kept.", "FOLDER", "--out")] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
+            "sahc.alpha=0.5; pool=20 for all samplers; backbone.dim=32, backbone.simgcl.dim=32. Repeat for more.",
+            "NAME=VALUE",
             "--set",
-            metavar="NAME=VALUE",
-            help="sahc.alpha=0.5; pool=20 for all samplers; backbone.dim=32, backbone.simgcl.dim=32. Repeat for more.",
         ),
     ] = None,
-    tuned: Annotated[
-        list[Path] | None, typer.Option("--tuned", metavar="FILE", help="Settings from `sahcns tune`. Repeat for more.")
-    ] = None,
-    baseline: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="What the best is tested against (the strongest other)."),
-    ] = None,
-    workers: Annotated[
-        int | None, typer.Option(metavar="NUMBER", help="Processes; on a GPU several gain little (1).")
-    ] = None,
+    tuned: Annotated[list[Path] | None, option("Settings from `sahcns tune`. Repeat for more.", "FILE")] = None,
+    baseline: Annotated[str | None, option("What the best is tested against (the strongest other).", "NAME")] = None,
+    workers: Annotated[int | None, option("Processes; on a GPU several gain little (1).", "NUMBER")] = None,
     device: Device = None,
     kernels: Kernels = None,
     config: Annotated[
-        Path | None,
-        typer.Option("--config", metavar="FILE", help="A whole comparison as TOML or YAML; options override it."),
+        Path | None, option("A whole comparison as TOML or YAML; options override it.", "FILE", "--config")
     ] = None,
     imports: Imports = None,
     json: Json = False,
@@ -74,31 +63,29 @@ def command(
               sahcns compare films --import my.py --samplers dns,mine --out study
               sahcns compare --config study.toml --workers 2
     """
-    from sahcns.cli.compare_plan import build, parse_seeds, read_comparison, unchanged_pools
     from sahcns.cli.dataset import prepared_folder
+    from sahcns.cli.plan import COMPARISON, build_comparison, merge, parse_seeds, read_file
     from sahcns.cli.progress import grid_progress
 
     tune_malloc()
-    file = read_comparison(config) if config else {}
-    sets, place = data or file.get("data"), out or file.get("out")
-    if not sets:
+    typed = {
+        "data": data, "out": out, "tuned": tuned, "baseline": baseline, "workers": workers, "device": device,
+        "kernels": kernels, "protocol": protocol, "seeds": None if seeds is None else parse_seeds(seeds),
+        "samplers": [{"name": name} for name in parse_names("--samplers", samplers)],
+        "backbones": [{"name": name} for name in parse_names("--backbones", backbones)], "import": imports or [],
+    }  # fmt: skip
+    plan = DEFAULTS | merge(typed, read_file(config, COMPARISON) if config else {})
+    if "data" not in plan:
         raise SettingError("no data: give a prepared folder, such as `sahcns compare films --out study`")
-    if place is None:
+    if "out" not in plan:
         raise SettingError("no place for the results: give one with --out FOLDER")
+    place = plan["out"]
     for name, what in (("manifest.json", "a prepared set"), ("run.json", "a trained model")):
         if (place / name).exists():
             raise SettingError(f"--out {place} is {what}; choose another folder for the results")
-    own = [*file.get("import", ()), *(imports or ())]
-    import_files(own)
-    rows, models, terms = build(
-        [{"name": name} for name in parse_names("--samplers", samplers)] or file.get("samplers", []),
-        [{"name": name} for name in parse_names("--backbones", backbones)] or file.get("backbones", []),
-        {**file.get("protocol", {}), **protocol},
-        settings or [],
-    )
-    for line in unchanged_pools(rows, settings or []):
-        tell(line)
-    labels, rival = [row.label for row in rows], baseline or file.get("baseline")
+    import_files(plan["import"])
+    rows, models, terms = build_comparison(plan, settings or [])
+    labels, rival = [row.label for row in rows], plan["baseline"]
     if rival is not None and rival not in labels:
         raise SettingError(f"--baseline {rival!r} is not compared; {nearest(rival, labels)}")
     from sahcns.lab.comparison import comparison_tables
@@ -106,31 +93,23 @@ def command(
     from sahcns.lab.grid.result import FAILED
     from sahcns.lab.tune.search import tuned_remarks
 
-    processes = workers if workers is not None else file.get("workers", 1)
-    chosen = tuned or file.get("tuned", ())
-    with say_it_resumes(place), grid_progress(processes, quiet=json) as progress:
+    with say_it_resumes(place), grid_progress(quiet=json) as progress:
 
         def begin(jobs: "Sequence[Job]") -> None:
-            for line in tuned_remarks(chosen, jobs):
+            for line in [*tuned_remarks(plan["tuned"], jobs), *([] if json else [_scope(jobs)])]:
                 tell(line)
-            if not json:
-                tell(_scope(jobs))
             progress.begin(jobs)
 
         outcome = compare(
-            [prepared_folder(one) for one in sets],
+            [prepared_folder(one) for one in plan["data"]],
             rows,
             models,
             out=place,
-            seeds=parse_seeds(seeds) if seeds is not None else file.get("seeds", 5),
             protocol=terms,
-            tuned=chosen,
-            kernels=kernels or file.get("kernels", "auto"),
-            imports=own,
-            workers=processes,
-            device=device or file.get("device", "auto"),
+            imports=plan["import"],
             on_plan=begin,
             on_event=progress.update,
+            **{name: plan[name] for name in ("seeds", "tuned", "kernels", "workers", "device")},
         )
     reasons = {failure.error for failure in outcome.failures}
     where = f"where in the code: {place / FAILED}" if any(map(_in_code, outcome.failures)) else ""
@@ -142,8 +121,7 @@ def command(
         show_json({"folder": place, "results": brief, "failures": outcome.failures, "tables": tables})
     else:
         show_tables(tables)
-        count = len(outcome.results)
-        show("", f"{count} run{'s' * (count > 1)} in {place}; for a page of it: {_report(outcome)}")
+        show("", f"{count(len(outcome.results), 'run')} in {place}; for a page of it: {_report(outcome)}")
     _tell_what_differs(outcome.results)
     described = {result.data["fingerprint"]: result.data for result in outcome.results}.values()
     for one in described:
@@ -158,14 +136,10 @@ def command(
 
 def _scope(jobs: "Sequence[Job]") -> str:
     """`12 runs: 4 samplers × 1 backbone × 3 seeds on films`."""
-    counts = {
-        "sampler": len({job.label for job in jobs}),
-        "backbone": len({str(job.backbone) for job in jobs}),
-        "seed": len({job.seed for job in jobs}),
-    }
-    words = " × ".join(f"{count} {what}{'s' * (count > 1)}" for what, count in counts.items())
+    sizes = [("sampler", {job.label for job in jobs}), ("backbone", {str(job.backbone) for job in jobs})]
+    words = " × ".join(count(len(found), what) for what, found in [*sizes, ("seed", {job.seed for job in jobs})])
     sets = ", ".join(dict.fromkeys(job.data_name for job in jobs))
-    return f"{len(jobs)} run{'s' * (len(jobs) > 1)}: {words} on {sets}"
+    return f"{count(len(jobs), 'run')}: {words} on {sets}"
 
 
 def _report(outcome: "Outcome") -> str:

@@ -20,8 +20,12 @@ def option(help: str, metavar: str | None = None, *names: str, **more: Any) -> A
     return typer.Option(*names, help=help, metavar=metavar, **more)
 
 
-DATA = typer.Argument(metavar="DIR", help="A prepared folder, or ml-latest-small, which ships inside.")
-RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A folder from `sahcns train`.")]
+def argument(help: str, metavar: str) -> Any:
+    return typer.Argument(help=help, metavar=metavar)
+
+
+DATA = argument("A prepared folder, or ml-latest-small, which ships inside.", "DIR")
+RunFolder = Annotated[Path, argument("A folder from `sahcns train`.", "RUN")]
 DataFolder = Annotated[Path | None, option("The prepared folder, where it is not where it was.", "DIR", "--data")]
 Backbone = Annotated[str | None, option("See `sahcns backbones` (lightgcn).", "NAME")]
 Sampler = Annotated[str | None, option("See `sahcns samplers` (sahc).", "NAME")]
@@ -30,6 +34,7 @@ Imports = Annotated[
 ]
 Device = Annotated[str | None, option("auto, cpu, cuda or cuda:1 (auto).", "NAME")]
 Kernels = Annotated[str | None, option("auto; reference; triton, triton-half, triton-ordered on a GPU.", "NAME")]
+Figures = Annotated[Path | None, option("Write each figure too, as SVG, PNG and PDF.", "DIR", "--figures")]
 
 _protocol = functools.partial(option, rich_help_panel="Protocol", show_default=False)
 PROTOCOL: dict[str, Any] = {
@@ -90,6 +95,6 @@ def parse_numbers(name: str, text: str) -> list[int]:
         numbers = [int(part) for part in text.split(",") if part.strip()]
     except ValueError:
         numbers = []
-    if not numbers:
+    if not numbers or min(numbers) < 0:
         raise SettingError(f"{name} {text!r} must be whole numbers with commas between, such as 5,10,20")
     return numbers

@@ -1,4 +1,4 @@
-"""A whole run before anything of it is built: from a TOML or YAML file, a run's record, the command line, or several.
+"""What a run, or a comparison of many, is before anything of it is built: by a TOML or YAML file, a record, the options.
 
     seed = 0                        # device, kernels, out and import stand here too
     data = "films"
@@ -12,21 +12,26 @@
     [protocol]
     epochs = 200
 
+A comparison has `seeds`, lists of `data`, `backbones` and `samplers`, and workers, baseline and tuned:
+
+    samplers = ["rns", "dns", {name = "dns", label = "dns-50", pool = 50}, "sahc"]
+
 Paths in a file are relative to the file. What is not given is not in the plan.
 """
 
 import dataclasses
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sahcns.cli.console import count, tell, warn
-from sahcns.cli.options import parse_assignment
+from sahcns.cli.options import parse_assignment, parse_numbers
 from sahcns.errors import DataError, SettingError, nearest
 
 if TYPE_CHECKING:
     from sahcns.backbones import Backbone
+    from sahcns.lab.comparison.compare import Contestant
     from sahcns.objectives import Objective
     from sahcns.samplers import Sampler
     from sahcns.settings import Configured
@@ -35,63 +40,39 @@ if TYPE_CHECKING:
     Built = TypeVar("Built", bound=Configured)
 
 Plan = dict[str, Any]
-Kind = Callable[[Path, Any], Any]
-"""A value of a file as it is used, seen from the file's folder; a TypeError says what it must be."""
-
 PARTS = {"backbone": "lightgcn", "sampler": "sahc", "objective": "bpr"}  # each with what it is unless told
+COMPARED = {"backbones": ["lightgcn"], "samplers": ["rns", "dns", "mixgcf", "sahc"]}
+SHARED = {"out": "path", "device": str, "kernels": str, "import": ["path"], "protocol": dict}
+RUN = {**SHARED, "data": "data", "seed": int, **dict.fromkeys(PARTS, "part")}
+COMPARISON = {
+    **SHARED, "data": ["data"], "seeds": "seeds", **dict.fromkeys(COMPARED, ["part"]), "baseline": str, "tuned": ["path"],
+    "workers": int,
+}  # fmt: skip
+WORDS = {str: "text", int: "a whole number", dict: "a section"}
+MANY = 1000  # seeds that nobody asks for, but 2020 is one
 
 
-def of(kind: type, words: str) -> Kind:
-    """Values of exactly one type."""
-
-    def check(home: Path, value: Any) -> Any:
-        if type(value) is not kind:
-            raise TypeError(words)
-        return value
-
-    return check
-
-
-text, number, section = of(str, "text"), of(int, "a whole number"), of(dict, "a section")
-
-
-def part(home: Path, value: Any) -> dict[str, Any]:
-    """`sampler = "dns"` is short for a section with only its name."""
-    value = {"name": value} if isinstance(value, str) else value
-    if not isinstance(value, dict) or not isinstance(value.get("name"), str):
-        raise TypeError('a name, or a section with name = "…"')
+def _value(home: Path, value: Any, kind: Any) -> Any:
+    """A value of a file as it is used, seen from the file's folder; a TypeError says what it must be."""
+    if isinstance(kind, list):  # one alone stands for a list of one
+        return [_value(home, one, kind[0]) for one in (value if isinstance(value, list) else [value])]
+    if kind == "seeds":
+        return _value(home, value, [int] if isinstance(value, list) else int)
+    if kind == "path":
+        return home / _value(home, value, str)
+    if kind == "data":  # a folder beside the file, or else one by its whole name; `[data] folder = "films"` is the same
+        folder = _value(home, value["folder"] if isinstance(value, dict) and value.keys() == {"folder"} else value, str)
+        return str(home / folder) if (home / folder).exists() else folder
+    if kind == "part":  # `sampler = "dns"` is short for a section with only its name
+        value = {"name": value} if isinstance(value, str) else value
+        if not isinstance(value, dict) or not isinstance(value.get("name"), str):
+            raise TypeError('a name, or a section with name = "…"')
+    elif type(value) is not kind:
+        raise TypeError(WORDS[kind])
     return value
 
 
-def path(home: Path, value: Any) -> Path:
-    place: Path = home / text(home, value)
-    return place
-
-
-def data(home: Path, value: Any) -> str:
-    """A folder beside the file, or else one by its whole name; `[data] folder = "films"` says the same."""
-    folder: str = text(home, value["folder"] if isinstance(value, dict) and value.keys() == {"folder"} else value)
-    return str(home / folder) if (home / folder).exists() else folder
-
-
-def many(kind: Kind) -> Kind:
-    """A list of them; one alone stands for a list of one."""
-    return lambda home, value: [kind(home, one) for one in (value if isinstance(value, list) else [value])]
-
-
-RUN: dict[str, Kind] = {
-    "data": data,
-    "out": path,
-    "seed": number,
-    "device": text,
-    "kernels": text,
-    "import": many(path),
-    "protocol": section,
-    **dict.fromkeys(PARTS, part),
-}
-
-
-def read_file(file: Path, kinds: Mapping[str, Kind]) -> dict[str, Any]:
+def read_file(file: Path, kinds: Mapping[str, Any]) -> Plan:
     """A TOML or YAML file; what cannot be read, or has an unknown key or a wrong value, is an error that names it."""
     import yaml
 
@@ -113,7 +94,7 @@ def read_file(file: Path, kinds: Mapping[str, Kind]) -> dict[str, Any]:
         if key not in kinds:
             raise SettingError(f"{file} has an unknown key {key!r}; {nearest(str(key), kinds)}")
         try:
-            values[key] = kinds[key](file.parent, value)
+            values[key] = _value(file.parent, value, kinds[key])
         except TypeError as wanted:
             raise SettingError(f"{file}: {key}={value!r} must be {wanted}") from None
     return values
@@ -170,11 +151,12 @@ def parse_parts(settings: Sequence[str], **names: str | None) -> Plan:
 
 def merge(given: Plan, file: Plan) -> Plan:
     """`given`, and `file` where that says nothing. Settings of a part that is replaced go with it."""
-    merged = {**file, **{name: value for name, value in given.items() if value is not None}}
+    merged = {**file, **{name: value for name, value in given.items() if value not in (None, [])}}
     imports = [*file.get("import", ()), *given.get("import", ())]
     merged["import"] = [*{one.resolve(): one for one in imports}.values()]
-    for name in (*PARTS, "protocol"):
-        mine, theirs = given.get(name, {}), file.get(name, {})
+    merged["protocol"] = {**file.get("protocol", {}), **given["protocol"]}
+    for name in PARTS.keys() & given.keys():
+        mine, theirs = given[name], file.get(name, {})
         if mine.get("name") not in (None, theirs.get("name")):
             if left := ", ".join(argument for argument in theirs if argument != "name"):
                 tell(f"{left} in the file belong to another {name} than {mine['name']} and are left out")
@@ -242,3 +224,69 @@ def warn_of_differences(plan: Plan, folder: Path | None, fingerprint: str, code:
             f"{' and '.join(map(str, plan['import']))} is not the code that the record was made with (digest {code[:8]}, "
             f"and there {plan['code'][:8]}), so its numbers may not come out again"
         )
+
+
+def parse_seeds(text: str) -> int | list[int]:
+    """`5` is a number of seeds, `2020,2021` and `7,` are seeds."""
+    seeds = parse_numbers("--seeds", text)
+    if "," in text:
+        return seeds
+    if seeds[0] >= MANY:
+        raise SettingError(
+            f"--seeds {text} would be {text} runs of each; for the seed {text} alone write --seeds {text},"
+        )
+    return seeds[0]
+
+
+def build_comparison(
+    plan: Plan, assignments: Sequence[str]
+) -> "tuple[list[Contestant], list[Backbone], Protocol]":
+    """The rows, the backbones and the protocol, with what `--set` says; torch is imported here."""
+    from sahcns.backbones import Backbone
+    from sahcns.lab.comparison.compare import Contestant
+    from sahcns.samplers import Sampler
+    from sahcns.settings import class_named
+    from sahcns.training import Protocol
+
+    models, choosers = (
+        [dict(spec) for spec in plan.get(what) or _value(Path(), default, ["part"])] for what, default in COMPARED.items()
+    )
+    pools = [text for text in assignments if _assign(text, choosers, models) == ("", "pool")]
+    rows = []
+    for spec in choosers:
+        kind, label = class_named(Sampler, spec.pop("name")), spec.pop("label", "")
+        settings = parse_values(kind, spec)
+        kind.from_dict(settings)  # refused now, in its own words
+        rows.append(Contestant(kind, settings, label or kind.name))
+    drawing = [row for row in rows if row.kind.draws_negatives]
+    for row in drawing if pools and len(drawing) < len(rows) else ():
+        tell(
+            f"{row.label}: its pool stays {row.settings.get('pool', row.kind().pool)}; it draws negatives, not candidates "
+            f"(--set {row.label}.pool=… changes it)"
+        )
+    backbones = [build_part(class_named(Backbone, spec.pop("name")), spec) for spec in models]
+    return rows, backbones, build_part(Protocol, plan["protocol"])
+
+
+def _assign(text: str, samplers: list[Plan], backbones: list[Plan]) -> tuple[str, str]:
+    """`sahc.alpha=0.3`, `backbone.dim=32`, `backbone.simgcl.dim=32`, or `pool=20` for every sampler.
+
+    One pool for all is for those that choose from it; those that draw negatives have it if they are alone.
+    """
+    from sahcns.samplers import Sampler
+    from sahcns.settings import class_named
+
+    owner, argument, value = parse_assignment("--set", text, "sahc.alpha=0.3, pool=20 or backbone.dim=32")
+    if owner.partition(".")[0] == "backbone":
+        known = [f"backbone.{spec['name']}" for spec in backbones]
+        meant = [spec for spec in backbones if owner in ("backbone", f"backbone.{spec['name']}")]
+    else:
+        known = [spec.get("label") or spec["name"] for spec in samplers] + ["backbone"]
+        meant = [spec for spec in samplers if owner in ("", "sampler", spec["name"], spec.get("label"))]
+        if (owner, argument) == ("", "pool"):
+            meant = [spec for spec in samplers if not class_named(Sampler, spec["name"]).draws_negatives] or samplers
+    if not meant:
+        raise SettingError(f"--set {text!r}: {owner} is not compared; {nearest(owner, known)}")
+    for spec in meant:
+        spec[argument] = value
+    return owner, argument

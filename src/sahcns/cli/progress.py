@@ -1,209 +1,71 @@
-"""Progress of a training run and of a grid: a live view on a terminal, lines in a log elsewhere."""
+"""What is shown of a grid and of a search in progress: a bar on a terminal, a line for each end elsewhere."""
 
-import time
-from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from statistics import fmean
-from typing import TYPE_CHECKING, Any, Protocol
-
-from sahcns.cli.console import err, tell
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sahcns import training
     from sahcns.lab.grid.job import Job
     from sahcns.lab.grid.run import Event
-    from sahcns.training.train import EarlyStopping
+    from sahcns.lab.tune.tune import SearchProgress
+    from sahcns.training.progress import Bar
 
-WINDOW = 20  # epochs that the rate is taken over
-PAUSE = 60  # seconds between two lines of a log
-
-OnEpoch = Callable[[dict[str, Any]], None]
-
-
-class Show(Protocol):
-    """Draws the view: so much is done, of so much, and lines of text; `above` are lines that stay."""
-
-    def __call__(self, done: int, total: int, *lines: str, above: Sequence[str] = ()) -> None: ...
-
-
-@contextmanager
-def live_view(first: str = "") -> Iterator[Show | None]:
-    """A function that draws the view, which begins with one line; None where stderr is no terminal."""
-    console = err()
-    if not console.is_terminal:
-        yield None
-        return
-    from rich.console import Group
-    from rich.live import Live
-    from rich.progress_bar import ProgressBar
-    from rich.table import Table
-    from rich.text import Text
-
-    with Live(Text(first), console=console, transient=True, refresh_per_second=5) as live:
-
-        def show(done: int, total: int, *lines: str, above: Sequence[str] = ()) -> None:
-            for line in above:
-                console.print(line, markup=False, highlight=False, soft_wrap=True)
-            beside, *below = (Text(line, no_wrap=True, overflow="ellipsis") for line in lines)
-            row = Table.grid(padding=(0, 1))
-            row.add_row(ProgressBar(total=total, completed=done, width=24), beside)
-            live.update(Group(row, *below))
-
-        yield show
-
-
-def clock(seconds: float) -> str:
-    """0:07, 12:30, 1:02:03."""
-    minutes, rest = divmod(round(max(seconds, 0)), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
-
-
-@dataclass
-class TrainProgress:
-    """What is known after each epoch: the rate, the best validation so far, and when the run will end."""
-
-    protocol: "training.Protocol"
-    stopping: "EarlyStopping"
-    looks: bool = True  # at a validation part; without one the run has all its epochs
-    epoch: int = -1
-    loss: float = float("nan")
-    last_look: int = -1  # epoch of the last validation
-    times: deque[float] = field(default_factory=lambda: deque(maxlen=WINDOW + 1))
-
-    def update(self, entry: dict[str, Any], now: float) -> None:
-        """Take note of an epoch's history entry, which arrived at `now` seconds."""
-        self.epoch, self.loss = entry["epoch"], entry["loss"]
-        self.times.append(now)
-        if "valid" in entry:
-            self.last_look = self.epoch
-            self.stopping.update(self.epoch, entry["valid"][self.protocol.monitor], {})
-
-    @property
-    def rate(self) -> float | None:
-        """Epochs a second over the last few, validation included."""
-        if len(self.times) < 2 or self.times[-1] <= self.times[0]:
-            return None
-        return (len(self.times) - 1) / (self.times[-1] - self.times[0])
-
-    @property
-    def end(self) -> int:
-        """The epoch at which the run stops if validation does not improve any more."""
-        last = self.protocol.epochs - 1
-        patience = (self.protocol.patience - self.stopping.since) * self.protocol.evaluate_every
-        return min(last, self.last_look + patience) if self.looks else last
-
-    def lines(self) -> tuple[str, str, str]:
-        """Rate and loss; the best validation; when it ends. Each fits into 80 columns."""
-        rate = "" if self.rate is None else f"{self.rate:.3g} epochs/s · "
-        within = "" if self.rate is None else f" in {clock((self.end - self.epoch) / self.rate)}"
-        best = "every pair is trained on, nothing is held out to look at"
-        if self.looks:
-            best = f"best {self.protocol.monitor} {self.stopping.best:.2%} at epoch {self.stopping.best_epoch}"
-            best += f" · {self.stopping.since} of {self.protocol.patience} looks since"
-        unless = "" if self.end == self.protocol.epochs - 1 else f" unless {self.protocol.monitor} improves"
-        return f"{rate}loss {self.loss:.4f}", best, f"ends with epoch {self.end}{within}{unless}"
-
-
-@contextmanager
-def train_progress(protocol: "training.Protocol", quiet: bool = False, looks: bool = True) -> Iterator[OnEpoch | None]:
-    """A function for `fit(on_epoch=…)`: a live view on a terminal, elsewhere a line a minute; None where it is `quiet`."""
-    if quiet:
-        yield None
-        return
-    from sahcns.training.train import EarlyStopping
-
-    progress, last_line = TrainProgress(protocol, EarlyStopping(protocol.patience), looks), time.perf_counter()
-    with live_view("epoch 0 …") as show:  # on a large set the first takes minutes
-
-        def on_epoch(entry: dict[str, Any]) -> None:
-            nonlocal last_line
-            now = time.perf_counter()
-            progress.update(entry, now)
-            rate, *lines = progress.lines()
-            if show is not None:
-                show(progress.epoch + 1, progress.end + 1, f"epoch {progress.epoch} · {rate}", *lines)
-            elif now - last_line >= PAUSE:
-                last_line = now
-                tell(f"epoch {progress.epoch}: {'; '.join(progress.lines())}")
-
-        yield on_epoch
+ENDED = ("skipped", "finished", "failed")
 
 
 @dataclass
 class GridProgress:
-    """The state of each job after the events so far; `show` is called after each event."""
+    """The state of each job after the events so far; without a bar it is only kept."""
 
-    workers: int = 1
-    show: "Callable[[GridProgress, Event], None] | None" = None
+    bar: "Bar | None" = None
     jobs: Sequence["Job"] = ()
-    done: set[str] = field(default_factory=set)
-    failed: set[str] = field(default_factory=set)
-    elsewhere: set[str] = field(default_factory=set)
+    state: dict[str, str] = field(default_factory=dict)  # key → the last kind of event
     running: dict[str, str] = field(default_factory=dict)  # key → how far it is, in words
     best: dict[str, tuple[float, int]] = field(default_factory=dict)  # key → the monitored metric, and its epoch
-    seconds: dict[tuple[str, ...], list[float]] = field(default_factory=lambda: defaultdict(list))  # of runs of a row
 
     def begin(self, jobs: Sequence["Job"]) -> None:
         self.jobs = jobs
 
     def update(self, event: "Event") -> None:
-        key, job = event.job.key, event.job
-        if event.kind == "started":
-            self.running[key] = _name(job)
-        elif event.kind == "epoch" and event.entry is not None and key in self.running:
-            epoch, monitor = event.entry["epoch"], job.protocol["monitor"]
-            value = event.entry.get("valid", {}).get(monitor)
-            if value is not None and value >= self.best.get(key, (value, 0))[0]:
-                self.best[key] = value, epoch
-            best = " · best {} {:.2%} at epoch {}".format(monitor, *self.best[key]) if key in self.best else ""
-            self.running[key] = f"{_name(job)} · epoch {epoch}{best}"
-        elif event.kind in ("skipped", "finished", "failed"):
-            self.running.pop(key, None)
-            self.done.add(key)
-            if event.kind == "failed":
-                self.failed.add(key)
-            elif event.result is not None:
-                self.seconds[_row(job)].append(event.result.seconds["total"])
-        self.elsewhere = (self.elsewhere | {key}) if event.kind == "elsewhere" else self.elsewhere - {key}
-        if self.show is not None:
-            self.show(self, event)
-
-    def seconds_left(self) -> float | None:
-        """By the mean of the runs of the same row, or of all where there is none yet."""
-        every = [seconds for own in self.seconds.values() for seconds in own]
-        left = [job for job in self.jobs if job.key not in self.done]
-        if not every or not left:
-            return None
-        return sum(fmean(self.seconds.get(_row(job)) or every) for job in left) / min(self.workers, len(left))
+        job, entry = event.job, event.entry
+        if event.kind == "epoch" and entry is not None:
+            epoch, monitor = entry["epoch"], job.protocol["monitor"]
+            if monitor in entry.get("valid", {}):
+                self.best[job.key] = max(self.best.get(job.key, (0.0, 0)), (entry["valid"][monitor], epoch))
+            best = " · best {} {:.2%} at epoch {}".format(monitor, *self.best[job.key]) if job.key in self.best else ""
+            self.running[job.key] = f"{_name(job)} · epoch {epoch}{best}"
+        elif event.kind == "started":
+            self.running[job.key] = _name(job)
+        else:
+            self.running.pop(job.key, None)
+        self.state[job.key] = event.kind
+        if self.bar is None:
+            return
+        states = [*self.state.values()]
+        ran, skipped = states.count("finished") + states.count("failed"), states.count("skipped")
+        self.bar.show(ran, len(self.jobs) - skipped, str(self), *self.running.values())
+        if event.kind == "failed" or (event.kind == "finished" and not self.bar.console.is_terminal):
+            self.bar.say(f"{_ending(event)}; {self}{self.bar.left}")
 
     def __str__(self) -> str:
-        """`12 of 60 runs, 1 failed, 9:30 left`."""
-        parts = [f"{len(self.done)} of {len(self.jobs)} runs"]
-        parts += [f"{len(self.failed)} failed"] if self.failed else []
-        parts += [f"{len(self.elsewhere)} in other processes"] if self.elsewhere else []
-        left = self.seconds_left()
-        return ", ".join([*parts, *([f"{clock(left)} left"] if left is not None else [])])
+        """`12 of 60 runs, 1 failed`."""
+        states = [*self.state.values()]
+        others = (("failed", "failed"), ("elsewhere", "in other processes"))
+        counts = [f"{states.count(kind)} {words}" for kind, words in others if kind in states]
+        return ", ".join([f"{sum(map(states.count, ENDED))} of {len(self.jobs)} runs", *counts])
 
 
 @contextmanager
-def grid_progress(workers: int = 1, quiet: bool = False) -> Iterator[GridProgress]:
-    """A live view on a terminal, a line for each finished run elsewhere; its `begin` and `update` are for `compare`."""
+def grid_progress(quiet: bool = False) -> Iterator[GridProgress]:
+    """Its `begin` and `update` are for `compare`."""
     if quiet:
-        yield GridProgress(workers)
+        yield GridProgress()
         return
-    with live_view() as show:
+    from sahcns.training.progress import bar
 
-        def report(progress: GridProgress, event: "Event") -> None:
-            if show is not None:
-                failure = [_ending(event)] if event.kind == "failed" else []
-                show(len(progress.done), len(progress.jobs), str(progress), *progress.running.values(), above=failure)
-            elif event.kind in ("finished", "failed"):
-                tell(f"{_ending(event)}; {progress}")
-
-        yield GridProgress(workers, report)
+    with bar() as shown:
+        yield GridProgress(shown)
 
 
 def _ending(event: "Event") -> str:
@@ -219,5 +81,44 @@ def _name(job: "Job") -> str:
     return f"{job.data_name} {job.backbone['name']} {job.label} seed {job.seed}"
 
 
-def _row(job: "Job") -> tuple[str, ...]:
-    return job.fingerprint, job.backbone["name"], job.label
+@contextmanager
+def tune_progress(lines: Sequence[str], quiet: bool = False) -> "Iterator[Callable[[SearchProgress], None] | None]":
+    """A function for `tune(watch=…)`, which says `lines` when the search begins; None if quiet."""
+    if quiet:
+        yield None
+        return
+    from sahcns.training.progress import bar
+
+    unsaid = [*lines]
+    with bar() as shown:
+
+        def watch(progress: "SearchProgress") -> None:
+            while unsaid:
+                shown.say(unsaid.pop(0))
+            search = progress.search
+            done, total = (sum(map(count, search.samplers)) for count in (search.count_ended, search.wanted))
+            words = search_words(progress)
+            shown.show(done, total, f"{done} of {total} trials", *words)
+            if progress.trial is not None and not shown.console.is_terminal:
+                shown.say("; ".join([*words, f"{done} of {total} trials"]) + shown.left)
+
+        yield watch
+
+
+def search_words(progress: "SearchProgress") -> list[str]:
+    """How far the sampler is and what its trial came to, or what is being tried; its best."""
+    from sahcns.lab.tune.space import short
+
+    search, trial, name = progress.search, progress.trial, progress.sampler or progress.search.samplers[0]
+    ended, wanted, best = search.count_ended(name), search.wanted(name), search.best(name)
+    if trial is not None:
+        result = f"failed: {trial.error}" if trial.error else trial.state
+        if trial.value is not None:
+            cut = ", then cut off" if trial.state == "pruned" else ""
+            result = f"{search.monitor} {trial.value:.2%} at epoch {trial.epoch}{cut}"
+        words = [f"{name} {ended} of {wanted}{f': {trial.label}' if trial.point else ''}: {result}"]
+    else:
+        now = ", ".join(f"{key}={short(value)}" for key, value in progress.point.items()) or "defaults"
+        at = "" if progress.entry is None else f" · epoch {progress.entry['epoch']}"
+        words = [f"{name} {min(ended + 1, wanted)} of {wanted}: {now}{at}"]
+    return [*words, *([f"best {best.value:.2%} with {best.label}"] if best is not None and best.point else [])]

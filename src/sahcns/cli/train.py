@@ -64,7 +64,7 @@ def command(
     """
     from sahcns.cli.dataset import prepared_folder
     from sahcns.cli.plan import build, merge, parse_parts, read_plan, warn_of_differences
-    from sahcns.cli.progress import train_progress
+    from sahcns.training.progress import train_progress
 
     tune_malloc()
     parts = parse_parts(settings or [], backbone=backbone, sampler=sampler, objective=objective)

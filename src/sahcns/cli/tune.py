@@ -58,10 +58,10 @@ def command(
               sahcns tune films --search protocol.l2=1e-5..1e-2 --search pool=10,20 --out wide
               sahcns tune films --import my.py --samplers mine --out tuned
     """
-    from sahcns.cli.compare_plan import build
     from sahcns.cli.console import show_tables
     from sahcns.cli.dataset import prepared_folder
-    from sahcns.cli.tune_progress import tune_progress
+    from sahcns.cli.plan import build_comparison
+    from sahcns.cli.progress import tune_progress
     from sahcns.lab.tune.propose import import_optuna
     from sahcns.lab.tune.report import chosen_table
     from sahcns.lab.tune.tune import spaces_of, tune
@@ -70,7 +70,8 @@ def command(
     import_optuna()
     import_files(imports or ())
     names = [{"name": name} for name in parse_names("--samplers", samplers)]
-    rows, (model,), terms = build(names, [{"name": backbone}], protocol, settings or [])
+    plan = {"samplers": names, "backbones": [{"name": backbone}], "protocol": protocol}
+    rows, (model,), terms = build_comparison(plan, settings or [])
     kinds, fixed = [row.kind for row in rows], {row.kind.name: row.settings for row in rows if row.settings}
     searched = {} if pool is None else {"pool": pool}
     for text in search or ():

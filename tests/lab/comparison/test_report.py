@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from sahcns.cli.compare_plan import read_comparison
+from sahcns.cli.plan import COMPARISON, read_file
 from sahcns.lab.comparison import comparison_figures, comparison_report
 from sahcns.lab.grid.result import Result
 from sahcns.lab.report.parts import Figure, Report, Series
@@ -224,7 +224,7 @@ def test_what_is_said_to_repeat_it_is_a_plan_that_can_be_read(tmp_path: Path) ->
     assert told.startswith("sahcns compare --config study.yaml --out study\n\nwith study.yaml:\n\n")
     [text] = plans(told)
     (tmp_path / "study.yaml").write_text(text, "utf-8")
-    plan = read_comparison(tmp_path / "study.yaml")
+    plan = read_file(tmp_path / "study.yaml", COMPARISON)
     assert (plan["data"], plan["seeds"]) == (["toys"], [2020, 2021, 2022, 2023])
     assert plan["backbones"] == [{"name": "lightgcn", "dim": 64}]
     assert plan["samplers"] == [
