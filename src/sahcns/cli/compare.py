@@ -19,7 +19,14 @@ if TYPE_CHECKING:
     from sahcns.lab.grid.result import Result
     from sahcns.lab.grid.run import Failure, Outcome
 
-DEFAULTS: dict[str, Any] = {"seeds": 5, "workers": 1, "device": "auto", "kernels": "auto", "tuned": (), "baseline": None}
+DEFAULTS: dict[str, Any] = {
+    "seeds": 5,
+    "workers": 1,
+    "device": "auto",
+    "kernels": "auto",
+    "tuned": (),
+    "baseline": None,
+}
 
 
 @with_protocol

@@ -1,12 +1,10 @@
 """`sahcns evaluate`."""
 
-from pathlib import Path
 from typing import Annotated, Any
-
-import typer
 
 from sahcns.cli.console import Json, show, show_json, table
 from sahcns.cli.dataset import data_of
+from sahcns.cli.options import DataFolder, RunFolder, option, parse_names, parse_numbers
 from sahcns.errors import DataError, SettingError
 
 MOST = 1000  # a cut-off beyond this and beyond the number of items is a mistake, and would only cost memory
@@ -15,19 +13,13 @@ COUNTED = ("popularity", "bias", "gini")  # not shares, so not shown in percent
 
 
 def command(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A folder from `sahcns train`.")],
-    data: Annotated[
-        Path | None, typer.Option("--data", metavar="DIR", help="The prepared folder, where it is not where it was.")
-    ] = None,
-    part: Annotated[str, typer.Option(metavar="PART", help="Rank against test or valid.")] = "test",
-    mask: Annotated[
-        str | None, typer.Option(metavar="WHICH", help="Left out of the ranking: train, train+valid or none.")
-    ] = None,
-    k: Annotated[str, typer.Option("--k", "-k", metavar="K,…", help="Cut-offs.")] = "10,20",
-    metrics: Annotated[
-        str | None, typer.Option(metavar="NAME,…", help="Metrics (all): recall, ndcg, precision, hit, mrr, map, …")
-    ] = None,
-    device: Annotated[str, typer.Option(metavar="NAME", help="auto, cpu or cuda.")] = "auto",
+    run: RunFolder,
+    data: DataFolder = None,
+    part: Annotated[str, option("Rank against test or valid.", "PART")] = "test",
+    mask: Annotated[str | None, option("Left out of the ranking: train, train+valid or none.", "WHICH")] = None,
+    k: Annotated[str, option("Cut-offs.", "K,…", "--k", "-k")] = "10,20",
+    metrics: Annotated[str | None, option("Metrics (all): recall, ndcg, precision, hit, mrr, map, …", "NAME,…")] = None,
+    device: Annotated[str, option("auto, cpu or cuda.", "NAME")] = "auto",
     json: Json = False,
 ) -> None:
     """Rank a stored model again: any cut-off, any metric, over all items.
@@ -43,8 +35,9 @@ def command(
     from sahcns.ranking import METRICS, Truth, evaluate, means, measure, most_popular
     from sahcns.training.device import answering, pick_device
 
-    ks = _numbers(k)
-    names = [name.strip() for name in metrics.split(",")] if metrics else list(METRICS)
+    ks, names = sorted({*parse_numbers("-k", k)}), parse_names("--metrics", metrics) or list(METRICS)
+    if min(ks) < 1:
+        raise SettingError(f"-k {k!r} must be whole numbers, 1 or more")
     where = pick_device(device)
     model = Recommender.load(run)
     if "whole_of" in model.record["data"]:
@@ -79,16 +72,6 @@ def command(
         f"{part} part, {len(truth):,} users, {masked} items left out of the ranking",
         *([f"with the most popular items for everybody: {beside}"] if beside else []),
     )
-
-
-def _numbers(text: str) -> list[int]:
-    try:
-        numbers = [int(number) for number in text.split(",")]
-    except ValueError:
-        numbers = [0]
-    if min(numbers) < 1:
-        raise SettingError(f"-k {text!r} must be whole numbers, 1 or more, with commas between, such as 5,10,20")
-    return sorted(set(numbers))
 
 
 def _cell(name: str, value: float) -> str:

@@ -5,10 +5,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from sahcns.cli.console import Json, show, show_json, show_tables, working
-from sahcns.cli.options import Imports, import_files
+from sahcns.cli.options import (
+    DataFolder,
+    Figures,
+    Imports,
+    RunFolder,
+    import_files,
+    option,
+    parse_assignment,
+    parse_names,
+)
 from sahcns.errors import SettingError, nearest
 
 if TYPE_CHECKING:
@@ -17,32 +24,24 @@ if TYPE_CHECKING:
 
 
 def command(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A folder from `sahcns train`.")],
+    run: RunFolder,
     samplers: Annotated[
-        str | None,
-        typer.Option("--sampler", "--samplers", metavar="NAME,…", help="Look with these (that of the run)."),
+        str | None, option("Look with these (that of the run).", "NAME,…", "--sampler", "--samplers")
     ] = None,
     settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="pool=20 for all samplers, sahc.alpha=0.5. Repeat for more."),
+        list[str] | None, option("pool=20 for all samplers, sahc.alpha=0.5. Repeat for more.", "NAME=VALUE", "--set")
     ] = None,
-    pairs: Annotated[
-        int | None, typer.Option("--pairs", metavar="NUMBER", min=1, help="Show so many training pairs.")
-    ] = None,
-    user: Annotated[str | None, typer.Option("--user", metavar="ID", help="Pairs of this user (3).")] = None,
-    item: Annotated[str | None, typer.Option("--item", metavar="ID", help="The pair of --user and this item.")] = None,
-    epoch: Annotated[bool, typer.Option("--epoch", help="Diagnostics over all training pairs.")] = False,
-    cost: Annotated[bool, typer.Option("--cost", help="Time each sampler's share of an epoch.")] = False,
-    data: Annotated[
-        Path | None, typer.Option("--data", metavar="DIR", help="The prepared folder, where it is not where it was.")
-    ] = None,
-    seed: Annotated[int, typer.Option(metavar="NUMBER", min=0, help="Of the pools and the choice of pairs.")] = 0,
-    html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write all of it as one page.")] = None,
-    figures: Annotated[
-        Path | None, typer.Option("--figures", metavar="DIR", help="Write each figure as SVG, PNG and PDF.")
-    ] = None,
-    device: Annotated[str, typer.Option(metavar="NAME", help="auto, cpu, cuda or cuda:1.")] = "auto",
-    kernels: Annotated[str, typer.Option(metavar="NAME", help="auto, or reference for plain torch.")] = "auto",
+    pairs: Annotated[int | None, option("Show so many training pairs.", "NUMBER", min=1)] = None,
+    user: Annotated[str | None, option("Pairs of this user (3).", "ID")] = None,
+    item: Annotated[str | None, option("The pair of --user and this item.", "ID")] = None,
+    epoch: Annotated[bool, option("Diagnostics over all training pairs.", None, "--epoch")] = False,
+    cost: Annotated[bool, option("Time each sampler's share of an epoch.", None, "--cost")] = False,
+    data: DataFolder = None,
+    seed: Annotated[int, option("Of the pools and the choice of pairs.", "NUMBER", min=0)] = 0,
+    html: Annotated[Path | None, option("Write all of it as one page.", "FILE")] = None,
+    figures: Figures = None,
+    device: Annotated[str, option("auto, cpu, cuda or cuda:1.", "NAME")] = "auto",
+    kernels: Annotated[str, option("auto, or reference for plain torch.", "NAME")] = "auto",
     imports: Imports = None,
     json: Json = False,
 ) -> None:
@@ -122,15 +121,10 @@ def chosen_samplers(model: "TrainedModel", names: str | None, settings: Sequence
 
     own = dict(model.record["sampler"])
     own_name = own.pop("name")
-    wanted = [name.strip() for name in names.split(",") if name.strip()] if names else [type(model.sampler).name]
-    if not wanted or len(set(wanted)) < len(wanted):
-        raise SettingError(f"--samplers {names!r} must be names with commas between, each once, such as dns,sahc")
+    wanted = parse_names("--samplers", names) or [type(model.sampler).name]
     values: dict[str, dict[str, Any]] = {name: own if name == own_name else {} for name in wanted}
     for text in settings:  # `pool=20` for every sampler, `sahc.alpha=0.5` for one
-        name, equals, value = text.partition("=")
-        which, _, argument = name.strip().rpartition(".")
-        if not equals or not argument:
-            raise SettingError(f"--set {text!r} must be NAME=VALUE, such as pool=20 or sahc.alpha=0.5")
+        which, argument, value = parse_assignment("--set", text, "pool=20 or sahc.alpha=0.5")
         if which not in ("", "sampler", *values):
             raise SettingError(f"--set {text!r}: {which} is not looked at; {nearest(which, values)}")
         for sampler, given in values.items():

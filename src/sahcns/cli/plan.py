@@ -45,7 +45,7 @@ COMPARED = {"backbones": ["lightgcn"], "samplers": ["rns", "dns", "mixgcf", "sah
 SHARED = {"out": "path", "device": str, "kernels": str, "import": ["path"], "protocol": dict}
 RUN = {**SHARED, "data": "data", "seed": int, **dict.fromkeys(PARTS, "part")}
 COMPARISON = {
-    **SHARED, "data": ["data"], "seeds": "seeds", **dict.fromkeys(COMPARED, ["part"]), "baseline": str, "tuned": ["path"],
+    **SHARED, "data": ["data"], "seeds": "seeds", **{name: ["part"] for name in COMPARED}, "baseline": str, "tuned": ["path"],
     "workers": int,
 }  # fmt: skip
 WORDS = {str: "text", int: "a whole number", dict: "a section"}
@@ -238,9 +238,7 @@ def parse_seeds(text: str) -> int | list[int]:
     return seeds[0]
 
 
-def build_comparison(
-    plan: Plan, assignments: Sequence[str]
-) -> "tuple[list[Contestant], list[Backbone], Protocol]":
+def build_comparison(plan: Plan, assignments: Sequence[str]) -> "tuple[list[Contestant], list[Backbone], Protocol]":
     """The rows, the backbones and the protocol, with what `--set` says; torch is imported here."""
     from sahcns.backbones import Backbone
     from sahcns.lab.comparison.compare import Contestant
@@ -249,7 +247,8 @@ def build_comparison(
     from sahcns.training import Protocol
 
     models, choosers = (
-        [dict(spec) for spec in plan.get(what) or _value(Path(), default, ["part"])] for what, default in COMPARED.items()
+        [dict(spec) for spec in plan.get(what) or _value(Path(), default, ["part"])]
+        for what, default in COMPARED.items()
     )
     pools = [text for text in assignments if _assign(text, choosers, models) == ("", "pool")]
     rows = []

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from sahcns.model import Baskets, Recommender
+    from sahcns.model.recommender import Recommendation
 
 READ = ("user", "item", "format", "delimiter", "header", "items_offset", "lenient")
 SWITCHES = ("header", "lenient")
@@ -72,8 +73,8 @@ def command(
     if read and not baskets:
         raise SettingError("--read says how the file of --for is read, and there is none")
     options = _reading(read or [])
-    from sahcns.model import Recommender
     from sahcns.model.lists import check_target
+    from sahcns.model.recommender import Recommendation, Recommender, list_rows
 
     if to is not None:
         check_target(to)
@@ -86,33 +87,31 @@ def command(
         people = _baskets(model, baskets, options) if baskets else None if everyone else users
         _write(model, to, people, {**limits, "exclude": exclude}, json)
         return
-    from sahcns.model.recommender import list_rows
-
     places, likes = model.rows(users or []), model.item_ids.encode(similar_to or [], what="item").tolist()
     _warn_of_untrained(model, places)
     ids = model.user_ids.decode(places.tolist())
-    lists = model.recommend(ids, exclude=exclude, **limits)
-    told: dict[str, Any] = {
-        "users": [{"user": one, "items": list_rows(items)} for one, items in zip(ids, lists, strict=True)],
-        "new": [{"having": having, "items": list_rows(model.recommend_new(having, **limits))}] if having else [],
-        "popular": list_rows(model.popular(**limits)) if popular else [],
-        "similar": [
-            {"item": one, "items": list_rows(model.similar_items(one, **limits))}
-            for one in model.item_ids.decode(likes)
-        ],
-    }
+    found: list[tuple[str, dict[str, Any], str, list[Recommendation]]] = [
+        ("users", {"user": one}, f"for user {one}", items)
+        for one, items in zip(ids, model.recommend(ids, exclude=exclude, **limits), strict=True)
+    ]
+    if having:
+        heading = f"for somebody who has {', '.join(having)}"
+        found.append(("new", {"having": having}, heading, model.recommend_new(having, **limits)))
+    if popular:
+        found.append(("popular", {}, "what most people have", model.popular(**limits)))
+    for place, one in zip(likes, model.item_ids.decode(likes), strict=True):
+        heading = ", ".join(filter(None, (f"like item {one}", model.title(place))))
+        found.append(("similar", {"item": one}, heading, model.similar_items(one, **limits)))
     if json:
+        told: dict[str, list[Any]] = {"users": [], "new": [], "popular": [], "similar": []}
+        for kind, about, _, items in found:
+            told[kind] += list_rows(items) if kind == "popular" else [{**about, "items": list_rows(items)}]
         show_json(told)
         return
-    headed = [(f"for user {one['user']}", one["items"]) for one in told["users"]]
-    headed += [(f"for somebody who has {', '.join(one['having'])}", one["items"]) for one in told["new"]]
-    headed += [("what most people have", told["popular"])] if popular else []
-    for place, one in zip(likes, told["similar"], strict=True):
-        headed.append((", ".join(filter(None, (f"like item {one['item']}", model.title(place)))), one["items"]))
-    for at, (heading, rows) in enumerate(headed):
-        show(*[""] * bool(at), heading if rows else f"{heading}: no item is left to show")
-        if rows:
-            show(_table(rows, people=rows is told["popular"]))
+    for at, (kind, _, heading, items) in enumerate(found):
+        show(*[""] * bool(at), heading if items else f"{heading}: no item is left to show")
+        if items:
+            show(_table(items, people=kind == "popular"))
 
 
 def _write(
@@ -200,11 +199,11 @@ def _warn_of_untrained(model: "Recommender", places: "Tensor") -> None:
         warn(f"{who} no training pair, so nothing was learnt about them; --having ITEM asks by what somebody has")
 
 
-def _table(rows: Sequence[dict[str, Any]], people: bool) -> "Table":
+def _table(items: "Sequence[Recommendation]", people: bool) -> "Table":
     """A list; its scores count people, or are those of the model."""
-    titled = any(one["title"] for one in rows)
+    titled = any(one.title for one in items)
     shown = table(">rank", "item", *["title"] * titled, ">people" if people else ">score")
-    for one in rows:
-        score = f"{one['score']:,.0f}" if people else f"{one['score']:.4f}"
-        shown.add_row(str(one["rank"]), str(one["item"]), *[one["title"] or ""] * titled, score)
+    for rank, one in enumerate(items, 1):
+        score = f"{one.score:,.0f}" if people else f"{one.score:.4f}"
+        shown.add_row(str(rank), str(one.item), *[one.title or ""] * titled, score)
     return shown

@@ -1,14 +1,12 @@
 """`sahcns report`."""
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from sahcns.cli.console import Json, show, show_json, tell, warn
+from sahcns.cli.options import Figures, argument, option, parse_names
 from sahcns.errors import DataError, SettingError
 
 if TYPE_CHECKING:
@@ -22,32 +20,19 @@ OTHERS = {
 
 
 def command(
-    folder: Annotated[
-        Path,
-        typer.Argument(metavar="FOLDER", help="From `sahcns compare` or `tune`; or a file of `inspect --json`."),
-    ],
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="Where the page goes (report.html in the folder).")
-    ] = None,
-    figures: Annotated[
-        Path | None, typer.Option("--figures", metavar="DIR", help="Write each figure too, as SVG, PNG and PDF.")
-    ] = None,
+    folder: Annotated[Path, argument("From `sahcns compare` or `tune`; or a file of `inspect --json`.", "FOLDER")],
+    out: Annotated[Path | None, option("Where the page goes (report.html in the folder).", "FILE", "--out")] = None,
+    figures: Figures = None,
     tables: Annotated[
-        Path | None,
-        typer.Option("--tables", metavar="DIR", help="Write each table too, as Markdown, LaTeX and CSV; and runs.csv."),
+        Path | None, option("Write each table too, as Markdown, LaTeX and CSV; and runs.csv.", "DIR")
     ] = None,
-    title: Annotated[str | None, typer.Option(metavar="TEXT", help="The heading of the page.")] = None,
-    baseline: Annotated[
-        str | None, typer.Option(metavar="NAME", help="In a comparison, what the others are tested against.")
-    ] = None,
+    title: Annotated[str | None, option("The heading of the page.", "TEXT")] = None,
+    baseline: Annotated[str | None, option("In a comparison, what the others are tested against.", "NAME")] = None,
     samplers: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME,…", help="In a comparison, its rows, in this order, as they are called (all, by name)."
-        ),
+        str | None, option("In a comparison, its rows, in this order, as they are called (all, by name).", "NAME,…")
     ] = None,
     metrics: Annotated[
-        str | None, typer.Option(metavar="NAME@K,…", help="In a comparison, its columns (recall and ndcg @10 and @20).")
+        str | None, option("In a comparison, its columns (recall and ndcg @10 and @20).", "NAME@K,…")
     ] = None,
     json: Json = False,
 ) -> None:
@@ -69,15 +54,20 @@ def command(
         raise SettingError(f"--out {page} is a folder; give the page a name, such as {page / 'report.html'}")
     if not folder.exists():
         raise DataError(f"there is no folder {folder}; `sahcns compare` and `sahcns tune` make one")
-    rows, columns = _names("--samplers", samplers), _names("--metrics", metrics)
+    rows, columns = parse_names("--samplers", samplers), parse_names("--metrics", metrics)
     results = _results(folder, rows)
     found = reports_in(folder, results, baseline, columns)
-    for option, value in (("baseline", baseline), ("samplers", samplers), ("metrics", metrics)):
+    for name, value in (("baseline", baseline), ("samplers", samplers), ("metrics", metrics)):
         if value and "comparison" not in found:
-            raise SettingError(f"--{option} {value} is for a comparison, and {folder} holds none")
-    report = _joined(list(found.values()))
-    if title is not None:
-        report = replace(report, title=title)
+            raise SettingError(f"--{name} {value} is for a comparison, and {folder} holds none")
+    every = list(found.values())
+    report = replace(
+        every[0],
+        title=title or every[0].title,
+        summary=[text for one in every for text in one.summary],
+        sections=[section for one in every for section in one.sections],
+        facts=[fact for one in every for fact in one.facts],
+    )
     written: dict[str, Any] = {}
     if figures is not None:
         from sahcns.lab.report.chart import save_all
@@ -125,16 +115,6 @@ def reports_in(
     return found
 
 
-def _joined(reports: "Sequence[Report]") -> "Report":
-    """One report of several: the first opens the page, the others follow."""
-    return replace(
-        reports[0],
-        summary=[text for one in reports for text in one.summary],
-        sections=[section for one in reports for section in one.sections],
-        facts=[fact for one in reports for fact in one.facts],
-    )
-
-
 def _results(folder: Path, samplers: Sequence[str]) -> "Sequence[Result]":
     """The finished runs in a folder, or those of the rows named."""
     if not (folder / "runs").is_dir():
@@ -157,21 +137,21 @@ def _tell_versions(results: "Sequence[Result]") -> None:
 
     from sahcns.lab.comparison.boards import own_versions, row_names
 
-    def written(one: "Result") -> float:
-        return one.path.stat().st_mtime if one.path else 0.0
-
     for (label, backbone), codes in own_versions(results).items():
         if len(codes) < 2:
             continue
-        last = sorted((max(runs, key=written) for runs in codes.values()), key=written)
+        times = {
+            code: max((one.path.stat().st_mtime, one.key) for one in runs if one.path) for code, runs in codes.items()
+        }
+        last = sorted(codes, key=times.__getitem__)
         versions = ", ".join(
-            f"code={(one.code or 'none')[:8]} ({len(codes[(one.code or '')[:8]])} runs, the last of "
-            f"{datetime.fromtimestamp(written(one)).isoformat(' ', 'minutes')})"
-            for one in last
+            f"code={code or 'none'} ({len(codes[code])} runs, the last of "
+            f"{datetime.fromtimestamp(times[code][0]).isoformat(' ', 'minutes')})"
+            for code in last
         )
         tell(
             f"{label} on {backbone} was run with {len(codes)} versions of its own code: {versions}; to leave some out, name "
-            f"the rows to show, such as --samplers '{row_names(results)[last[-1].key]}'"
+            f"the rows to show, such as --samplers '{row_names(results)[times[last[-1]][1]]}'"
         )
 
 
@@ -205,14 +185,6 @@ def _inspection(file: Path) -> "Report":
         raise DataError(f"{file} is not what `sahcns inspect --json` writes, and not a folder either")
     with read_from(file):
         return inspection_report(Inspection.from_dict(values))
-
-
-def _names(option: str, text: str | None) -> list[str]:
-    """`rns,dns`, each once; a comma in brackets, as in `sahc (alpha=0, pool=20)`, belongs to the name."""
-    names = [name.strip() for name in re.split(r",(?![^()]*\))", text or "") if name.strip()]
-    if text is not None and (not names or len(set(names)) < len(names)):
-        raise SettingError(f"{option} {text!r} must hold names with commas between, each once")
-    return names
 
 
 def _tables(tables: "Sequence[Table]", results: "Sequence[Result]", folder: Path) -> Iterator[Path]:

@@ -6,35 +6,25 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from sahcns.cli.console import Json, show_json, tell
+from sahcns.cli.options import argument, option
 from sahcns.errors import DataError
 
 
 def command(
-    runs: Annotated[
-        list[Path],
-        typer.Argument(metavar="RUN...", help="Folders from `sahcns train`; the first answers unless asked."),
-    ],
-    host: Annotated[
-        str, typer.Option(metavar="NAME", help="Where to listen; 0.0.0.0, or ::, is everywhere.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(metavar="NUMBER", min=0, max=65535, help="The port; 0 takes a free one.")] = 8000,
-    workers: Annotated[int, typer.Option(metavar="NUMBER", min=1, help="Processes, each with its own models.")] = 1,
+    runs: Annotated[list[Path], argument("Folders from `sahcns train`; the first answers unless asked.", "RUN...")],
+    host: Annotated[str, option("Where to listen; 0.0.0.0, or ::, is everywhere.", "NAME")] = "127.0.0.1",
+    port: Annotated[int, option("The port; 0 takes a free one.", "NUMBER", min=0, max=65535)] = 8000,
+    workers: Annotated[int, option("Processes, each with its own models.", "NUMBER", min=1)] = 1,
     token_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Holds the token that requests must bear (or SAHCNS_TOKEN).")
+        Path | None, option("Holds the token that requests must bear (or SAHCNS_TOKEN).", "FILE")
     ] = None,
-    allow_host: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="A name by which the service may be called.")
-    ] = None,
-    cors: Annotated[
-        list[str] | None, typer.Option(metavar="ORIGIN", help="A web page's origin that may ask from a browser.")
-    ] = None,
-    max_body: Annotated[int, typer.Option(metavar="BYTES", min=1024, help="The largest body.")] = 1 << 20,
-    max_waiting: Annotated[int, typer.Option(metavar="NUMBER", min=1, help="Requests at once; more get 429.")] = 512,
-    max_connections: Annotated[int, typer.Option(metavar="NUMBER", min=1, help="Connections of a process.")] = 1024,
-    access_log: Annotated[bool, typer.Option("--access-log", help="A line on stderr for each request.")] = False,
+    allow_host: Annotated[list[str] | None, option("A name by which the service may be called.", "NAME")] = None,
+    cors: Annotated[list[str] | None, option("A web page's origin that may ask from a browser.", "ORIGIN")] = None,
+    max_body: Annotated[int, option("The largest body.", "BYTES", min=1024)] = 1 << 20,
+    max_waiting: Annotated[int, option("Requests at once; more get 429.", "NUMBER", min=1)] = 512,
+    max_connections: Annotated[int, option("Connections of a process.", "NUMBER", min=1)] = 1024,
+    access_log: Annotated[bool, option("A line on stderr for each request.", None, "--access-log")] = False,
     json: Json = False,
 ) -> None:
     """Answer recommendation requests over HTTP, in JSON, until Ctrl-C or a SIGTERM.

@@ -22,7 +22,11 @@ class Bar:
     def __init__(self, words: str) -> None:
         self.console = Console(stderr=True, markup=False, emoji=False, highlight=False)
         cut = Column(no_wrap=True, overflow="ellipsis", ratio=1)
-        columns = (BarColumn(24), TimeRemainingColumn(), TextColumn("{task.description}", markup=False, table_column=cut))
+        columns = (
+            BarColumn(24),
+            TimeRemainingColumn(),
+            TextColumn("{task.description}", markup=False, table_column=cut),
+        )
         self.drawn = Progress(*columns, console=self.console, transient=True, expand=True, speed_estimate_period=3600)
         self.drawn.add_task(words, total=None)
         self.task = self.drawn.tasks[0]
