@@ -256,7 +256,7 @@ def test_other_kernels_are_another_table_and_other_sources_are_named(
         (["--seeds", "3,3"], "[3, 3]"),
         (["--set", "alpha"], "--set 'alpha'"),
         (["--set", "shac.alpha=1"], "'sahc'"),
-        (["--set", "backbone.ngcf.dim=1"], "'backbone.lightgcn'"),
+        (["--set", "backbone.ngcf.dim=1"], "'backbone.ngcf'"),
         (["--set", "alpha=1"], "rns has no argument 'alpha'"),
         (["--set", "sahc.alpha=-1"], "alpha=-1.0"),
         (["--baseline", "dnss"], "'dns'"),

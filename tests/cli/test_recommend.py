@@ -127,9 +127,11 @@ def test_without_titles_and_with_users_about_whom_nothing_was_learnt(sahcns: Sah
     run = fit(split, LightGCN(dim=2), RNS(), protocol=Protocol(epochs=1), device="cpu").recommender.save(tmp_path / "r")
     known = sahcns("recommend", run, "--user", "0")
     assert (known.err, known.out.splitlines()[1].split()) == ("", ["rank", "item", "score"])
-    assert sahcns("recommend", run, "--user", "0", "--user", "2").err.startswith("warning: user 2 has no training pair")
-    everyone = sahcns("recommend", run, "--everyone", "--to", tmp_path / "all.csv")
-    assert everyone.err.startswith("warning: 2 users, 2 among them, have no training pair")
+    asked = ("recommend", run, "--user", "0", "--user", "2")
+    assert "for user 2, of whom nothing was learnt: " in sahcns(*asked).out
+    assert [one["source"] for one in sahcns(*asked, "--json").json["users"]] == ["model", "fold-in"]
+    assert sahcns("recommend", run, "--everyone", "--to", tmp_path / "all.csv").code == 0
+    assert "fold-in" in (tmp_path / "all.csv").read_text("utf-8")
 
 
 def test_ids_and_titles_are_shown_as_they_are(sahcns: Sahcns, tmp_path: Path) -> None:

@@ -172,7 +172,7 @@ def test_a_mistake_in_a_file_is_one_sentence(
         (["--set", "alpha=high"], "alpha='high'"),
         (["--set", "alpha=-1"], "alpha=-1.0 is not allowed; it must be >= 0"),
         (["--set", "=3"], "--set '=3'"),
-        (["--set", "backbon.dim=3"], "'backbon' to set; did you mean 'backbone'"),
+        (["--set", "backbon.dim=3"], "'backbone'"),
         (["--set", "dim=3"], "--set backbone.dim=3"),
         (["--set", "epochs=3"], "--epochs 3"),
         (["--epochs", "0"], "epochs=0"),

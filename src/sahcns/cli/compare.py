@@ -11,7 +11,7 @@ import typer
 from sahcns.cli.console import Json, count, show, show_json, show_tables, tell, warn
 from sahcns.cli.dataset import warn_of_full_users
 from sahcns.cli.options import Device, Imports, Kernels, argument, import_files, option, parse_names, with_protocol
-from sahcns.cli.process import say_it_resumes, tune_malloc
+from sahcns.cli.process import tune_malloc
 from sahcns.errors import SettingError, TrainingError, nearest
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def command(
     """
     from sahcns.cli.dataset import prepared_folder
     from sahcns.cli.plan import COMPARISON, build_comparison, merge, parse_seeds, read_file
-    from sahcns.cli.progress import grid_progress
+    from sahcns.cli.progress import grid_progress, say_it_resumes
 
     tune_malloc()
     typed = {

@@ -3,8 +3,11 @@
 import importlib
 import inspect
 import os
+import signal
 import sys
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -12,7 +15,6 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from sahcns.cli.console import tell
-from sahcns.cli.process import sigterm_as_ctrl_c
 from sahcns.errors import SahcnsError, SettingError, nearest
 from sahcns.importing import raised_in_imported_file
 
@@ -120,6 +122,19 @@ def run(entries: Sequence[Entry], help: str, arguments: list[str]) -> int:
     if code == 130:
         tell_error("interrupted")
     return code if isinstance(code, int) else 0
+
+
+@contextmanager
+def sigterm_as_ctrl_c() -> Iterator[None]:
+    """Within, SIGTERM (of schedulers and containers) is treated as Ctrl-C, so that half-written files are cleared."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals are the main thread's
+        return
+    former = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, former)
 
 
 def tell_error(message: str) -> None:

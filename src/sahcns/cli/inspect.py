@@ -11,12 +11,12 @@ from sahcns.cli.options import (
     Figures,
     Imports,
     RunFolder,
+    assign,
     import_files,
     option,
-    parse_assignment,
     parse_names,
 )
-from sahcns.errors import SettingError, nearest
+from sahcns.errors import SettingError
 
 if TYPE_CHECKING:
     from sahcns.lab import TrainedModel
@@ -123,11 +123,5 @@ def chosen_samplers(model: "TrainedModel", names: str | None, settings: Sequence
     own_name = own.pop("name")
     wanted = parse_names("--samplers", names) or [type(model.sampler).name]
     values: dict[str, dict[str, Any]] = {name: own if name == own_name else {} for name in wanted}
-    for text in settings:  # `pool=20` for every sampler, `sahc.alpha=0.5` for one
-        which, argument, value = parse_assignment("--set", text, "pool=20 or sahc.alpha=0.5")
-        if which not in ("", "sampler", *values):
-            raise SettingError(f"--set {text!r}: {which} is not looked at; {nearest(which, values)}")
-        for sampler, given in values.items():
-            if which in ("", "sampler", sampler):
-                given[argument] = value
+    assign(settings, [(("", "sampler", name), given) for name, given in values.items()], "pool=20 or sahc.alpha=0.5")
     return [build_part(class_named(Sampler, name), given) for name, given in values.items()]

@@ -3,13 +3,13 @@
 import functools
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from sahcns.errors import SettingError
+from sahcns.errors import SettingError, nearest
 from sahcns.importing import import_files as import_files
 
 Command = Callable[..., None]
@@ -79,6 +79,18 @@ def parse_assignment(name: str, text: str, example: str) -> tuple[str, str, str]
     if not equals or not argument:
         raise SettingError(f"{name} {text!r} must be NAME=VALUE, such as {example}")
     return owner, argument, value
+
+
+def assign(texts: Iterable[str], parts: Sequence[tuple[Collection[str], dict[str, Any]]], example: str) -> None:
+    """Put each `OWNER.NAME=VALUE` of --set into the parts that go by that owner, which is "" where none is named."""
+    for text in texts:
+        owner, argument, value = parse_assignment("--set", text, example)
+        meant = [part for owners, part in parts if owner in owners]
+        if not meant:
+            known = [name for owners, _ in parts for name in owners if name]
+            raise SettingError(f"--set {text!r}: there is no {owner!r} here; {nearest(owner, known)}")
+        for part in meant:
+            part[argument] = value
 
 
 def parse_names(name: str, text: str | None) -> list[str]:

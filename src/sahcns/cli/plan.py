@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sahcns.cli.console import count, tell, warn
-from sahcns.cli.options import parse_assignment, parse_numbers
+from sahcns.cli.options import assign, parse_numbers
 from sahcns.errors import DataError, SettingError, nearest
 
 if TYPE_CHECKING:
@@ -141,11 +141,7 @@ def read_plan(file: Path, best: bool = False) -> Plan:
 def parse_parts(settings: Sequence[str], **names: str | None) -> Plan:
     """`--set NAME=VALUE …` beside the names of the parts; a bare NAME is the sampler's."""
     parts: dict[str, dict[str, str]] = {part: {} if name is None else {"name": name} for part, name in names.items()}
-    for assignment in settings:
-        owner, argument, value = parse_assignment("--set", assignment, "alpha=0.3 or backbone.dim=32")
-        if (owner or "sampler") not in parts:
-            raise SettingError(f"--set {assignment!r}: there is no part {owner!r} to set; {nearest(owner, parts)}")
-        parts[owner or "sampler"][argument] = value
+    assign(settings, [((name, *[""] * (name == "sampler")), part) for name, part in parts.items()], "alpha=0.3")
     return parts
 
 
@@ -250,42 +246,22 @@ def build_comparison(plan: Plan, assignments: Sequence[str]) -> "tuple[list[Cont
         [dict(spec) for spec in plan.get(what) or _value(Path(), default, ["part"])]
         for what, default in COMPARED.items()
     )
-    pools = [text for text in assignments if _assign(text, choosers, models) == ("", "pool")]
+    drawing = [spec for spec in choosers if class_named(Sampler, spec["name"]).draws_negatives]
+    parts = [(("sampler", spec["name"], spec.get("label", ""), ""), spec) for spec in choosers]
+    parts += [(("backbone", f"backbone.{spec['name']}"), spec) for spec in models]
+    for text in assignments:  # one pool for all is for those that choose from it; others have it if they are alone
+        pool = text.partition("=")[0].strip() == "pool" and len(drawing) < len(choosers)
+        assign(
+            [text], [part for part in parts if not (pool and part[1] in drawing)], "sahc.alpha=0.3 or backbone.dim=32"
+        )
+        for spec in drawing if pool else ():
+            name, kept = spec.get("label") or spec["name"], spec.get("pool", class_named(Sampler, spec["name"])().pool)
+            tell(f"{name}: its pool stays {kept}; it draws negatives, not candidates (--set {name}.pool=… changes it)")
     rows = []
     for spec in choosers:
         kind, label = class_named(Sampler, spec.pop("name")), spec.pop("label", "")
         settings = parse_values(kind, spec)
         kind.from_dict(settings)  # refused now, in its own words
         rows.append(Contestant(kind, settings, label or kind.name))
-    drawing = [row for row in rows if row.kind.draws_negatives]
-    for row in drawing if pools and len(drawing) < len(rows) else ():
-        tell(
-            f"{row.label}: its pool stays {row.settings.get('pool', row.kind().pool)}; it draws negatives, not candidates "
-            f"(--set {row.label}.pool=… changes it)"
-        )
     backbones = [build_part(class_named(Backbone, spec.pop("name")), spec) for spec in models]
     return rows, backbones, build_part(Protocol, plan["protocol"])
-
-
-def _assign(text: str, samplers: list[Plan], backbones: list[Plan]) -> tuple[str, str]:
-    """`sahc.alpha=0.3`, `backbone.dim=32`, `backbone.simgcl.dim=32`, or `pool=20` for every sampler.
-
-    One pool for all is for those that choose from it; those that draw negatives have it if they are alone.
-    """
-    from sahcns.samplers import Sampler
-    from sahcns.settings import class_named
-
-    owner, argument, value = parse_assignment("--set", text, "sahc.alpha=0.3, pool=20 or backbone.dim=32")
-    if owner.partition(".")[0] == "backbone":
-        known = [f"backbone.{spec['name']}" for spec in backbones]
-        meant = [spec for spec in backbones if owner in ("backbone", f"backbone.{spec['name']}")]
-    else:
-        known = [spec.get("label") or spec["name"] for spec in samplers] + ["backbone"]
-        meant = [spec for spec in samplers if owner in ("", "sampler", spec["name"], spec.get("label"))]
-        if (owner, argument) == ("", "pool"):
-            meant = [spec for spec in samplers if not class_named(Sampler, spec["name"]).draws_negatives] or samplers
-    if not meant:
-        raise SettingError(f"--set {text!r}: {owner} is not compared; {nearest(owner, known)}")
-    for spec in meant:
-        spec[argument] = value
-    return owner, argument

@@ -1,14 +1,7 @@
-"""How the process of a command, and those that it starts, treat the machine: memory, threads, signals."""
+"""How the process of a command that trains, and those that it starts, treat memory and threads."""
 
 import os
-import signal
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-
-from sahcns.cli.console import tell
 
 # What a process reads at its start, the number by which a running one is told, and the value in bytes.
 MALLOC = (
@@ -42,27 +35,3 @@ def tune_malloc() -> bool:
     for name, _, value in MALLOC:
         os.environ[name] = str(value)
     return all(mallopt(number, value) == 1 for _, number, value in MALLOC)
-
-
-@contextmanager
-def sigterm_as_ctrl_c() -> Iterator[None]:
-    """Within, SIGTERM (of schedulers and containers) is treated as Ctrl-C, so that half-written files are cleared."""
-    if threading.current_thread() is not threading.main_thread():
-        yield  # signals are the main thread's
-        return
-    former = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, former)
-
-
-@contextmanager
-def say_it_resumes(folder: Path, quiet: bool = False) -> Iterator[None]:
-    """Ctrl-C within is answered by a sentence: run again, the command goes on from what is in `folder`."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        if not quiet:
-            tell(f"what is finished is kept in {folder}; the same command goes on from there")
-        raise

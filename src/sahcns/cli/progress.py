@@ -3,7 +3,10 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from sahcns.cli.console import tell
 
 if TYPE_CHECKING:
     from sahcns.lab.grid.job import Job
@@ -122,3 +125,13 @@ def search_words(progress: "SearchProgress") -> list[str]:
         at = "" if progress.entry is None else f" · epoch {progress.entry['epoch']}"
         words = [f"{name} {min(ended + 1, wanted)} of {wanted}: {now}{at}"]
     return [*words, *([f"best {best.value:.2%} with {best.label}"] if best is not None and best.point else [])]
+
+
+@contextmanager
+def say_it_resumes(folder: Path) -> Iterator[None]:
+    """Ctrl-C within is answered by a sentence: run again, the command goes on from what is in `folder`."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        tell(f"what is finished is kept in {folder}; the same command goes on from there")
+        raise

@@ -11,13 +11,13 @@ from sahcns.errors import SahcnsError, SettingError, nearest
 
 if TYPE_CHECKING:
     from rich.table import Table
-    from torch import Tensor
 
     from sahcns.model import Baskets, Recommender
     from sahcns.model.recommender import Recommendation
 
 READ = ("user", "item", "format", "delimiter", "header", "items_offset", "lenient")
 SWITCHES = ("header", "lenient")
+RESTS_ON = {"fold-in": "by what else is known of them", "popular": "what most people have"}
 NAMED = 5  # unknown items that are named where there are many
 
 
@@ -88,10 +88,9 @@ def command(
         _write(model, to, people, {**limits, "exclude": exclude}, json)
         return
     places, likes = model.rows(users or []), model.item_ids.encode(similar_to or [], what="item").tolist()
-    _warn_of_untrained(model, places)
     ids = model.user_ids.decode(places.tolist())
     found: list[tuple[str, dict[str, Any], str, list[Recommendation]]] = [
-        ("users", {"user": one}, f"for user {one}", items)
+        ("users", {"user": one, "source": items[0].source if items else None}, f"for user {one}", items)
         for one, items in zip(ids, model.recommend(ids, exclude=exclude, **limits), strict=True)
     ]
     if having:
@@ -109,6 +108,8 @@ def command(
         show_json(told)
         return
     for at, (kind, _, heading, items) in enumerate(found):
+        if kind == "users" and items and items[0].source != "model":
+            heading += f", of whom nothing was learnt: {RESTS_ON[items[0].source]}"
         show(*[""] * bool(at), heading if items else f"{heading}: no item is left to show")
         if items:
             show(_table(items, people=kind == "popular"))
@@ -130,7 +131,6 @@ def _write(
         about = {"unknown": unknown, "left_out": people.left_out}
     else:
         places = torch.arange(len(model.user_ids)) if people is None else model.rows(people)
-        _warn_of_untrained(model, places)
         number, who = len(places), count(len(places), "user")
     rows = write_blocks(blocks(model, people, **limits), to)
     if json:
@@ -188,15 +188,6 @@ def _as_options(sentence: str) -> str:
         lambda match: match[0] if match[1] is None else f"--read {match[0]}",
         sentence,
     )
-
-
-def _warn_of_untrained(model: "Recommender", places: "Tensor") -> None:
-    """Users whose vectors are as they were drawn at the start."""
-    fresh = model.untrained(places)
-    if len(fresh):
-        first = model.user_ids[int(fresh[0])]
-        who = f"{len(fresh):,} users, {first} among them, have" if len(fresh) > 1 else f"user {first} has"
-        warn(f"{who} no training pair, so nothing was learnt about them; --having ITEM asks by what somebody has")
 
 
 def _table(items: "Sequence[Recommendation]", people: bool) -> "Table":

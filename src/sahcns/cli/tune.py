@@ -8,7 +8,7 @@ import typer
 from sahcns.cli.console import Json, show, show_json, warn
 from sahcns.cli.dataset import warn_of_full_users
 from sahcns.cli.options import DATA, Imports, import_files, option, parse_assignment, parse_names, with_protocol
-from sahcns.cli.process import say_it_resumes, tune_malloc
+from sahcns.cli.process import tune_malloc
 
 if TYPE_CHECKING:
     from sahcns.lab.tune.space import Space
@@ -61,7 +61,7 @@ def command(
     from sahcns.cli.console import show_tables
     from sahcns.cli.dataset import prepared_folder
     from sahcns.cli.plan import build_comparison
-    from sahcns.cli.progress import tune_progress
+    from sahcns.cli.progress import say_it_resumes, tune_progress
     from sahcns.lab.tune.propose import import_optuna
     from sahcns.lab.tune.report import chosen_table
     from sahcns.lab.tune.tune import spaces_of, tune
