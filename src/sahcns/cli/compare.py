@@ -143,8 +143,9 @@ def command(
 
 def _scope(jobs: "Sequence[Job]") -> str:
     """`12 runs: 4 samplers × 1 backbone × 3 seeds on films`."""
-    sizes = [("sampler", {job.label for job in jobs}), ("backbone", {str(job.backbone) for job in jobs})]
-    words = " × ".join(count(len(found), what) for what, found in [*sizes, ("seed", {job.seed for job in jobs})])
+    parts = {"sampler": [job.label for job in jobs], "backbone": [str(job.backbone) for job in jobs]}
+    parts["seed"] = [str(job.seed) for job in jobs]
+    words = " × ".join(count(len({*found}), what) for what, found in parts.items())
     sets = ", ".join(dict.fromkeys(job.data_name for job in jobs))
     return f"{count(len(jobs), 'run')}: {words} on {sets}"
 

@@ -247,6 +247,7 @@ def build_comparison(plan: Plan, assignments: Sequence[str]) -> "tuple[list[Cont
         for what, default in COMPARED.items()
     )
     drawing = [spec for spec in choosers if class_named(Sampler, spec["name"]).draws_negatives]
+    parts: list[tuple[tuple[str, ...], Plan]]
     parts = [(("sampler", spec["name"], spec.get("label", ""), ""), spec) for spec in choosers]
     parts += [(("backbone", f"backbone.{spec['name']}"), spec) for spec in models]
     for text in assignments:  # one pool for all is for those that choose from it; others have it if they are alone
