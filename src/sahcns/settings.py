@@ -62,6 +62,9 @@ class Between:
         if self.log and self.low <= 0:
             raise SettingError(f"Between: low={self.low} must be above 0 for a logarithmic range")
 
+    def __contains__(self, value: object) -> bool:
+        return isinstance(value, int | float) and self.low <= value <= self.high
+
 
 def setting(
     default: Any,

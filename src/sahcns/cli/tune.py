@@ -63,8 +63,9 @@ def command(
     from sahcns.cli.plan import build_comparison
     from sahcns.cli.progress import say_it_resumes, tune_progress
     from sahcns.lab.tune.propose import import_optuna
-    from sahcns.lab.tune.report import chosen_table
-    from sahcns.lab.tune.tune import spaces_of, tune
+    from sahcns.lab.tune.report import search_table
+    from sahcns.lab.tune.space import spaces_of
+    from sahcns.lab.tune.tune import tune
 
     tune_malloc()
     import_optuna()
@@ -101,7 +102,7 @@ def command(
     if json:
         show_json({"folder": out, **result.tuned()})
     else:
-        show_tables([chosen_table(result)])
+        show_tables([search_table(result)])
         show("", f"chosen values in {out / 'tuned.json'}, every trial in {out / 'trials.json'}")
     warn_of_full_users(max((trial.full_users for trial in result.trials), default=0), result.data["items"])
     empty = [kind.name for kind in kinds if result.best(kind.name) is None]

@@ -12,11 +12,9 @@ from sahcns.errors import DataError
 from sahcns.lab.report.parts import Cell, Figure, Table
 from sahcns.lab.tune.report import (
     best_so_far,
-    chosen_table,
     early_correlation,
-    outcome_table,
-    range_end,
     search_report,
+    search_table,
     setting_figures,
     trial_table,
 )
@@ -99,14 +97,14 @@ def test_what_is_best_and_what_is_finished() -> None:
 
 
 def test_the_table_of_what_was_chosen() -> None:
-    rows = cells(chosen_table(SEARCH))
+    rows = cells(search_table(SEARCH))
     assert rows["dns"] == ["nothing to tune", "28.00", "15", "", "", "1"]
     assert rows["sahc"] == [
         "not finished; so far alpha=0.3, lambda_max=1",
         *("30.00", "10", "20.00", "10.00 – 30.00", "5 of 6, 1 cut off, 1 not ended"),
     ]
     assert rows["ahns"] == ["none", "", "", "", "", "1 of 6, 1 failed"]
-    table = chosen_table(ENDED)
+    table = search_table(ENDED)
     assert cells(table)["sahc"][0] == "alpha=0.3, lambda_max=1"
     marks = {text(row[0]): row[2].mark for row in table.rows if isinstance(row[2], Cell)}
     assert marks == {"dns": "second", "sahc": "best", "dens": ""}  # what is not finished has no place
@@ -115,7 +113,7 @@ def test_the_table_of_what_was_chosen() -> None:
 def test_the_first_value_is_that_of_the_trial_that_took_the_place_of_a_lost_one() -> None:
     lost, *rest = (trial for trial in SEARCH.trials if trial.sampler == "sahc" and trial.state == "complete")
     moved = [replace(lost, state="lost"), *rest, replace(lost, number=9, value=0.123)]
-    assert cells(chosen_table(replace(SEARCH, trials=moved)))["sahc"][3] == "12.30"
+    assert cells(search_table(replace(SEARCH, trials=moved)))["sahc"][3] == "12.30"
 
 
 @pytest.mark.parametrize(("beta", "end"), [(0.13, "low"), (0.14, None), (36.5, None), (36.7, "high")])
@@ -124,19 +122,21 @@ def test_a_choice_at_an_end_of_its_range_is_named(beta: float, end: str | None) 
     trials = [other("ahns", 0, {"beta": 2.0}, 0.1), other("ahns", 1, {"beta": beta}, 0.2)]
     midway = replace(SEARCH, trials=trials)
     finished = replace(midway, budget={**SEARCH.budget, "ahns": 2})
-    assert "beta of ahns" not in chosen_table(midway).caption  # more may come
-    assert (f"beta of ahns is at the {end} end" in chosen_table(finished).caption) == (end is not None)
-    linear = {"low": 0.0, "high": 2.0, "log": False}
-    assert [range_end(linear, value) for value in (0.1, 0.11, 1.89, 1.9)] == ["low", None, None, "high"]
+    assert "beta of ahns" not in search_table(midway).caption  # more may come
+    assert (f"beta of ahns is at the {end} end" in search_table(finished).caption) == (end is not None)
 
 
 def test_how_each_search_went() -> None:
-    rows = cells(outcome_table(SEARCH))
-    assert rows.keys() == {"sahc", "ahns", "dens"}  # dns has nothing to tune
-    assert rows["sahc"] == ["5 of 6 trials", "4", "1", "35", "", "", ""]  # distances are for what is finished
-    assert cells(outcome_table(ENDED))["sahc"][-2:] == ["5.00", ""]  # four are complete
+    """Where trials were cut off, and how far the best of a finished search are apart."""
+
+    def details(search: Search) -> dict[str, list[str]]:
+        return {name: row[6:] for name, row in cells(search_table(search, details=True)).items()}
+
+    assert details(SEARCH)["dns"] == ["", "", "", ""]
+    assert details(SEARCH)["sahc"] == ["35", "", "", ""]
+    assert details(ENDED)["sahc"][2:] == ["5.00", ""]  # four are complete
     more = replace(ENDED, trials=[*ENDED.trials, sahc(7, 1.0, 0.5, 0.29)], budget={**SEARCH.budget, "sahc": 6})
-    assert cells(outcome_table(more))["sahc"][-2:] == ["1.00", "20.00"]
+    assert details(more)["sahc"][2:] == ["1.00", "20.00"]
 
 
 def test_whether_the_first_epochs_tell_the_end() -> None:
@@ -210,7 +210,7 @@ def test_a_report_opens_with_the_answer(tmp_path: Path) -> None:
     assert [section.title for section in report.sections] == ["Chosen", "dns", "sahc", "ahns", "dens"]
     blocks = [block for section in report.sections for block in section.blocks]
     names = [block.name for block in blocks if isinstance(block, Table | Figure)]
-    assert names[:3] == ["tuned", "search", "outcome"]
+    assert names[:2] == ["tuned", "search"]
     assert len(names) == len(set(names))
     assert {"search-sahc-of-alpha", "search-sahc-of-both", "trials-sahc"} <= set(names)
     assert dict(report.facts)["data"] == "films, fingerprint abcdef"

@@ -10,8 +10,7 @@ import pytest
 
 from sahcns.backbones import LightGCN
 from sahcns.errors import SettingError
-from sahcns.lab.tune.space import STEPS, Space, Values
-from sahcns.lab.tune.tune import spaces_of
+from sahcns.lab.tune.space import STEPS, Space, Values, key, spaces_of
 from sahcns.samplers import AHNS, BNS, DENS, DNS, DNSMN, RNS, SAHC, DivNS, MixGCF, Popularity, Sampler
 from sahcns.settings import Between, named, setting
 from sahcns.training import Protocol
@@ -96,14 +95,13 @@ def test_the_points_are_those_that_can_be_built_each_once() -> None:
 def test_a_setting_that_makes_no_difference_makes_no_point() -> None:
     dens = Space.of(DENS)
     one, other = ({"alpha": alpha, "gamma": 0.1, "schedule": "warmup"} for alpha in (0.0, 0.5))
-    assert dens.key(one) == dens.key(other)
-    assert dens.canonical(one) == {"alpha": 1.0, "gamma": 0.1, "schedule": "warmup"}
-    assert dens.counting(one) == {"gamma": 0.1, "schedule": "warmup"}
-    assert dens.key({**one, "schedule": "fixed"}) != dens.key({**other, "schedule": "fixed"})
+    assert dens.counting(one) == dens.counting(other) == {"gamma": 0.1, "schedule": "warmup"}
+    assert dens.settings(dens.counting(one)) == {"pool": 10, "warmup": 100, **one, "alpha": 1.0}
+    assert key(dens.counting({**one, "schedule": "fixed"})) != key(dens.counting({**other, "schedule": "fixed"}))
     held = Space.of(DENS, fixed={"schedule": "cooldown"})
-    assert held.key({"alpha": 0.0, "gamma": 0.1}) == held.key({"alpha": 0.5, "gamma": 0.1})
+    assert held.counting({"alpha": 0.0, "gamma": 0.1}) == {"gamma": 0.1}
     without = Space.of(DENS, search={"alpha": (0.0, 0.25)})  # the default is no value of the space
-    assert without.canonical(one)["alpha"] == 0.0
+    assert without.settings({})["alpha"] == 0.0
 
 
 def test_the_pool_is_searched_only_when_asked_for() -> None:

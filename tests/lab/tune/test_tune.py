@@ -14,7 +14,8 @@ from sahcns.backbones import MF
 from sahcns.data.split import Pairs
 from sahcns.errors import DataError, SettingError
 from sahcns.lab.tune.search import read_search, read_tuned
-from sahcns.lab.tune.tune import SearchProgress, spaces_of, without_test
+from sahcns.lab.tune.space import spaces_of
+from sahcns.lab.tune.tune import SearchProgress, without_test
 from sahcns.model import fit
 from sahcns.rng import Rng
 from sahcns.samplers import DNS, DNSMN, RNS, SAHC, Matching, Mixture, Sampler

@@ -21,7 +21,7 @@ from sahcns.lab.grid.result import Result
 from sahcns.lab.grid.run import OnEvent, Outcome
 from sahcns.lab.grid.sources import own_files
 from sahcns.lab.grid.workers import run_grid
-from sahcns.lab.tune.search import Tuned, refuse_unused, tuned_for
+from sahcns.lab.tune.tuned import Tuned, refuse_unused, tuned_for
 
 if TYPE_CHECKING:
     from sahcns.backbones import Backbone

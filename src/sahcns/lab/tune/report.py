@@ -1,4 +1,4 @@
-"""A whole search as a report: the answer first, then how each search went, the value over each setting, every trial."""
+"""A whole search as a report: the answer first, how each search went, the value over each setting, every trial."""
 
 import math
 import os
@@ -14,13 +14,13 @@ STATES = {"pruned": "cut off", "running": "not ended"}  # words for states whose
 NEAR_END = 0.05  # of a range, of its orders of magnitude where it is logarithmic
 FEW = 5  # of the best, whose distance tells how sharp a choice is
 NEAR = 0.9  # of the highest: what is below flattens a picture of the best
+CUT_OFF = "A trial that was cut off stands at the best up to there, not at what it would have reached."
 
 
 def search_report(folder: str | os.PathLike[str]) -> Report:
     """The whole search in a folder, from its `trials.json`."""
     search = read_search(folder)
-    opening: list[Table | Figure] = [chosen_table(search), *best_so_far(search), outcome_table(search)]
-    sections = [Section("Chosen", [one for one in opening if isinstance(one, Figure) or one.rows])]
+    sections = [Section("Chosen", [search_table(search, details=True), *best_so_far(search)])]
     for name in search.samplers:
         space = space_text(search.spaces[name])
         words = f"Searched: {space}." if space else "Nothing to tune: trained once."
@@ -53,7 +53,7 @@ def _facts(search: Search) -> Iterator[tuple[str, str]]:
     yield "backbone", _listed(search.backbone)
     yield "protocol", _listed(search.protocol)
     yield "trials", _listed(search.budget)
-    yield "pruning", _listed(search.pruning) if search.pruning.get("on") else "off"
+    yield "pruning", _listed(search.pruning) if search.pruning["on"] else "off"
     yield "seed", str(search.seed)
     for machine in dict.fromkeys(_listed(trial.machine) for trial in search.trials if trial.machine):
         yield "versions", machine
@@ -63,69 +63,53 @@ def _listed(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {short(value)}" for name, value in values.items())
 
 
-def chosen_table(search: Search) -> Table:
-    """The best of each sampler with its settings, beside its first trial and the spread of its trials."""
-    values = [best.value for name in search.samplers if (best := search.choice(name)) is not None]
-    ranked = sorted({value for value in values if value is not None}, reverse=True)
+def search_table(search: Search, details: bool = False) -> Table:
+    """The best of each sampler with its settings, beside its first trial and the spread of its trials.
+
+    With `details` also how its search went: where trials were cut off, and how close the best are.
+    """
+    choices = {name: best.value for name in search.samplers if (best := search.choice(name)) is not None}
+    ranked = sorted({value for value in choices.values() if value is not None}, reverse=True)
     rows: list[list[Cell | str]] = []
     for name in search.samplers:
-        best, own, finished = search.best(name), search.of(name), search.finished(name)
-        if best is None or best.value is None:
+        complete, own, searched = search.complete(name), search.of(name), bool(search.spaces[name])
+        row: list[Cell | str]
+        if complete:
+            best, values = complete[0], [_percent(trial.value) for trial in complete]
+            place = ranked.index(choices[name] or 0.0) if name in choices else -1
+            mark: Mark = "best" if place == 0 else "second" if place == 1 else ""
+            label = best.label if searched else "nothing to tune"
+            row = [label if name in choices else f"not finished; so far {label}"]
+            row += [Cell(values[0], mark, hint=f"trial {best.number}"), str(best.epoch)]
+            row += [_first_value(search, name) if searched else ""]
+            row += [f"{values[-1]} – {values[0]}" if len(values) > 1 else ""]
+        else:
             error = next((trial.error for trial in own if trial.error), "no trial is complete")
-            rows.append([name, Cell("none" if own else "not begun", hint=error), "", "", "", "", _counts(search, name)])
-            continue
-        place = ranked.index(best.value) if finished else -1
-        mark: Mark = "best" if place == 0 else "second" if place == 1 else ""
-        label = best.label if search.spaces[name] else "nothing to tune"
-        complete = [_percent(trial.value) for trial in search.complete(name)]
-        rows.append(
-            [
-                name,
-                label if finished else f"not finished; so far {label}",
-                Cell(_percent(best.value), mark, hint=f"trial {best.number}"),
-                str(best.epoch),
-                _first_value(search, name) if search.spaces[name] else "",
-                f"{complete[-1]} – {complete[0]}" if len(complete) > 1 else "",
-                _counts(search, name),
+            row = [Cell("none" if own else "not begun", hint=error), "", "", "", ""]
+        rows.append([name, *row, _counts(search, name)])
+        if details:
+            cut = Counter(trial.last_look or 0 for trial in own if trial.state == "pruned")
+            correlation = early_correlation(search, name) if searched else None
+            rows[-1] += [
+                ", ".join(f"{epoch} ({count})" if count > 1 else str(epoch) for epoch, count in sorted(cut.items())),
+                "" if correlation is None else f"{correlation:+.2f}",
+                *(_gap(complete[:count]) if name in choices and len(complete) >= count else "" for count in (2, FEW)),
             ]
-        )
+    columns = ["sampler", "chosen", f">{search.monitor}", ">epoch", ">first", ">spread", ">trials"]
     caption = (
         f"In percent, on the validation part, seed {search.seed}. first: the first trial, which has the sampler's defaults "
         "or what the search was told to begin with; spread: the lowest and the highest complete trial."
     )
     if ends := range_ends(search):
         caption += f" Nothing beyond was tried: {'; '.join(ends)}."
-    columns = ["sampler", "chosen", f">{search.monitor}", ">epoch", ">first", ">spread", ">trials"]
+    if details:
+        columns += ["cut off at epochs", ">early/end", ">best two", ">best five"]
+        caption += (
+            " In brackets how many were cut off there. early/end: rank correlation, over complete trials, between what they "
+            "had reached after half the patience and what they came to; where it is not near 1 pruning cuts off the wrong "
+            "ones. best two, best five: how far the best trials are apart, in points."
+        )
     return Table("tuned", f"Tuned on {search.data['name']}, {search.backbone['name']}", columns, rows, caption)
-
-
-def outcome_table(search: Search) -> Table:
-    """How each search went: trials to the end and cut off, and how close the best are; distances of finished ones only."""
-    rows: list[list[Cell | str]] = []
-    for name in search.samplers:
-        if search.spaces[name]:
-            cut = Counter(trial.last_look for trial in search.of(name) if trial.state == "pruned")
-            epochs = [(epoch, count) for epoch, count in cut.items() if epoch is not None]
-            correlation = early_correlation(search, name)
-            rows.append(
-                [
-                    name,
-                    search.state(name),
-                    str(len(search.complete(name))),
-                    str(cut.total()),
-                    ", ".join(f"{epoch} ({count})" if count > 1 else str(epoch) for epoch, count in sorted(epochs)),
-                    "" if correlation is None else f"{correlation:+.2f}",
-                    *(_gap(search, name, count) for count in (2, FEW)),
-                ]
-            )
-    columns = ["sampler", "search", ">complete", ">cut off", "at epochs", ">early/end", ">best two", ">best five"]
-    caption = (
-        "at epochs: where trials were cut off, in brackets how many. early/end: rank correlation, over complete trials, "
-        "between what they had reached after half the patience and what they came to; where it is not near 1 pruning cuts "
-        "off the wrong ones. best two, best five: how far the best trials are apart, in points of "
-        f"{search.monitor} on validation, with one seed for all."
-    )
-    return Table("outcome", "How each search went", columns, rows, caption)
 
 
 def trial_table(search: Search, sampler: str) -> Table:
@@ -145,8 +129,8 @@ def trial_table(search: Search, sampler: str) -> Table:
     ]
     columns = [">trial", *(f">{name}" for name in names), f">{search.monitor}", ">epoch", "state", ">until", ">seconds"]
     caption = "In percent, on validation, with the epoch of the best; until: the last validated epoch."
-    if any(trial.value is not None and trial.state != "complete" for trial in search.of(sampler)):
-        caption += " A trial that was cut off, or has not ended, stands with the best up to there."
+    if any(trial.state == "pruned" for trial in search.of(sampler)):
+        caption += f" {CUT_OFF}"
     return Table(f"trials-{sampler}", f"Trials of {sampler}", columns, rows, caption)
 
 
@@ -154,19 +138,16 @@ def range_ends(search: Search) -> list[str]:
     """`gamma of dens is at the low end of its range (0.01 to 1)`, of the finished searches."""
     ends = []
     for name, spaces in search.spaces.items():
-        point = best.point if (best := search.choice(name)) is not None else {}
+        best = search.choice(name)
         for setting, space in spaces.items():
-            if isinstance(space, Mapping) and setting in point and (end := range_end(space, point[setting])):
-                limits = f"{short(space['low'])} to {short(space['high'])}"
-                ends.append(f"{setting} of {name} is at the {end} end of its range ({limits})")
+            if best is not None and isinstance(space, Mapping) and setting in best.point:
+                limits = space["low"], space["high"]
+                low, high, at = (math.log(x) if space["log"] else x for x in (*limits, best.point[setting]))
+                share = (at - low) / (high - low)
+                if min(share, 1 - share) <= NEAR_END:
+                    end, (least, most) = "low" if share < 0.5 else "high", map(short, limits)
+                    ends.append(f"{setting} of {name} is at the {end} end of its range ({least} to {most})")
     return ends
-
-
-def range_end(space: Mapping[str, Any], value: float) -> str | None:
-    """`low` or `high` where a value is near an end of a range."""
-    low, high, at = (math.log(one) if space["log"] else one for one in (space["low"], space["high"], value))
-    share = (at - low) / (high - low)
-    return "low" if share <= NEAR_END else "high" if share >= 1 - NEAR_END else None
 
 
 def early_correlation(search: Search, name: str) -> float | None:
@@ -186,13 +167,10 @@ def _percent(value: float | None) -> str:
     return "" if value is None else f"{100 * value:.2f}"
 
 
-def _gap(search: Search, name: str, count: int) -> Cell | str:
-    """How far the best `count` trials of a finished search are apart; nothing where there are fewer."""
-    best = search.complete(name)[:count]
-    if len(best) < count or not search.finished(name):
-        return ""
-    gap = (best[0].value or 0.0) - (best[-1].value or 0.0)
-    return Cell(_percent(gap), hint="; ".join(f"{trial.label}: {trial.value:.2%}" for trial in best))
+def _gap(best: list[Trial]) -> Cell:
+    """How far they are apart."""
+    hint = "; ".join(f"{trial.label}: {trial.value:.2%}" for trial in best)
+    return Cell(_percent((best[0].value or 0.0) - (best[-1].value or 0.0)), hint=hint)
 
 
 def _first_value(search: Search, name: str) -> str:
@@ -204,72 +182,60 @@ def _first_value(search: Search, name: str) -> str:
 def _counts(search: Search, name: str) -> str:
     """`49, 35 cut off`, or `23 of 49, 8 cut off, 5 not ended`."""
     states, count = Counter(trial.state for trial in search.of(name)), search.count_ended(name)
-    words = [
-        f"{states[state]} {STATES.get(state, state)}" for state in ("pruned", "failed", "running") if states[state]
-    ]
-    return ", ".join([f"{count}" if search.finished(name) else f"{count} of {search.wanted(name)}", *words])
+    others = [f"{states[one]} {STATES.get(one, one)}" for one in ("pruned", "failed", "running") if states[one]]
+    return ", ".join([f"{count}" if search.finished(name) else f"{count} of {search.wanted(name)}", *others])
 
 
 def best_so_far(search: Search) -> Iterator[Figure]:
     """How good each sampler's best is after so many trials; what is far below the highest would flatten the rest."""
-    courses: dict[str, list[tuple[Trial, float]]] = {}
+    courses: dict[str, list[float]] = {}
     for name in search.samplers:
         best = -math.inf
         for trial in _drawn(search, name):
             best = max(best, _points(trial)) if trial.state == "complete" else best
-            courses.setdefault(name, []).append((trial, _points(trial) if best == -math.inf else best))
+            courses.setdefault(name, []).append(_points(trial) if best == -math.inf else best)
     if not courses:
         return
-    floor = NEAR * max(value for course in courses.values() for _, value in course)
+    floor = NEAR * max(max(course) for course in courses.values())
     series = [
         Series(
             name if search.finished(name) else f"{name}, not finished",
             list(range(1, len(course) + 1)),
-            [value if value >= floor else math.nan for _, value in course],
+            [value if value >= floor else math.nan for value in course],
             role=name,
-            hints=[trial.label for trial, _ in course],
+            hints=[trial.label for trial in _drawn(search, name)],
         )
         for name, course in courses.items()
     ]
-    caption = "A line ends early where a sampler has fewer points to try than the budget, or is not finished."
-    if any(value < floor for course in courses.values() for _, value in course):
-        caption += " What is more than a tenth below the highest is not drawn."
+    caption = (
+        "A line ends early where a sampler has fewer points to try than the budget, or is not finished. What is more than a "
+        "tenth below the highest is not drawn."
+    )
     label = f"best {search.monitor} on validation, %"
     yield Figure("search", "Best so far over trials", "trials", label, series, caption=caption)
 
 
 def setting_figures(search: Search, name: str) -> Iterator[Figure]:
     """The value over each setting where it makes a difference, trials cut off apart; of two grids a map besides."""
-    label, space = f"{search.monitor} on validation, %", search.spaces[name]
-    for setting, values in space.items() if _drawn(search, name) else ():
+    drawn, space, label = _drawn(search, name), search.spaces[name], f"{search.monitor} on validation, %"
+    for setting, values in space.items() if drawn else ():
         series = []
         for state, title, role in (("complete", "complete", name), ("pruned", "cut off", "")):
-            trials = [trial for trial in _drawn(search, name) if trial.state == state and setting in trial.point]
-            if trials:
-                places = [_place(trial.point[setting]) for trial in trials]
-                hints = list(map(_hint, trials))
-                series.append(Series(title, places, list(map(_points, trials)), role=role, hints=hints))
-        cut_off = "A trial that was cut off stands at the best up to there, not at what it would have reached."
-        yield Figure(
-            f"search-{name}-of-{setting.replace('.', '-')}",
-            f"{name}: {search.monitor} against {setting}",
-            setting,
-            label,
-            series,
-            "scatter",
-            cut_off if len(series) > 1 else "",
-            x_log=isinstance(values, Mapping) and bool(values["log"]),
-        )
-    if not _drawn(search, name) or len(space) != 2 or any(isinstance(values, Mapping) for values in space.values()):
+            if trials := [trial for trial in drawn if trial.state == state and setting in trial.point]:
+                x = [_place(trial.point[setting]) for trial in trials]
+                series.append(Series(title, x, [*map(_points, trials)], role=role, hints=[*map(_hint, trials)]))
+        title, caption = f"{name}: {search.monitor} against {setting}", CUT_OFF if len(series) > 1 else ""
+        key, log = f"search-{name}-of-{setting.replace('.', '-')}", isinstance(values, Mapping) and bool(values["log"])
+        yield Figure(key, title, setting, label, series, "scatter", caption, x_log=log)
+    if not drawn or len(space) != 2 or any(isinstance(values, Mapping) for values in space.values()):
         return
     (first, columns), (second, rows) = space.items()
-    tried: dict[tuple[Any, Any], Trial] = {}
-    for trial in _drawn(search, name):
-        # one whose first setting makes no difference stands for all values of it
-        for column in [trial.point[first]] if first in trial.point else columns:
-            for row in [trial.point[second]] if second in trial.point else rows:
-                tried[column, row] = trial
-    cells = {row: [tried.get((column, row)) for column in columns] for row in rows}
+    cells: dict[Any, list[Trial | None]] = {row: [None] * len(columns) for row in rows}
+    for trial in drawn:  # one whose setting makes no difference stands for all values of it
+        for row in [trial.point[second]] if second in trial.point else rows:
+            for at, column in enumerate(columns):
+                if trial.point.get(first, column) == column:
+                    cells[row][at] = trial
     yield Figure(
         f"search-{name}-of-both",
         f"{name}: {search.monitor} over {first} and {second}",
@@ -278,7 +244,7 @@ def setting_figures(search: Search, name: str) -> Iterator[Figure]:
         [
             Series(
                 short(row),
-                list(map(short, columns)),
+                [*map(short, columns)],
                 [math.nan if trial is None else _points(trial) for trial in trials],
                 hints=["" if trial is None else _hint(trial) for trial in trials],
                 partial=[trial is not None and trial.state == "pruned" for trial in trials],

@@ -1,22 +1,16 @@
-"""A search as plain data: every trial, the values chosen, the two files that hold them, and what a comparison takes over.
-
-Read without torch.
-"""
+"""A search as plain data: every trial, the values chosen, and the two files that hold them. Read without torch."""
 
 import json
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from sahcns.errors import DataError, SettingError
+from sahcns.errors import DataError
 from sahcns.files import read_marked, write_whole
-from sahcns.lab.tune.space import Space, short
+from sahcns.lab.tune.space import short
 from sahcns.version import __version__
-
-if TYPE_CHECKING:
-    from sahcns.lab.grid.job import Job
 
 TRIALS, TUNED = "trials.json", "tuned.json"
 FORMAT, TUNED_FORMAT, FORMAT_VERSION = "sahcns-trials", "sahcns-tuned", 1
@@ -45,6 +39,7 @@ class Trial:
     machine: dict[str, Any] = field(default_factory=dict)  # versions, device, kernels
     commit: str | None = None  # of the sources
     full_users: int = 0  # users who have every item, so that their pairs were not trained on
+    worker: str = ""  # the process that took it
 
     @property
     def counts(self) -> bool:
@@ -75,11 +70,11 @@ class Search:
     protocol: dict[str, Any]
     seed: int
     pruning: dict[str, Any]
-    budget: dict[str, int]  # trials for each sampler
-    sizes: dict[str, int | None]  # points of each space; None where they cannot be listed
-    fixed: dict[str, dict[str, Any]]  # settings of each that were held at a value
-    spaces: dict[str, dict[str, Any]]
-    trials: list[Trial]
+    budget: dict[str, int] = field(default_factory=dict)  # trials for each sampler
+    sizes: dict[str, int | None] = field(default_factory=dict)  # points of each space; None where they cannot be listed
+    fixed: dict[str, dict[str, Any]] = field(default_factory=dict)  # settings of each that were held at a value
+    spaces: dict[str, dict[str, Any]] = field(default_factory=dict)
+    trials: list[Trial] = field(default_factory=list)
     kernels: str = "auto"
     code: dict[str, str] = field(default_factory=dict)  # digests of those that come from a user's own files
     folder: Path | None = None
@@ -140,14 +135,8 @@ class Search:
         """What `tuned.json` holds."""
         chosen = self.chosen
         return {
-            "format": TUNED_FORMAT,
-            "format_version": FORMAT_VERSION,
-            "sahcns_version": __version__,
-            "data": self.data,
-            "protocol": self.protocol,
-            "backbone": self.backbone,
-            "seed": self.seed,
-            "kernels": self.kernels,
+            **_head(TUNED_FORMAT),
+            **{name: getattr(self, name) for name in ("data", "protocol", "backbone", "seed", "kernels")},
             "trials": max(self.budget.values(), default=0),
             "tried": {name: len(self.of(name)) for name in chosen},
             "samplers": chosen,
@@ -155,14 +144,11 @@ class Search:
             **({"code": self.code} if self.code else {}),
         }
 
-    def to_dict(self) -> dict[str, Any]:
-        whole = {name: value for name, value in asdict(self).items() if name != "folder" and (name != "code" or value)}
-        return {"format": FORMAT, "format_version": FORMAT_VERSION, "sahcns_version": __version__, **whole}
-
     def save(self) -> "Search":
         """Write `trials.json` and `tuned.json`."""
         assert self.folder is not None
-        write_whole(self.folder / TRIALS, _text(self.to_dict()), "list of trials")
+        whole = _head(FORMAT) | {name: value for name, value in asdict(self).items() if name != "folder"}
+        write_whole(self.folder / TRIALS, _text(whole), "list of trials")
         write_whole(self.folder / TUNED, _text(self.tuned()), "tuned settings")
         return self
 
@@ -170,14 +156,12 @@ class Search:
 def read_search(folder: str | os.PathLike[str]) -> Search:
     """The search in a folder, from its `trials.json`."""
     path = Path(folder) / TRIALS
-    values = _read(path, FORMAT, "search", "`sahcns tune` makes one")
+    values = _read(path, FORMAT, "search")
     try:
-        trials = [
-            Trial(**{**trial, "looks": {int(epoch): value for epoch, value in trial["looks"].items()}})
-            for trial in values.pop("trials")
-        ]
-        own = {name: values[name] for name in values if name not in ("format", "format_version", "sahcns_version")}
-        return Search(**own, trials=trials, folder=Path(folder))
+        for trial in values["trials"]:
+            trial["looks"] = {int(epoch): value for epoch, value in trial["looks"].items()}
+        own = {name: values[name] for name in values if name not in _head(FORMAT)}
+        return Search(**{**own, "trials": [Trial(**trial) for trial in values["trials"]]}, folder=Path(folder))
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise DataError(f"{path} is broken ({error}); `sahcns tune` writes it again") from error
 
@@ -185,85 +169,15 @@ def read_search(folder: str | os.PathLike[str]) -> Search:
 def read_tuned(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The content of a `tuned.json`, or of the one in a folder."""
     given = Path(path)
-    return _read(given / TUNED if given.is_dir() else given, TUNED_FORMAT, "tuned setting", "`sahcns tune` makes one")
+    return _read(given / TUNED if given.is_dir() else given, TUNED_FORMAT, "tuned setting")
 
 
-@dataclass(frozen=True)
-class Tuned:
-    """One `tuned.json`; where it does not say on what set or backbone it was tuned, it holds for all."""
-
-    source: str
-    content: Mapping[str, Any]
-
-    @classmethod
-    def read(cls, path: str | os.PathLike[str]) -> "Tuned":
-        """From the file, or the folder that holds it."""
-        return cls(str(path), read_tuned(path))
-
-    @property
-    def samplers(self) -> Mapping[str, Mapping[str, Any]]:
-        return self.content.get("samplers") or {}
-
-    def fits(self, fingerprint: str, backbone: str, sampler: str) -> bool:
-        """Whether it has settings of the sampler that were tuned there."""
-        data, model = (self.content.get(name, {}) for name in ("data", "backbone"))
-        there = data.get("fingerprint", fingerprint) == fingerprint and model.get("name", backbone) == backbone
-        return there and sampler in self.samplers
-
-    def fits_job(self, job: "Job") -> bool:
-        return self.fits(job.fingerprint, job.backbone["name"], job.sampler["name"])
+def _head(marker: str) -> dict[str, Any]:
+    return {"format": marker, "format_version": FORMAT_VERSION, "sahcns_version": __version__}
 
 
-def tuned_for(files: Iterable[Tuned], fingerprint: str, backbone: str, sampler: str) -> dict[str, Any]:
-    """The sampler's own settings chosen there; nothing if nobody tuned it there."""
-    fitting = [one for one in files if one.fits(fingerprint, backbone, sampler)]
-    if len(fitting) > 1:
-        first, second = fitting[0].source, fitting[1].source
-        raise SettingError(f"{first} and {second} both have settings for {sampler}; give one of them")
-    return {name: value for one in fitting for name, value in one.samplers[sampler].items() if "." not in name}
-
-
-def refuse_unused(files: Iterable[Tuned], jobs: Collection["Job"]) -> None:
-    """An error for a file that fits nothing that is compared: its settings would be left out in silence."""
-    for one in files:
-        if not any(map(one.fits_job, jobs)):
-            data, backbone = one.content.get("data", {}), one.content.get("backbone", {}).get("name", "any backbone")
-            on = f"{data.get('name', '')} ({data['fingerprint'][:10]})" if "fingerprint" in data else "any data"
-            what = f"{', '.join(one.samplers) or 'nothing'} with {backbone} on {on}"
-            raise SettingError(f"{one.source} holds settings of {what}, and none of that is compared here")
-
-
-def tuned_remarks(paths: Iterable[str | os.PathLike[str]], jobs: Iterable["Job"]) -> list[str]:
-    """What makes a comparison with tuned settings less fair than it looks, a sentence each.
-
-    A sampler that has settings to search and none from a file, and a file of trials on other terms than those of the jobs,
-    or of a sampler whose code is another now.
-    """
-    from sahcns.samplers import Sampler
-    from sahcns.settings import class_named
-
-    files, remarks = [Tuned.read(path) for path in paths], dict[str, None]()
-    for job in jobs if files else ():
-        name, here = job.sampler["name"], {**job.protocol, **job.backbone}
-        used = [one for one in files if one.fits_job(job)]
-        if not used and Space.of(class_named(Sampler, name)).dimensions:
-            where = f"{job.data_name}, {job.backbone['name']}"
-            remarks[f"{name} has no tuned settings for {where}: its defaults, or yours, stand"] = None
-        for one in used:
-            searched = {key.rpartition(".")[2]: value for key, value in one.samplers[name].items() if "." in key}
-            terms = {**one.content.get("protocol", {}), **one.content.get("backbone", {}), **searched}
-            terms.pop("mask", None)  # of the test ranking, which no trial saw
-            other = [f"{term} {was} (here {here[term]})" for term, was in terms.items() if here.get(term, was) != was]
-            if other:
-                remarks[f"{one.source} was tuned with {', '.join(other)}"] = None
-            if one.content.get("code", {}).get(name, job.code) != job.code:
-                remarks[f"{one.source} was tuned with another version of {name}'s code; tune it again to be sure"] = (
-                    None
-                )
-    return list(remarks)
-
-
-def _read(path: Path, wanted: str, what: str, remedy: str) -> dict[str, Any]:
+def _read(path: Path, wanted: str, what: str) -> dict[str, Any]:
+    remedy = "`sahcns tune` makes one"
     return read_marked(
         path,
         wanted,

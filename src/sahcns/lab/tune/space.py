@@ -5,15 +5,16 @@
 pool, the backbone and the protocol are searched only when asked for, so that samplers are compared on equal terms.
 """
 
-import dataclasses
 import itertools
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import Field, asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from sahcns.errors import SettingError, nearest
-from sahcns.settings import Allowed, Between, Configured, kind_of
+from sahcns.settings import Allowed, Between, Configured, class_named, kind_of
 
 if TYPE_CHECKING:
     from sahcns.samplers import Sampler
@@ -31,44 +32,18 @@ LOGARITHMIC = 10  # the ratio of its ends from which a range given as text is lo
 
 @dataclass(frozen=True)
 class Dimension:
-    """One searched setting: its values, or the range that they come from."""
+    """One searched setting."""
 
     name: str
-    default: Any = None
-    values: tuple[Any, ...] = ()  # ascending where they are numbers
-    between: Between | None = None
-    unless: Mapping[str, tuple[object, ...]] = field(default_factory=dict)  # as of `setting`
-
-    @classmethod
-    def of(cls, name: str, entry: "dataclasses.Field[Any]", default: Any, search: Values) -> "Dimension":
-        unless = entry.metadata.get("unless", {})
-        if isinstance(search, Between):
-            if not kind_of(entry.type).startswith("int"):
-                return cls(name, default, between=search, unless=unless)
-            search = _whole_numbers(search)
-        values: list[Any] = list(dict.fromkeys(search))
-        return cls(name, default, tuple(sorted(values) if _are_numbers(values) else values), unless=unless)
-
-    @property
-    def ordered(self) -> bool:
-        """Whether neighbours are alike: numbers are, words are not."""
-        return self.between is not None or _are_numbers(self.values)
-
-    def holds(self, value: Any) -> bool:
-        if self.between is not None:
-            return isinstance(value, int | float) and self.between.low <= value <= self.between.high
-        return value in self.values
+    values: tuple[Any, ...] | Between  # ascending where they are numbers
+    default: Any
+    unless: Mapping[str, tuple[object, ...]]  # as of `setting`
 
     @property
     def idle(self) -> Any:
         """Its value where it makes no difference: the default, if it can be."""
-        if self.holds(self.default):
-            return self.default
-        return self.values[0] if self.between is None else self.between.low
-
-    def to_plain(self) -> Any:
-        """For JSON: a list of values, or a range."""
-        return list(self.values) if self.between is None else dataclasses.asdict(self.between)
+        first = self.values.low if isinstance(self.values, Between) else self.values[0]
+        return self.default if self.default in self.values else first
 
 
 @dataclass(frozen=True)
@@ -100,34 +75,28 @@ class Space:
         first   the point to begin with, as far as its settings are searched; otherwise the defaults
         """
         fixed, search, first = dict(fixed or {}), dict(search or {}), dict(first or {})
-        own = {entry.name: entry for entry in fields(kind)}
-        known = own | {f"{word}.{entry.name}": entry for word, part in parts.items() for entry in fields(part)}
-        others = (other for entry in own.values() for other in entry.metadata.get("unless", ()))
-        for name in (*fixed, *search, *first, *others):
+        known: dict[str, tuple[type[Configured], Field[Any], Any]]
+        known = {entry.name: (kind, entry, entry.default) for entry in fields(kind)}
+        for word, part in parts.items():
+            known |= {f"{word}.{one.name}": (type(part), one, getattr(part, one.name)) for one in fields(part)}
+        for name in (*fixed, *search, *first):
             if name not in known:
                 raise SettingError(f"{kind.name} has no argument {name!r}; {nearest(name, known)}")
         dimensions, rest, unbounded = [], dict(fixed), []
-        for name, entry in known.items():
-            if name in fixed or (name not in own and name not in search):
+        for name, (home, entry, default) in known.items():
+            if name in fixed or ("." in name and name not in search):
                 continue
-            values = search.get(name, entry.metadata.get("search"))
+            values = _values(home, entry, search.get(name))
             if values is None and name != "pool":
-                values = _all_of(entry.metadata.get("allowed"), kind_of(entry.type))
-                if values is None:
-                    unbounded.append(name)
-            word, _, argument = name.rpartition(".")
-            default = getattr(parts[word], argument) if word else entry.default
-            if isinstance(values, str):
-                values = read_values(type(parts[word]) if word else kind, argument, values)
-            dimension = Dimension.of(name, entry, default, values or ())
-            if word or dimension.between is not None or len(dimension.values) > 1:
-                dimensions.append(dimension)
+                unbounded.append(name)
+            if isinstance(values, Between) or (values and (len(values) > 1 or "." in name)):
+                dimensions.append(Dimension(name, values, default, entry.metadata.get("unless", {})))
             else:
-                rest[name] = dimension.values[0] if dimension.values else default
+                rest[name] = values[0] if values else default
         space = cls(kind, tuple(dimensions), rest, fixed, tuple(unbounded), first, parts)
         if space.points() == []:
             try:
-                space.build({dimension.name: dimension.values[0] for dimension in dimensions})
+                space.build({})
             except SettingError as error:
                 raise SettingError(f"{space.name}: nothing of its search space is allowed: {error}") from None
         return space
@@ -139,19 +108,33 @@ class Space:
     @property
     def start(self) -> Point | None:
         """The first point to try: the defaults, or `first` instead, if it belongs to the space."""
-        point = self.canonical({one.name: self.first.get(one.name, one.default) for one in self.dimensions})
-        return point if all(one.holds(point[one.name]) for one in self.dimensions) and self.accepts(point) else None
+        point = self.counting({one.name: self.first.get(one.name, one.default) for one in self.dimensions})
+        there = all(point[one.name] in one.values for one in self.dimensions if one.name in point)
+        return point if there and self.accepts(point) else None
 
-    def build(self, point: Mapping[str, Any]) -> dict[str, Any]:
+    def counting(self, values: Mapping[str, Any]) -> Point:
+        """The searched settings that make a difference at these values, as the settings' `unless` has it: a point."""
+        values = {**self.rest, **values}
+        return {
+            one.name: values[one.name]
+            for one in self.dimensions
+            if not any(values[other] in idle for other, idle in one.unless.items())
+        }
+
+    def settings(self, point: Point) -> dict[str, Any]:
+        """All settings at a point, those that make no difference included."""
+        return {**self.rest, **{one.name: one.idle for one in self.dimensions}, **point}
+
+    def build(self, point: Point) -> dict[str, Any]:
         """The sampler and the parts at a point, as `fit` takes them by name."""
-        own: dict[str, dict[str, Any]] = {"": dict(self.rest), **{word: {} for word in self.parts}}
-        for name, value in point.items():
+        own: dict[str, dict[str, Any]] = {"": {}, **{word: {} for word in self.parts}}
+        for name, value in self.settings(point).items():
             word, _, argument = name.rpartition(".")
             own[word][argument] = value
-        parts = {word: dataclasses.replace(part, **own[word]) for word, part in self.parts.items()}
+        parts = {word: replace(part, **own[word]) for word, part in self.parts.items()}
         return {"sampler": self.kind.from_dict(own[""]), **parts}
 
-    def accepts(self, point: Mapping[str, Any]) -> bool:
+    def accepts(self, point: Point) -> bool:
         """Whether it can be built: a check of its own may tie one setting to another."""
         try:
             self.build(point)
@@ -159,39 +142,21 @@ class Space:
             return False
         return True
 
-    def canonical(self, point: Mapping[str, Any]) -> Point:
-        """The same sampler written in one way: a setting that makes no difference has one value."""
-        counts = self.counting(point)
-        return {one.name: counts.get(one.name, one.idle) for one in self.dimensions}
-
-    def counting(self, point: Mapping[str, Any]) -> Point:
-        """The part of a point that makes a difference, as the settings' `unless` has it."""
-        values = {**self.rest, **point}
-        return {
-            one.name: point[one.name]
-            for one in self.dimensions
-            if not any(values[other] in idle for other, idle in one.unless.items())
-        }
-
     def points(self) -> list[Point] | None:
         """Every point that can be built, each once; None where they cannot be listed."""
-        if any(one.between is not None for one in self.dimensions):
+        grids = [one.values for one in self.dimensions if not isinstance(one.values, Between)]
+        if len(grids) < len(self.dimensions) or math.prod(map(len, grids)) > MOST:
             return None
-        if math.prod(len(one.values) for one in self.dimensions) > MOST:
-            return None
-        points: dict[tuple[Any, ...], Point] = {}
-        for values in itertools.product(*(one.values for one in self.dimensions)):
-            point = self.canonical({one.name: value for one, value in zip(self.dimensions, values, strict=True)})
-            if self.accepts(point):
-                points.setdefault(self.key(point), point)
-        return list(points.values())
-
-    def key(self, point: Mapping[str, Any]) -> tuple[Any, ...]:
-        """Equal for points that come to the same."""
-        return tuple(self.canonical(point).values())
+        names, points = [one.name for one in self.dimensions], dict[Any, Point]()
+        for values in itertools.product(*grids):
+            point = self.counting(dict(zip(names, values, strict=True)))
+            points.setdefault(key(point), point)
+        return [*filter(self.accepts, points.values())]
 
     def to_plain(self) -> dict[str, Any]:
-        return {one.name: one.to_plain() for one in self.dimensions}
+        """For JSON: {"alpha": [0, 0.5], "beta": {"low": 0.1, "high": 50, "log": True}}."""
+        ranges = {one.name: one.values for one in self.dimensions}
+        return {name: asdict(one) if isinstance(one, Between) else list(one) for name, one in ranges.items()}
 
     def __str__(self) -> str:
         """`dns-mn: top_k in {1, 2, 3, 4}: 4 points`."""
@@ -199,6 +164,44 @@ class Space:
             return f"{self.name}: nothing to tune"
         points = self.points()
         return f"{self.name}: {space_text(self.to_plain())}" + ("" if points is None else f": {len(points)} points")
+
+
+def spaces_of(
+    samplers: "type[Sampler] | str | Iterable[type[Sampler] | str]",
+    *,
+    fixed: Mapping[str, Mapping[str, Any]] | None = None,
+    search: Mapping[str, Values] | None = None,
+    first: Mapping[str, Mapping[str, Any]] | None = None,
+    **parts: Configured,
+) -> list[Space]:
+    """The search space of each sampler, by class or by name; `search` is {"sahc.alpha": …, "pool": …, "protocol.l2": …}."""
+    from sahcns.samplers import Sampler
+
+    given = [samplers] if isinstance(samplers, str | type) else list(samplers)
+    kinds = list(dict.fromkeys(class_named(Sampler, one) if isinstance(one, str) else one for one in given))
+    if not kinds:
+        raise SettingError("no samplers to tune: name at least one, such as sahc")
+    fixed, search, first = fixed or {}, search or {}, first or {}
+    words = [f"{word}.{entry.name}" for word, part in parts.items() for entry in fields(part)]
+    known = {kind.name or kind.__name__: [*(entry.name for entry in fields(kind)), *words] for kind in kinds}
+    searchable = [word for name, own in known.items() for key in own for word in (key, f"{name}.{key}")]
+    for names, among in (((*fixed, *first), [*known]), (search, searchable)):
+        for name in names:
+            if name not in among:
+                raise SettingError(f"{name!r} is not among what is tuned; {nearest(name, among)}")
+    spaces = []
+    for kind, (name, own) in zip(kinds, known.items(), strict=True):
+        values = {key: search[key] for key in own if key in search}
+        if kind.draws_negatives:
+            values.pop("pool", None)  # a number of negatives, not of candidates
+        values |= {key: search[f"{name}.{key}"] for key in own if f"{name}.{key}" in search}
+        spaces.append(Space.of(kind, fixed=fixed.get(name), search=values, first=first.get(name), **parts))
+    return spaces
+
+
+def key(point: Point) -> tuple[tuple[str, Any], ...]:
+    """Of a point, to look it up by."""
+    return tuple(point.items())
 
 
 def space_text(space: Mapping[str, Any]) -> str:
@@ -218,7 +221,27 @@ def short(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def read_values(kind: type[Configured], argument: str, text: str) -> Values:
+def are_numbers(values: Sequence[object]) -> bool:
+    return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+
+
+def _values(home: type[Configured], entry: "Field[Any]", asked: Values | None) -> tuple[Any, ...] | Between | None:
+    """What to try of a setting: what was asked for, what it says of itself, or all that it may be; None without an end."""
+    values, kind = entry.metadata.get("search") if asked is None else asked, kind_of(entry.type)
+    if values is None and entry.name != "pool":
+        values = _all_of(entry.metadata.get("allowed"), kind)
+    if isinstance(values, str):
+        values = _read_values(home, entry.name, values)
+    if isinstance(values, Between) and kind.startswith("int"):  # all of them, or STEPS in equal steps or equal ratios
+        ends, spaced = (math.ceil(values.low), math.floor(values.high)), np.geomspace if values.log else np.linspace
+        values = spaced(*ends, STEPS).round().astype(int).tolist()
+    if values is None or isinstance(values, Between):
+        return values
+    each = tuple(dict.fromkeys(values))
+    return tuple(sorted(each)) if are_numbers(each) else each
+
+
+def _read_values(kind: type[Configured], argument: str, text: str) -> Values:
     """`1e-5..1e-2` or `10,20`, by the type of the setting."""
     low, dots, high = text.partition("..")
     if not dots:
@@ -241,16 +264,3 @@ def _all_of(allowed: Allowed | None, kind: str) -> Values | None:
     if kind.startswith(("int", "float")) and allowed.low is not None and allowed.high is not None:
         return Between(allowed.low, allowed.high) if allowed.low < allowed.high else (allowed.low,)
     return None
-
-
-def _whole_numbers(between: Between) -> list[int]:
-    """Whole numbers of a range, both ends among them: all, or STEPS of them in equal steps or equal ratios."""
-    low, high = math.ceil(between.low), math.floor(between.high)
-    shares = [at / (STEPS - 1) for at in range(STEPS)]
-    if between.log:
-        return sorted({round(low * (high / low) ** share) for share in shares})
-    return sorted({round(low + (high - low) * share) for share in shares})
-
-
-def _are_numbers(values: Sequence[object]) -> bool:
-    return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)

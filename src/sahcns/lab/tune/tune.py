@@ -5,28 +5,27 @@ search.chosen["sahc"]                     {"alpha": 0.5, "lambda_max": 0.3, "poo
 """
 
 import contextlib
-import dataclasses
 import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sahcns.data.prepared import load_split
 from sahcns.data.split import Pairs, Split
-from sahcns.errors import DataError, DeviceError, SahcnsError, SettingError, TrainingError, nearest
+from sahcns.errors import DataError, DeviceError, SahcnsError, SettingError, TrainingError
 from sahcns.lab.grid.run import one_sentence
 from sahcns.lab.grid.set_name import data_name
 from sahcns.lab.grid.sources import own_code, source_commit
 from sahcns.lab.grid.workers import end_children, order_of_parent, start_child
-from sahcns.lab.tune.journal import AFTER_TRIALS, Journal, RunningTrial, open_journal
-from sahcns.lab.tune.propose import import_optuna
+from sahcns.lab.tune.folder import SearchFolder, open_folder
+from sahcns.lab.tune.propose import import_optuna, pruner
 from sahcns.lab.tune.search import Search, Trial
-from sahcns.lab.tune.space import Space, Values
-from sahcns.settings import Between, Configured
+from sahcns.lab.tune.space import Space, Values, spaces_of
+from sahcns.settings import Between
 
 if TYPE_CHECKING:
     from sahcns.backbones import Backbone
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from sahcns.training import Protocol
 
 WAIT = 0.2  # seconds between checks of trials that another process is at
+AFTER_TRIALS = 5  # complete trials before one is pruned
 
 Settings = Mapping[str, Mapping[str, Any]]
 """Of each sampler, by its name."""
@@ -117,147 +117,97 @@ def tune(
     if not len(split.valid):
         raise DataError("the split has no valid pairs to tune on; prepare the data with a valid share")
     after = max(1, protocol.patience // 2) * protocol.evaluate_every
+    pruning = {"rule": "median", "on": True, "after_trials": AFTER_TRIALS, "after_epochs": after}
+    about = {"fingerprint": split.fingerprint, "users": split.n_users, "items": split.n_items}
+    name = data_name(split.manifest, "data" if isinstance(data, Split) else data)
     terms = {
-        "data": {
-            "name": data_name(split.manifest, "data" if isinstance(data, Split) else data),
-            "fingerprint": split.fingerprint,
-            "users": split.n_users,
-            "items": split.n_items,
-            **{name: len(pairs) for name, pairs in split.parts().items()},
-        },
+        "data": {"name": name, **about, **{part: len(pairs) for part, pairs in split.parts().items()}},
         "backbone": described(backbone),
         "protocol": protocol.to_dict(),
         "seed": seed,
         "kernels": kernels,
-        "pruning": {"rule": "median", "on": True, "after_trials": AFTER_TRIALS, "after_epochs": after}
-        if prune
-        else {"on": False},
+        "pruning": pruning if prune else {"on": False},
     }
-    order = {
+    order = terms | {
         "data": str(data),
         "samplers": [space.name for space in spaces],
         "out": str(out),
-        **{name: terms[name] for name in ("backbone", "protocol", "seed", "kernels")},
         "trials": trials,
         "fixed": fixed,
         "search": {name: vars(one) if isinstance(one, Between) else one for name, one in wanted.items()},
         "first": first,
-        "prune": prune,
         "imports": [str(path) for path in imports],
         "device": device,
     }
-    fit_options = {"seed": seed, "device": device, "kernels": kernels}
-    with open_journal(Path(out), terms) as journal:
-        for space in spaces:
-            journal.enrol(space, trials, own_code(space.kind, type(backbone)))
-        try:
-            if watch:
-                watch(SearchProgress(journal.save()))
-            with _helpers(workers - 1, order):
-                _work(spaces, journal, without_test(split), fit_options, watch or (lambda progress: None))
-        finally:
-            result = journal.save()
-    return result
+    options, watch = {"seed": seed, "device": device, "kernels": kernels}, watch or (lambda progress: None)
+    with open_folder(Path(out), terms) as folder:
+        codes = {space.name: own_code(space.kind, type(backbone)) for space in spaces}
+        watch(SearchProgress(folder.enrol(spaces, trials, codes)))
+        with _helpers(workers - 1, order):
+            _work(spaces, folder, without_test(split), options, watch)
+        return folder.state()
 
 
-def _work(spaces: Sequence[Space], journal: Journal, split: Split, options: Mapping[str, Any], watch: Watch) -> None:
+def _work(
+    spaces: Sequence[Space], folder: SearchFolder, split: Split, options: Mapping[str, Any], watch: Watch
+) -> None:
     """One trial after the other, until every sampler has its number, whoever made them."""
     while True:
-        trial = next((one for space in spaces if (one := journal.take(space.name))), None)
-        if trial is not None:
-            _attempt(trial, journal, split, options, watch)
-        elif not journal.busy():
+        taken = next(((space, trial) for space in spaces if (trial := folder.take(space)) is not None), None)
+        if taken is not None:
+            _attempt(*taken, folder, split, options, watch)
+            continue
+        own, trials = {space.name for space in spaces}, folder.state().trials
+        if not any(trial.state == "running" and trial.sampler in own for trial in trials):
             return
-        else:
-            time.sleep(WAIT)
+        time.sleep(WAIT)
 
 
-def _attempt(trial: RunningTrial, journal: Journal, split: Split, options: Mapping[str, Any], watch: Watch) -> None:
+def _attempt(
+    space: Space, trial: Trial, folder: SearchFolder, split: Split, options: Mapping[str, Any], watch: Watch
+) -> None:
     """Train at one point and note how it ended; whatever a sampler does, the others go on."""
     from sahcns.model import fit
 
-    parts = trial.space.build(trial.point)
-    monitor, name = parts["protocol"].monitor, trial.space.name
-    search, began = journal.save(), time.perf_counter()
-    best, epochs = (-1.0, -1), 0
+    parts, search, began = space.build(trial.point), folder.state(), time.perf_counter()
+    monitor, cut_off = parts["protocol"].monitor, pruner(search.pruning, search.complete(space.name))
+    looks, epochs = dict[int, float](), 0
 
     def on_epoch(entry: dict[str, Any]) -> None:
-        nonlocal best, epochs
+        nonlocal epochs
         epochs = entry["epoch"] + 1
-        watch(SearchProgress(search, name, trial.point, entry))
+        watch(SearchProgress(search, space.name, trial.point, entry))
         if "valid" in entry:
-            value = float(entry["valid"][monitor])
-            best = max(best, (value, entry["epoch"]))
-            if trial.report(entry["epoch"], value):
+            looks[entry["epoch"]] = value = float(entry["valid"][monitor])
+            if cut_off(entry["epoch"], value):
                 raise _Pruned
 
-    def record(**more: Any) -> dict[str, Any]:
-        seconds = round(time.perf_counter() - began, 3)
-        epoch = None if best[1] < 0 else best[1]
-        return {"epochs_run": epochs, "seconds": seconds, "commit": source_commit(), "epoch": epoch, **more}
-
+    end: dict[str, Any] = {"state": "lost"}  # so ends what leaves this function: Ctrl-C, a GPU that died
     try:
         run = fit(split, **parts, **options, on_epoch=on_epoch).record
         if run.stopped == "interrupted":  # half a run is no trial
             raise KeyboardInterrupt
         valid = {key: value for key, value in run.valid["best"].items() if key.startswith(("recall@", "ndcg@"))}
-        full = {"full_users": users} if (users := run.data.get("users_with_every_item")) else {}
-        result = record(epoch=run.best_epoch, valid=valid, machine=run.machine, **full)
-        trial.finish("complete", result, float(valid[monitor]))
+        end = {"state": "complete", "value": float(valid[monitor]), "epoch": run.best_epoch, "valid": valid}
+        end |= {"machine": run.machine, "full_users": run.data.get("users_with_every_item", 0)}
     except _Pruned:
-        trial.finish("pruned", record())
-    except BaseException as error:
-        # an error of ours, such as a GPU that died, would meet every trial of this process; so does Ctrl-C end it
-        if not isinstance(error, Exception) or (
-            isinstance(error, SahcnsError) and not isinstance(error, TrainingError)
-        ):
-            trial.finish("lost")
-            raise
-        trial.finish("failed", record(error=one_sentence(error)))
-    search = journal.save()
-    last = next(one for one in search.of(name) if one.number == trial.number)
-    watch(SearchProgress(search, name, trial.point, trial=last))
-
-
-def spaces_of(
-    samplers: "type[Sampler] | str | Iterable[type[Sampler] | str]",
-    *,
-    fixed: Settings | None = None,
-    search: Mapping[str, Values] | None = None,
-    first: Settings | None = None,
-    **parts: Configured,
-) -> list[Space]:
-    """The search space of each sampler, by class or by name; `search` is {"sahc.alpha": …, "pool": …, "protocol.l2": …}."""
-    from sahcns.samplers import Sampler
-    from sahcns.settings import class_named
-
-    given = [samplers] if isinstance(samplers, str | type) else list(samplers)
-    kinds = list(dict.fromkeys(class_named(Sampler, one) if isinstance(one, str) else one for one in given))
-    if not kinds:
-        raise SettingError("no samplers to tune: name at least one, such as sahc")
-    fixed, wanted, first = fixed or {}, search or {}, first or {}
-    words = {f"{word}.{entry.name}" for word, part in parts.items() for entry in dataclasses.fields(part)}
-    known = {kind.name or kind.__name__: words | {entry.name for entry in dataclasses.fields(kind)} for kind in kinds}
-    for name in (*fixed, *first):
-        if name not in known:
-            raise SettingError(f"{name!r} is set but not tuned; {nearest(name, known)}")
-    everything = {word for name, own in known.items() for key in own for word in (key, f"{name}.{key}")}
-    for key in wanted:
-        if key not in everything:
-            raise SettingError(f"there is no setting {key!r} to search; {nearest(key, everything)}")
-    spaces = []
-    for kind, (name, own) in zip(kinds, known.items(), strict=True):
-        values = {key: wanted[key] for key in own if key in wanted}
-        if kind.draws_negatives:
-            values.pop("pool", None)  # a number of negatives, not of candidates
-        values |= {key: wanted[f"{name}.{key}"] for key in own if f"{name}.{key}" in wanted}
-        spaces.append(Space.of(kind, fixed=fixed.get(name), search=values, first=first.get(name), **parts))
-    return spaces
+        end = {"state": "pruned"}
+    except Exception as error:
+        if isinstance(error, SahcnsError) and not isinstance(error, TrainingError):
+            raise  # it would meet every trial of this process
+        end = {"state": "failed", "error": one_sentence(error)}
+    finally:
+        best = max(looks, key=looks.__getitem__, default=None)
+        seconds = round(time.perf_counter() - began, 3)
+        so_far = {"value": max(looks.values(), default=None), "looks": looks, "epoch": best, "epochs_run": epochs}
+        ended = replace(trial, **{**so_far, "seconds": seconds, "commit": source_commit(), **end})
+        search = folder.end(ended)
+    watch(SearchProgress(search, space.name, trial.point, trial=ended))
 
 
 def without_test(split: Split) -> Split:
     """The same split with an empty test part: what is not there cannot be looked at."""
-    return dataclasses.replace(split, test=Pairs.none())
+    return replace(split, test=Pairs.none())
 
 
 @contextlib.contextmanager
@@ -281,8 +231,7 @@ def _helpers(count: int, order: Mapping[str, Any]) -> Iterator[None]:
         torch.set_num_threads(threads)
         end_children(processes)
         for process in processes:
-            if process.stdin is not None:
-                process.stdin.close()
+            process.communicate()  # closes its pipe
 
 
 def _help() -> None:
@@ -297,7 +246,7 @@ def _help() -> None:
     order = order_of_parent()
     torch.set_num_threads(order.pop("threads"))
     import_files(map(Path, order.pop("imports")))
-    backbone = order.pop("backbone")
+    backbone, order["prune"] = order.pop("backbone"), order.pop("pruning")["on"]
     order["backbone"] = by_name(Backbone, backbone.pop("name"), backbone)
     order["protocol"] = Protocol.from_dict(order["protocol"])
     for name, values in order["search"].items():
