@@ -278,6 +278,14 @@ class PlainAdam:
         for parameter, *_ in self.tables:
             parameter.grad = None
 
+    def state(self) -> dict[str, Tensor]:
+        names = ("first", "second", "steps")
+        return {
+            f"{at}.{name}": part
+            for at, (_, *own) in enumerate(self.tables)
+            for name, part in zip(names, own, strict=True)
+        }
+
     @torch.no_grad()
     def step(self) -> None:
         rows = [(one, one.grad, *state) for one, *state in self.tables if one.grad is not None]

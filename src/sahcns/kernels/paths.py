@@ -32,6 +32,10 @@ class Optimiser(Protocol):
 
     def step(self) -> object: ...
 
+    def state(self) -> dict[str, Tensor]:
+        """Everything that it keeps from step to step, as the live tensors."""
+        ...
+
 
 def build_graph(
     split: Split, device: torch.device | str = "cpu", dtype: torch.dtype = torch.float32, path: str = "auto"

@@ -1,5 +1,6 @@
 """Train a recommender."""
 
+import os
 from dataclasses import dataclass
 
 from sahcns.backbones import Backbone
@@ -44,6 +45,9 @@ def fit(
     kernels: str = "auto",
     whole: bool = False,
     on_epoch: OnEpoch | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: float = 30.0,
+    fresh: bool = False,
 ) -> Run:
     """Train `backbone` on the split's training part with negatives from `sampler` to minimise `objective`.
 
@@ -64,6 +68,9 @@ def fit(
                looked at, all epochs of the protocol are run, the last one is kept, and Ctrl-C keeps nothing
     on_epoch   is called after each epoch with its entry of the history, {"epoch": 0, "loss": …, "seconds": …}, with
                "valid": {"recall@20": …} where it looked; a KeyboardInterrupt that it raises ends training like Ctrl-C
+    checkpoint a folder that keeps the run while it trains: killed at any moment and called again, it goes on from there and
+               ends as if it had never stopped. Written every `checkpoint_every` seconds, and at Ctrl-C or SIGTERM;
+               `fresh` begins anew. Remove the folder once the model is saved
     """
     trained = train(
         split,
@@ -76,5 +83,8 @@ def fit(
         kernels=kernels,
         whole=whole,
         on_epoch=on_epoch,
+        checkpoint=checkpoint,
+        checkpoint_every=checkpoint_every,
+        fresh=fresh,
     )
     return retry_once_on_interrupt(lambda: Run(Recommender.from_training(trained), trained.record))

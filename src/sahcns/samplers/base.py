@@ -35,6 +35,8 @@ class Sampler(Configured):
         False  # `pool` counts negatives, not candidates: one pool for all is not meant for it
     )
 
+    remade: ClassVar[tuple[str, ...]] = ()  # of its state: what is made again from the rest, so no checkpoint holds it
+
     def choose(self, match: Matching, rng: Rng) -> Mixture:
         """The negatives of a batch; runs without gradient."""
         raise TrainingError(f"{type(self).__name__} does not define choose(self, match, rng), which returns a Mixture")

@@ -60,6 +60,7 @@ class DivNS(Sampler):
     """DNS with a diverse companion."""
 
     name: ClassVar[str] = "divns"
+    remade: ClassVar[tuple[str, ...]] = ("groups",)
 
     ratio: int = setting(
         4,

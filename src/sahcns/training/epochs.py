@@ -5,6 +5,7 @@ after a few ordinary steps one step is captured, and from then on a step is a si
 step to step (batch, counters of the random streams, Adam's state) lives in tensors, so the replayed step is the same code.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -35,13 +36,20 @@ class Epochs:
         self.captured: torch.cuda.CUDAGraph | None = None
         self.mode = "captured" if self.capture else "eager"
         self.bound: dict[Any, Any] | None = None  # what the sampler's state held, where steps are to be replayed
+        self.between: Callable[[int, int], None] | None = None  # called between steps with the epoch and the steps done
 
-    def run(self, epoch: int) -> Tensor:
-        """All batches of one epoch; returns the loss of each step."""
+    @property
+    def settled(self) -> bool:
+        """Whether it is known how steps are run: nothing may disturb a capture."""
+        return not self.capture or self.captured is not None
+
+    def run(self, epoch: int, first: int = 0) -> Tensor:
+        """All batches of one epoch from step `first` on; returns the loss of each step."""
         step = self.step
         if self.capture and self.bound is None:
             self.bound = contents(step.state)
         step.epoch.fill_(epoch)
+        step.streams.shuffle.seek(epoch)
         order = step.streams.shuffle.permutation(len(step.graph.pair_users))
         step.streams.shuffle.advance()
         whole = self.steps * self.size
@@ -52,8 +60,8 @@ class Epochs:
         del order  # an epoch of a large set holds its batches, and not their columns beside them
         torch.index_select(graph.pair_users, 0, pairs, out=users)
         torch.index_select(graph.pair_items, 0, pairs, out=items)
-        self.cursor.zero_()
-        for at in range(self.steps):
+        self.cursor.fill_(first)
+        for at in range(first, self.steps):
             if not self.capture:  # a sampler's choices are checked throughout the first epoch, then once an epoch
                 step.checked = epoch == 0 or at == 0
             if self.captured is not None:
@@ -64,6 +72,8 @@ class Epochs:
                 self._replay_or_run()
             else:
                 self._one()
+            if self.between is not None and self.settled:
+                self.between(epoch, at + 1)
         if self.rest:
             self.losses[-1] = step(rest, graph.pair_users[rest], graph.pair_items[rest])
         # After a loss that is not a number there is nothing to end: the trainer is about to say so.

@@ -1,8 +1,11 @@
 """Training: the whole loop, in the order it happens."""
 
 import math
+import os
 import time
+from collections import defaultdict
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any, TypeVar
@@ -17,6 +20,7 @@ from sahcns.kernels import build_graph
 from sahcns.objectives import BPR, Objective
 from sahcns.ranking import Masked, Truth, evaluate
 from sahcns.samplers import SAHC, Sampler
+from sahcns.training.checkpoint import Checkpoints, Saved, generators, sampler_state, set_generators, set_sampler_state
 from sahcns.training.device import answering, default_torch_state, pick_device, seeded_generators
 from sahcns.training.epochs import Epochs
 from sahcns.training.profiler import Profiler
@@ -76,6 +80,9 @@ def train(
     kernels: str = "auto",
     whole: bool = False,
     on_epoch: OnEpoch | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: float = 30.0,
+    fresh: bool = False,
 ) -> Trained:
     """The vectors of `backbone`, trained as `sahcns.fit` says, which makes a recommender of them."""
     backbone, sampler, objective = backbone or LightGCN(), sampler or SAHC(), objective or BPR()
@@ -85,90 +92,181 @@ def train(
     where = pick_device(device)
     _check_monitor(protocol.monitor)
     with answering(where), seeded_generators(seed, where), default_torch_state():
-        return _train(split, backbone, sampler, objective, protocol, int(seed), where, kernels, whole, on_epoch)
+        run = _Run(split, backbone, sampler, objective, protocol, int(seed), where, kernels, whole, on_epoch)
+        if checkpoint is not None:
+            run.keep_in(checkpoint, checkpoint_every, fresh)
+        return run.train()
 
 
-def _train(
-    split: Split,
-    backbone: Backbone,
-    sampler: Sampler,
-    objective: Objective,
-    protocol: Protocol,
-    seed: int,
-    where: torch.device,
-    kernels: str,
-    whole: bool,
-    on_epoch: OnEpoch | None,
-) -> Trained:
+class _Run:
     """The run itself; all that touches the device."""
-    began = time.perf_counter()
-    fingerprint, split = split.fingerprint, split.whole() if whole else split
-    valid = None if whole else Truth.of(split, "valid", "train", where)
-    test = _test_truth(split, protocol, where)
-    graph = build_graph(split, where, path=kernels)
-    streams, profiler = Streams.of(seed, where), Profiler(where)
-    parameters = initial_parameters(backbone, sampler, graph, streams)
-    step = TrainingStep(graph, backbone, sampler, objective, protocol, parameters, streams, profiler)
-    epochs = Epochs(step, capture=kernels != "reference")
-    record = Record.of(split, backbone, sampler, protocol, seed, where, graph.path, objective)
-    if whole:
-        record.data["whole_of"] = fingerprint
-    if full := graph.full_users:
-        record.data["users_with_every_item"] = full
-    stopping = EarlyStopping(protocol.patience)
-    record.stopped = "epochs"
-    try:
-        for epoch in range(protocol.epochs):
-            entry: dict[str, Any] = {"epoch": epoch, **_epoch(epochs, epoch)}
-            record.history.append(entry)
-            record.epochs_run = epoch + 1
-            stop = False
-            if valid is None:
-                stop = epoch == protocol.epochs - 1 and stopping.update(epoch, 0.0, parameters)
-            elif epoch % protocol.evaluate_every == 0 or epoch == protocol.epochs - 1:
-                with profiler("evaluate"):
-                    entry["valid"] = evaluate(*step.vectors(parameters), valid, KS, WATCHED)
-                stop = stopping.update(epoch, entry["valid"][protocol.monitor], parameters)
-            if on_epoch is not None:
-                on_epoch(entry)
-            if stop:
-                record.stopped = "patience"
+
+    def __init__(
+        self,
+        split: Split,
+        backbone: Backbone,
+        sampler: Sampler,
+        objective: Objective,
+        protocol: Protocol,
+        seed: int,
+        where: torch.device,
+        kernels: str,
+        whole: bool,
+        on_epoch: OnEpoch | None,
+    ) -> None:
+        self.began = time.perf_counter()
+        fingerprint, split = split.fingerprint, split.whole() if whole else split
+        self.split, self.protocol, self.on_epoch, self.where = split, protocol, on_epoch, where
+        self.valid = None if whole else Truth.of(split, "valid", "train", where)
+        self.test = _test_truth(split, protocol, where)
+        graph = build_graph(split, where, path=kernels)
+        streams, self.profiler = Streams.of(seed, where), Profiler(where)
+        self.parameters = initial_parameters(backbone, sampler, graph, streams)
+        self.step = TrainingStep(graph, backbone, sampler, objective, protocol, self.parameters, streams, self.profiler)
+        self.epochs = Epochs(self.step, capture=kernels != "reference")
+        self.record = Record.of(split, backbone, sampler, protocol, seed, where, graph.path, objective)
+        if whole:
+            self.record.data["whole_of"] = fingerprint
+        if full := graph.full_users:
+            self.record.data["users_with_every_item"] = full
+        self.stopping = EarlyStopping(protocol.patience)
+        self.first = (0, 0)  # the epoch to begin with, and its steps that are done
+        self.kept: Checkpoints | None = None
+
+    def train(self) -> Trained:
+        record, stopping, profiler = self.record, self.stopping, self.profiler
+        record.stopped = "epochs"
+        try:
+            with self.kept.ending_between_steps() if self.kept else nullcontext():
+                self._epochs()
+        except KeyboardInterrupt:
+            if stopping.best_epoch < 0:
+                raise
+            record.stopped = "interrupted"
+        record.best_epoch = stopping.best_epoch
+        record.machine["steps"] = self.epochs.mode
+        users, items = retry_once_on_interrupt(lambda: self.step.vectors(stopping.weights))
+        if self.valid is None and not all(bool(table.isfinite().all()) for table in (users, items)):
+            raise TrainingError("the last step left vectors that are not finite; lower the learning rate")
+        try:
+            profiler.settle()
+            _judge(record, "best", (users, items), self.valid, self.test)
+            if record.stopped == "interrupted":
+                pass  # a cut epoch is no reading
+            elif record.best_epoch == record.epochs_run - 1:  # the same weights, ranked already
+                for found in (record.valid, record.test):
+                    found.update({"last": dict(found["best"])} if found else {})
+            else:
+                _judge(record, "last", self.step.vectors(self.parameters), self.valid, self.test)
+        except KeyboardInterrupt:
+            _stop_judging(record)
+        record.seconds = {part: round(value, 6) for part, value in profiler.seconds.items()}
+        record.seconds["total"] = round(time.perf_counter() - self.began, 6)
+
+        def trained() -> Trained:
+            weights = {name: value.cpu() for name, value in stopping.weights.items()}
+            return Trained(self.split, users.cpu(), items.cpu(), weights, record)
+
+        return retry_once_on_interrupt(trained)
+
+    def _epochs(self) -> None:
+        """Epoch after epoch, until the best is long enough ago."""
+        first, done = self.first
+        for epoch in range(first, self.protocol.epochs):
+            entry: dict[str, Any] = {"epoch": epoch, **_epoch(self.epochs, epoch, done if epoch == first else 0)}
+            if self._look(epoch, entry):
+                self.record.stopped = "patience"
                 break
-    except KeyboardInterrupt:
-        if stopping.best_epoch < 0:
-            raise
-        record.stopped = "interrupted"
-    record.best_epoch = stopping.best_epoch
-    record.machine["steps"] = epochs.mode
-    users, items = retry_once_on_interrupt(lambda: step.vectors(stopping.weights))
-    if valid is None and not all(bool(table.isfinite().all()) for table in (users, items)):  # no ranking will find it
-        raise TrainingError("the last step left vectors that are not finite; lower the learning rate")
-    try:
-        profiler.settle()
-        _judge(record, "best", (users, items), valid, test)
-        if record.stopped == "interrupted":
-            pass  # a cut epoch is no reading
-        elif record.best_epoch == record.epochs_run - 1:  # the same weights, ranked already
-            for found in (record.valid, record.test):
-                found.update({"last": dict(found["best"])} if found else {})
-        else:
-            _judge(record, "last", step.vectors(parameters), valid, test)
-    except KeyboardInterrupt:
-        _stop_judging(record)
-    record.seconds = {part: round(value, 6) for part, value in profiler.seconds.items()}
-    record.seconds["total"] = round(time.perf_counter() - began, 6)
+            if self.kept and epoch + 1 < self.protocol.epochs:
+                self._keep(epoch + 1, 0)
 
-    def trained() -> Trained:
-        weights = {name: value.cpu() for name, value in stopping.weights.items()}
-        return Trained(split, users.cpu(), items.cpu(), weights, record)
+    def _look(self, epoch: int, entry: dict[str, Any]) -> bool:
+        """Write an epoch down, after a look at the validation part if it is time for one; whether to stop."""
+        self.record.history.append(entry)
+        self.record.epochs_run = epoch + 1
+        last, stop = epoch == self.protocol.epochs - 1, False
+        if self.valid is None:
+            stop = last and self.stopping.update(epoch, 0.0, self.parameters)
+        elif epoch % self.protocol.evaluate_every == 0 or last:
+            with self.profiler("evaluate"):
+                entry["valid"] = evaluate(*self.step.vectors(self.parameters), self.valid, KS, WATCHED)
+            stop = self.stopping.update(epoch, entry["valid"][self.protocol.monitor], self.parameters)
+        if self.on_epoch is not None:
+            self.on_epoch(entry)
+        return stop
 
-    return retry_once_on_interrupt(trained)
+    def keep_in(self, folder: str | os.PathLike[str], every: float, fresh: bool) -> None:
+        """Write checkpoints into a folder, and go on from the newest that is there."""
+        told = self.record.to_dict()
+        identity = {name: told[name] for name in ("seed", "backbone", "sampler", "objective", "protocol", "data")}
+        identity["kernels"] = told["machine"]["kernels"]
+        identity |= {"device": self.where.type, "validation": self.valid is not None}
+        self.kept = Checkpoints(folder, every, identity, self.where.type == "cuda")
+        self.epochs.between = self._keep
+        if not fresh and (saved := self.kept.read()) is not None:
+            self._restore(*saved)
+
+    def _keep(self, epoch: int, at: int) -> None:
+        """A checkpoint if it is time for one; and the end of the run here, if somebody asked for it."""
+        assert self.kept is not None
+        if self.kept.due():
+            self.kept.write(*self._state(epoch, at), wait=self.kept.stop)
+            if self.kept.stop:
+                raise KeyboardInterrupt
+
+    def _state(self, epoch: int, at: int) -> Saved:
+        """Everything that changes while a run goes on: live tensors by name, and plain values."""
+        step, stopping = self.step, self.stopping
+        kept, plain = sampler_state(step.state, step.sampler.remade, type(step.sampler).__name__)
+        groups = {
+            "parameter": self.parameters,
+            "adam": step.optimiser.state(),
+            "best": stopping.weights,
+            "sampler": kept,
+            "generator": generators(self.where),
+            "run": {"losses": self.epochs.losses, "step": step.streams.pools.step},
+        }
+        values = {
+            "epoch": epoch,
+            "at": at,
+            "sampler": plain,
+            "call": step.streams.choice.call,
+            "best": [stopping.best, stopping.best_epoch, stopping.since],
+            "history": self.record.history,
+            "seconds": [time.perf_counter() - self.began, dict(self.profiler.seconds)],
+        }
+        return {f"{group}.{name}": one for group, tensors in groups.items() for name, one in tensors.items()}, values
+
+    def _restore(self, tensors: dict[str, Tensor], values: dict[str, Any]) -> None:
+        step, stopping = self.step, self.stopping
+        groups: dict[str, dict[str, Tensor]] = defaultdict(dict)
+        for name, value in tensors.items():
+            group, _, rest = name.partition(".")
+            groups[group][rest] = value
+        live = {"parameter": self.parameters, "adam": step.optimiser.state()}
+        live["run"] = {"losses": self.epochs.losses, "step": step.streams.pools.step}
+        with torch.no_grad():
+            for group, own in live.items():
+                for name, tensor in own.items():
+                    tensor.copy_(groups[group][name])
+            here = {name: value.to(self.where) for name, value in groups["sampler"].items()}
+            set_sampler_state(step.state, here, values["sampler"])
+        step.streams.choice.call = values["call"]
+        stopping.best, stopping.best_epoch, stopping.since = values["best"]
+        stopping.weights = {name: value.to(self.where) for name, value in groups["best"].items()}
+        self.record.history.extend(values["history"])
+        self.record.epochs_run = len(values["history"])
+        seconds, parts = values["seconds"]
+        self.began -= seconds
+        self.profiler.seconds.update(parts)
+        set_generators(groups["generator"], self.where)
+        self.first = values["epoch"], values["at"]
 
 
-def _epoch(epochs: Epochs, epoch: int) -> dict[str, Any]:
+def _epoch(epochs: Epochs, epoch: int, first: int) -> dict[str, Any]:
     """One pass over the shuffled training pairs: mean loss and seconds."""
     began = time.perf_counter()
-    values = epochs.run(epoch).tolist()
+    values = epochs.run(epoch, first).tolist()
     for at, value in enumerate(values):
         if not math.isfinite(value):
             raise TrainingError(

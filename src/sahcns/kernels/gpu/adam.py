@@ -52,6 +52,19 @@ class Adam:
         for parameter in self.parameters:
             parameter.grad = None
 
+    def state(self) -> dict[str, Tensor]:
+        found: dict[str, Tensor] = {}
+        for at, (_, first, second) in enumerate(self.tables):
+            found |= {f"{at}.first": first, f"{at}.second": second}
+        for at, parameter in enumerate(self.rest.param_groups[0]["params"] if self.rest else ()):
+            own = self.rest.state[parameter]  # type: ignore[union-attr]
+            if not own:  # as torch's own first step makes it
+                zeros = (torch.zeros_like(parameter) for _ in range(2))
+                count = torch.zeros((), dtype=torch.float32, device=parameter.device)
+                own |= {"step": count, **dict(zip(("exp_avg", "exp_avg_sq"), zeros, strict=True))}
+            found |= {f"small.{at}.{name}": value for name, value in own.items()}
+        return found
+
     @torch.no_grad()
     def step(self) -> None:
         for table, first, second in self.tables:

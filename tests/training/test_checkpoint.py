@@ -1,0 +1,197 @@
+"""A run that was killed and called again ends as one that never stopped, to the bit."""
+
+import os
+import random
+import signal
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from sahcns.backbones import MF, NGCF, Backbone, LightGCN, SimGCL
+from sahcns.errors import DataError, SettingError
+from sahcns.graph import Graph
+from sahcns.model import Run, fit
+from sahcns.objectives import BPR, Objective, SampledSoftmax
+from sahcns.rng import Rng
+from sahcns.samplers import RNS, SAHC, DivNS, Matching, Mixture, Sampler
+from sahcns.settings import named
+from sahcns.training import Protocol
+from sahcns.training.checkpoint import Checkpoints
+from tests.splits import random_split
+
+SPLIT = random_split(14, 30, each=4)  # 56 pairs: four steps of an epoch, the last of them short
+PROTOCOL = Protocol(batch=16, epochs=5, evaluate_every=2, drop_last=False)
+# On a CPU through Triton's interpreter, which is off where there is a GPU.
+DEVICES = [pytest.param("cuda", marks=pytest.mark.gpu)] if torch.cuda.is_available() else ["cpu"]
+DIES_AFTER = (2, 1, 4, 3)  # so many opportunities to keep the run: in the first epoch, in later ones, and between two
+
+
+class Killed(Exception):
+    """Stands for a SIGKILL: what is not on the disk by then is gone."""
+
+
+def train(
+    sampler: Sampler, backbone: Backbone, folder: Path | None = None, kernels: str = "auto", **settings: Any
+) -> Run:
+    arguments: dict[str, Any] = {"protocol": PROTOCOL, "kernels": kernels, "seed": 3, **settings}
+    return fit(SPLIT, backbone, sampler, checkpoint=folder, **arguments)
+
+
+def numbers(run: Run) -> list[object]:
+    tables = {name: table.tolist() for name, table in run.recommender.weights.items()}
+    history = [{name: value for name, value in entry.items() if name != "seconds"} for entry in run.record.history]
+    return [tables, run.recommender.user_vectors.tolist(), history, run.record.test, run.record.best_epoch]
+
+
+@pytest.fixture
+def killing(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """Give it a list of when to die: a run dies right after the checkpoint that it writes at that opportunity."""
+    when: list[int] = []
+    seen = 0
+    write = Checkpoints.write
+
+    def due(self: Checkpoints) -> bool:
+        nonlocal seen
+        seen += 1
+        return bool(when) and seen == when[0]
+
+    def write_and_die(self: Checkpoints, tensors: Any, values: Any, wait: bool = False) -> None:
+        nonlocal seen
+        write(self, tensors, values, wait=True)
+        seen = 0
+        del when[0]
+        raise Killed
+
+    monkeypatch.setattr(Checkpoints, "due", due)
+    monkeypatch.setattr(Checkpoints, "write", write_and_die)
+    yield when
+    assert not when, "the run ended before it was killed as often as it should have been"
+
+
+def resumed(sampler: Sampler, backbone: Backbone, folder: Path, when: list[int], **settings: Any) -> Run:
+    when[:] = DIES_AFTER
+    for _ in DIES_AFTER:
+        with pytest.raises(Killed):
+            train(sampler, backbone, folder, **settings)
+    return train(sampler, backbone, folder, **settings)
+
+
+@dataclass(frozen=True)
+class Remembering(Sampler):
+    """Keeps a count of batches in its state, and reads the global generators of torch, numpy and Python."""
+
+    name = "remembering"
+
+    def begin(self, graph: Graph) -> dict[str, Any]:
+        return {"table": torch.zeros(graph.n_items), "count": 0, "word": "none"}
+
+    def choose(self, match: Matching, rng: Rng) -> Mixture:
+        match.state["table"][match.users] += 1
+        match.state["count"] += 1
+        match.state["word"] = f"after {match.state['count']}"
+        noise = torch.rand(1).item() + np.random.rand() + random.gauss(0, 1)  # noqa: NPY002
+        at = (match.state["count"] + int(1e6 * abs(noise)) + int(match.state["table"].sum())) % self.pool
+        return match.pick(torch.full_like(match.users, at))
+
+
+@pytest.mark.parametrize("kernels", ["reference", "auto"])
+@pytest.mark.parametrize(
+    "sampler", [*(kind() for kind in named(Sampler).values() if kind is not Remembering), Remembering()]
+)
+def test_with_every_sampler(sampler: Sampler, kernels: str, tmp_path: Path, killing: list[int]) -> None:
+    expected = numbers(train(sampler, LightGCN(dim=8), kernels=kernels))
+    assert numbers(resumed(sampler, LightGCN(dim=8), tmp_path / "kept", killing, kernels=kernels)) == expected
+
+
+@pytest.mark.parametrize("backbone", [MF(dim=8), NGCF(dim=8, dropout=0.1), SimGCL(dim=8)])
+@pytest.mark.parametrize("objective", [BPR(), SampledSoftmax()])
+def test_with_every_backbone_and_objective(
+    backbone: Backbone, objective: Objective, tmp_path: Path, killing: list[int]
+) -> None:
+    expected = numbers(train(DivNS(ratio=2), backbone, objective=objective))
+    assert numbers(resumed(DivNS(ratio=2), backbone, tmp_path, killing, objective=objective)) == expected
+
+
+def test_where_nothing_is_held_out(tmp_path: Path, killing: list[int]) -> None:
+    expected = numbers(train(SAHC(), LightGCN(dim=8), whole=True))
+    assert numbers(resumed(SAHC(), LightGCN(dim=8), tmp_path, killing, whole=True)) == expected
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_in_ordered_mode(device: str, tmp_path: Path, killing: list[int]) -> None:
+    settings: dict[str, Any] = {"kernels": "triton-ordered", "device": device}
+    expected = numbers(train(SAHC(), LightGCN(dim=16), **settings))
+    assert numbers(resumed(SAHC(), LightGCN(dim=16), tmp_path, killing, **settings)) == expected
+
+
+def test_of_two_checkpoints_the_newer_that_is_whole(tmp_path: Path, killing: list[int]) -> None:
+    expected = numbers(train(SAHC(), LightGCN(dim=8)))
+    killing[:] = 2, 3
+    for _ in range(2):
+        with pytest.raises(Killed):
+            train(SAHC(), LightGCN(dim=8), tmp_path)
+    newer = max(tmp_path.glob("*/values.json"), key=lambda path: path.stat().st_mtime_ns)
+    newer.write_bytes(newer.read_bytes().replace(b'"at": ', b'"at":  '))
+    assert numbers(train(SAHC(), LightGCN(dim=8), tmp_path)) == expected
+    for path in tmp_path.glob("*/state.safetensors"):
+        path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(DataError, match="fresh"):
+        train(SAHC(), LightGCN(dim=8), tmp_path)
+    assert numbers(train(SAHC(), LightGCN(dim=8), tmp_path, fresh=True)) == expected
+
+
+@pytest.mark.parametrize(
+    ("change", "named_in_it"),
+    [
+        ({"seed": 4}, "seed"),
+        ({"protocol": Protocol(batch=16, epochs=5, evaluate_every=2, drop_last=False, l2=0.5)}, "protocol.l2"),
+        ({"sampler": RNS()}, "sampler.name"),
+        ({"whole": True}, "data"),
+    ],
+)
+def test_another_run_is_refused(change: dict[str, Any], named_in_it: str, tmp_path: Path, killing: list[int]) -> None:
+    killing[:] = [2]
+    with pytest.raises(Killed):
+        train(SAHC(), LightGCN(dim=8), tmp_path)
+    arguments: dict[str, Any] = {"sampler": SAHC(), **change}
+    with pytest.raises(SettingError, match=named_in_it):
+        train(backbone=LightGCN(dim=8), folder=tmp_path, **arguments)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_keeps_the_run_where_it_is(number: int, tmp_path: Path) -> None:
+    expected = numbers(train(SAHC(), LightGCN(dim=8)))
+    former = signal.getsignal(number)
+
+    def tell(entry: dict[str, Any]) -> None:
+        if entry["epoch"] == 2:
+            os.kill(os.getpid(), number)
+
+    ended = train(SAHC(), LightGCN(dim=8), tmp_path, on_epoch=tell, checkpoint_every=3600.0)
+    assert (ended.record.stopped, ended.record.epochs_run) == ("interrupted", 3)
+    assert signal.getsignal(number) is former
+    assert numbers(train(SAHC(), LightGCN(dim=8), tmp_path)) == expected
+
+
+def test_a_state_that_no_file_can_hold_is_refused(tmp_path: Path) -> None:
+    @dataclass(frozen=True)
+    class Locked(Remembering):
+        name = "locked"
+
+        def begin(self, graph: Graph) -> dict[str, Any]:
+            return {**super().begin(graph), "lock": threading.Lock()}
+
+    with pytest.raises(SettingError, match="lock"):
+        train(Locked(), LightGCN(dim=8), tmp_path, checkpoint_every=0.0)
+
+
+def test_a_disk_that_refuses_ends_the_run_with_its_reason(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(DataError, match="file"):
+        train(SAHC(), LightGCN(dim=8), tmp_path / "file", checkpoint_every=0.0)
