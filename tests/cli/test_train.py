@@ -1,5 +1,6 @@
 """Training from the command line: what is set reaches the run, and every mistake is one sentence."""
 
+import json
 import os
 import shutil
 import signal
@@ -40,6 +41,7 @@ def test_a_run_is_trained_shown_and_stored(sahcns: Sahcns, prepared: Path, tmp_p
     assert lines[3] == ["test", *percent]
     assert lines[4][:3] == ["last", "1", "valid"]
     assert lines[-1] == ["saved", "in", str(tmp_path / "run")]
+    assert {path.name for path in tmp_path.iterdir()} == {"films", "run"}
     assert len(Recommender.load(tmp_path / "run").recommend(["p03"], 5)[0]) == 5
     again = sahcns("train", prepared, *QUICK, "--sampler", "dns", "--out", tmp_path / "run", "--json").json
     record = record_of(tmp_path / "run")
@@ -350,3 +352,12 @@ def test_ctrl_c_during_the_last_ranking_and_while_it_is_saved_keeps_the_model(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["films", "run"]
     assert "recall" in sahcns("evaluate", tmp_path / "run").out
     assert sahcns("diff", tmp_path / "run", tmp_path / "run").code == 0
+
+
+def test_a_run_is_followed_beside_its_folder(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
+    line = ("train", prepared, *QUICK, "--log", "tensorboard", "--log", "jsonl", "--out", tmp_path / "run")
+    assert sahcns(*line).code == sahcns(*line).code == 0
+    lines = (tmp_path / "run.log" / "epochs.jsonl").read_text("utf-8").splitlines()
+    assert [json.loads(line)["loss"] for line in lines] == [e["loss"] for e in record_of(tmp_path / "run")["history"]]
+    assert list((tmp_path / "run.log").glob("events.out.tfevents.*"))
+    assert "tensorboard" in refused(sahcns("train", prepared, *QUICK, "--log", "tensorbord", "--out", tmp_path / "x"))

@@ -8,12 +8,13 @@ from sahcns.cli.console import Json, count, err, show, show_json, table, tell
 from sahcns.cli.dataset import warn_of_full_users
 from sahcns.cli.options import DATA, Backbone, Device, Imports, Kernels, Sampler, import_files, option, with_protocol
 from sahcns.cli.process import tune_malloc
-from sahcns.errors import DataError, SettingError
+from sahcns.errors import DataError, SettingError, nearest
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from sahcns.model import Recommender
+    from sahcns.training.log import Log
     from sahcns.training.record import Record
 
 STOPPED = {
@@ -43,6 +44,10 @@ def command(
     config: Annotated[
         Path | None, option("A whole run: TOML, YAML, or a run's record. Options override it.", "FILE", "--config")
     ] = None,
+    log: Annotated[
+        list[str] | None,
+        option("Follow it in OUT.log: jsonl, and tensorboard, wandb or mlflow. Repeatable.", "NAME", "--log"),
+    ] = None,
     imports: Imports = None,
     json: Json = False,
 ) -> None:
@@ -61,6 +66,7 @@ def command(
               sahcns train --config run.toml --seed 1 --out runs/seed1
               sahcns train films --config their/run.json --out runs/again
               sahcns train films --import my.py --sampler mine --out runs/my
+              sahcns train films --log tensorboard --out runs/watched
     """
     from sahcns.cli.dataset import prepared_folder
     from sahcns.cli.plan import build, merge, parse_parts, read_plan, warn_of_differences
@@ -101,6 +107,7 @@ def command(
         tell(f"{model}\n{chooser}")
     # Now: the folder that they are relative to may be gone after hours of training.
     place, home, own = plan["out"].absolute(), folder.resolve(), [str(path.resolve()) for path in plan["import"]]
+    logs = _logs(log or [], place)
     with train_progress(terms, quiet=json, looks=not whole) as on_epoch:
         run = fit(
             split,
@@ -113,6 +120,7 @@ def command(
             kernels=plan.get("kernels", "auto"),
             whole=whole,
             on_epoch=on_epoch,
+            log=logs,
         )
     record = run.recommender.record
     if not whole:  # else the folder holds the same pairs in parts, and is not what the model was trained on
@@ -133,6 +141,19 @@ def command(
         terms_line = f"in percent, one seed, {terms.mask} items left out of the test ranking"
         show(results(run.record), "", f"{epochs}, {_ending(run.record, saved)}; {terms_line}")
     show(f"saved in {saved}")
+
+
+def _logs(names: list[str], place: Path) -> "list[Log]":
+    """Those of a run at `place`: in a folder beside it, since its own is written whole at the end."""
+    from sahcns.training.log import LOGS, JsonLines, Log
+
+    beside = place.with_name(f"{place.name}.log")
+    made: list[Log] = [JsonLines(beside / "epochs.jsonl")] if names else []
+    for name in dict.fromkeys(names):
+        if name not in LOGS:
+            raise SettingError(f"--log {name!r} is not known; {nearest(name, LOGS)}")
+        made += LOGS[name](beside)
+    return made
 
 
 def _ending(record: "Record", saved: Path) -> str:

@@ -1,6 +1,7 @@
 """Train a recommender."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sahcns.backbones import Backbone
@@ -8,6 +9,7 @@ from sahcns.data.split import Split
 from sahcns.model.recommender import Recommender
 from sahcns.objectives import Objective
 from sahcns.samplers import Sampler
+from sahcns.training.log import Log
 from sahcns.training.protocol import Protocol
 from sahcns.training.record import Record
 from sahcns.training.train import OnEpoch, retry_once_on_interrupt, train
@@ -48,6 +50,7 @@ def fit(
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_every: float = 30.0,
     fresh: bool = False,
+    log: Log | Sequence[Log] | None = None,
 ) -> Run:
     """Train `backbone` on the split's training part with negatives from `sampler` to minimise `objective`.
 
@@ -71,6 +74,9 @@ def fit(
     checkpoint a folder that keeps the run while it trains: killed at any moment and called again, it goes on from there and
                ends as if it had never stopped. Written every `checkpoint_every` seconds, and at Ctrl-C or SIGTERM;
                `fresh` begins anew. Remove the folder once the model is saved
+    log        who is told of the run while it goes on: `JsonLines(path)`, `TensorBoard(folder)`, `WandB()`, `MLflow()` of
+               `sahcns.training`, a `Log` of your own, or several; what it is told is more than the history holds, and
+               takes a look at one batch after each epoch, which changes nothing of the run
     """
     trained = train(
         split,
@@ -86,5 +92,6 @@ def fit(
         checkpoint=checkpoint,
         checkpoint_every=checkpoint_every,
         fresh=fresh,
+        log=log,
     )
     return retry_once_on_interrupt(lambda: Run(Recommender.from_training(trained), trained.record))

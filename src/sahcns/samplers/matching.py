@@ -153,6 +153,14 @@ class Matching:
 
 def seen_in(graph: Graph, users: Tensor, items: Tensor) -> Tensor:
     """For users [B] and items [B, …]: is this pair in training?"""
-    keys = (users.view(-1, *[1] * (items.dim() - 1)) * graph.n_items + items).contiguous()
-    at = torch.searchsorted(graph.seen_keys, keys).clamp(max=len(graph.seen_keys) - 1)
-    return graph.seen_keys[at] == keys
+    return among(graph.seen_keys, pair_keys(graph, users, items))
+
+
+def pair_keys(graph: Graph, users: Tensor, items: Tensor) -> Tensor:
+    """One number a pair of users [B] and items [B, …], like items."""
+    return (users.view(-1, *[1] * (items.dim() - 1)) * graph.n_items + items).contiguous()
+
+
+def among(ascending: Tensor, keys: Tensor) -> Tensor:
+    """Which of `keys` are in `ascending`, which holds one at least."""
+    return ascending[torch.searchsorted(ascending, keys).clamp(max=len(ascending) - 1)] == keys

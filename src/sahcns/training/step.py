@@ -138,22 +138,29 @@ class TrainingStep:
 
     def total_loss(self, batch: Batch, mixture: Mixture) -> Tensor:
         """The objective, L2, and the losses of the sampler's and the backbone's own."""
+        total, *more = self.losses(batch, mixture, self.streams.noise).values()
+        for loss in more:
+            total = total + loss
+        return total
+
+    def losses(self, batch: Batch, mixture: Mixture, noise: Rng, fast: bool = True) -> dict[str, Tensor]:
+        """The parts that there are, each a number; with `fast` the objective's may be one with L2."""
         strength = self.protocol.l2
         pairs = Comparison(batch, mixture.items, mixture.weights, self.graph)
-        if self.fast_loss is not None and mixture.items.shape[1] == 1:
-            total = self.fast_loss(pairs, strength, self.table)
+        if fast and self.fast_loss is not None and mixture.items.shape[1] == 1:
+            parts = {"objective": self.fast_loss(pairs, strength, self.table)}
         else:
-            total = one_number(self.objective.loss(pairs), self.objective, "loss")
+            parts = {"objective": one_number(self.objective.loss(pairs), self.objective, "loss")}
             if strength > 0:
                 mixed = self.protocol.l2_on == "mixed"
                 table = self.table if mixed else self.parameters["ego"]
-                total = total + l2(strength, *pairs.ego_rows(table, mixed))
+                parts["l2"] = l2(strength, *pairs.ego_rows(table, mixed))
         if self.sampler_loss is not None:
             extra = self.sampler_loss(self.own, *pairs.layers, self.aggregation)
-            total = total if extra is None else total + one_number(extra, self.sampler)
+            parts |= {} if extra is None else {"sampler": one_number(extra, self.sampler)}
         ids = batch.users, batch.positives
-        extra = self.backbone_loss(self.parameters, self.graph, *ids, self.streams.noise, batch.layers)
-        return total if extra is None else total + one_number(extra, self.backbone)
+        extra = self.backbone_loss(self.parameters, self.graph, *ids, noise, batch.layers)
+        return parts if extra is None else parts | {"backbone": one_number(extra, self.backbone)}
 
     def vectors(self, parameters: Parameters) -> tuple[Tensor, Tensor]:
         """Final user [n_users, D] and item [n_items, D] embeddings, for ranking."""

@@ -4,7 +4,7 @@ import math
 import os
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from numbers import Integral
@@ -23,10 +23,12 @@ from sahcns.samplers import SAHC, Sampler
 from sahcns.training.checkpoint import Checkpoints, Saved, generators, sampler_state, set_generators, set_sampler_state
 from sahcns.training.device import answering, default_torch_state, pick_device, seeded_generators
 from sahcns.training.epochs import Epochs
+from sahcns.training.log import Log
 from sahcns.training.profiler import Profiler
 from sahcns.training.protocol import Protocol
 from sahcns.training.record import Record
 from sahcns.training.step import Streams, TrainingStep, initial_parameters
+from sahcns.training.watch import Watch
 
 OnEpoch = Callable[[dict[str, Any]], None]
 Vectors = tuple[Tensor, Tensor]  # of users and items
@@ -83,6 +85,7 @@ def train(
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_every: float = 30.0,
     fresh: bool = False,
+    log: Log | Sequence[Log] | None = None,
 ) -> Trained:
     """The vectors of `backbone`, trained as `sahcns.fit` says, which makes a recommender of them."""
     backbone, sampler, objective = backbone or LightGCN(), sampler or SAHC(), objective or BPR()
@@ -91,10 +94,11 @@ def train(
     _check_kinds(objective=(objective, Objective), protocol=(protocol, Protocol), seed=(seed, Integral))
     where = pick_device(device)
     _check_monitor(protocol.monitor)
-    with answering(where), seeded_generators(seed, where), default_torch_state():
-        run = _Run(split, backbone, sampler, objective, protocol, int(seed), where, kernels, whole, on_epoch)
+    with answering(where), seeded_generators(seed, where), default_torch_state(), Watch(log) as watch:
+        run = _Run(split, backbone, sampler, objective, protocol, int(seed), where, kernels, whole, on_epoch, watch)
         if checkpoint is not None:
             run.keep_in(checkpoint, checkpoint_every, fresh)
+        watch.begin(run.step, run.record, run.split)
         return run.train()
 
 
@@ -113,10 +117,12 @@ class _Run:
         kernels: str,
         whole: bool,
         on_epoch: OnEpoch | None,
+        watch: Watch,
     ) -> None:
         self.began = time.perf_counter()
         fingerprint, split = split.fingerprint, split.whole() if whole else split
         self.split, self.protocol, self.on_epoch, self.where = split, protocol, on_epoch, where
+        self.watch = watch
         self.valid = None if whole else Truth.of(split, "valid", "train", where)
         self.test = _test_truth(split, protocol, where)
         graph = build_graph(split, where, path=kernels)
@@ -191,6 +197,7 @@ class _Run:
             with self.profiler("evaluate"):
                 entry["valid"] = evaluate(*self.step.vectors(self.parameters), self.valid, KS, WATCHED)
             stop = self.stopping.update(epoch, entry["valid"][self.protocol.monitor], self.parameters)
+        self.watch.epoch(entry)
         if self.on_epoch is not None:
             self.on_epoch(entry)
         return stop
