@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -11,7 +12,7 @@ import pytest
 
 from sahcns.backbones import LightGCN
 from sahcns.data import Recipe, Split, prepare
-from sahcns.data.ids import Id
+from sahcns.data.ids import Id, Texts
 from sahcns.model import Recommender, fit
 from sahcns.samplers import RNS
 from sahcns.training import Protocol
@@ -66,6 +67,19 @@ def test_what_is_known_is_left_out_as_asked(sahcns: Sahcns, run: Path, model: Re
         asked = ("--user", "p05", "-k", "1000000000000", "--exclude", exclude, "--json")
         items = {entry["item"] for entry in sahcns("recommend", run, *asked).json["users"][0]["items"]}
         assert items == set(range(100, 120)) - expected
+
+
+def test_only_what_may_be_shown(sahcns: Sahcns, model: Recommender, tmp_path: Path) -> None:
+    shelves = Texts.of("Odd" if one % 2 else "Even" for one in range(20))
+    run = replace(model, categories=shelves).save(tmp_path / "shelved")
+    asked = ("recommend", run, "--user", "p05", "--exclude", "nothing", "--json")
+    items = [row["item"] for row in sahcns(*asked, "--category", "odd", "-k", "5").json["users"][0]["items"]]
+    assert items == [one.item for one in model.recommend(["p05"], 5, exclude="nothing", only=range(101, 120, 2))[0]]
+    shown = sahcns(*asked, "--only", "104", "--only", "107", "--only", "109", "--without", "109").json["users"][0][
+        "items"
+    ]
+    assert {row["item"] for row in shown} == {104, 107}
+    assert "'Odd'" in refused(sahcns(*asked, "--category", "oddly"))
 
 
 def test_similar_and_popular_items_and_somebody_new(sahcns: Sahcns, run: Path, model: Recommender) -> None:

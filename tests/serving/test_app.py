@@ -1,6 +1,7 @@
 """The service over a real socket: answers, mistakes, many at once, a model that changes under it, and the gate before it."""
 
 import contextlib
+import dataclasses
 import json
 import shutil
 import threading
@@ -17,16 +18,22 @@ import pytest
 import torch
 import uvicorn
 
+from sahcns.backbones import LightGCN
 from sahcns.data import Split
+from sahcns.data.ids import Texts
 from sahcns.data.split import Pairs
-from sahcns.model import Recommender
+from sahcns.lab.inspect.pairs import inspect_pairs
+from sahcns.model import Recommender, fit
 from sahcns.model.wishes import rank_wishes
+from sahcns.samplers import SAHC
 from sahcns.serving import app as app_module
 from sahcns.serving import live as live_module
 from sahcns.serving.app import make_app
-from sahcns.serving.gate import Gate, Limits
+from sahcns.serving.gate import PATHS, Gate, Limits
 from sahcns.serving.live import LiveModel
+from sahcns.serving.page import FILES
 from sahcns.serving.server import bind
+from sahcns.training import Protocol
 from tests.model.films import films
 from tests.model.test_recommender import made
 
@@ -267,7 +274,84 @@ def test_too_many_at_once_are_asked_to_come_again(model: Recommender, tmp_path: 
         assert service.ask("/popular")[0] == 200
 
 
+def test_what_may_be_shown(tmp_path: Path) -> None:
+    split = films()
+    shelves = Texts.of("Odd|All" if one % 2 else "All" for one in range(split.n_items))
+    model = made(dataclasses.replace(split, categories=shelves))
+    with running(model.save(tmp_path / "run")) as service:
+        odd = [one.item for one in model.recommend(["p03"], 5, only=range(101, 120, 2), without=[103])[0]]
+        assert service.items("/recommend?user=p03&k=5&category=odd&without=103") == odd
+        assert service.items("/popular?only=101&only=110&only=7&category=Odd") == [101]
+        status, found = service.ask("/new", "POST", {"item": [101], "only": [102, 104], "category": ["all"], "k": 9})
+        assert (status, {row["item"] for row in found["items"]}) == (200, {102, 104})
+        status, found = service.ask("/popular?category=odds")
+        assert (status, "'Odd'" in found["error"]) == (404, True)
+        assert service.ask("/categories")[1]["categories"] == [
+            {"category": "All", "items": 20}, {"category": "Odd", "items": 10}
+        ]  # fmt: skip
+
+
+def test_search_and_person(service: Running, model: Recommender) -> None:
+    found = service.ask("/search?q=film%20101")[1]["items"]
+    assert [row["item"] for row in found] == [101]
+    assert found[0]["people"] == int(model.holders[1])
+    assert service.ask("/search?q=P1&k=100")[1]["users"][0]["user"].startswith("p1")
+    _, person = service.ask("/person?user=p03&k=2")
+    row = model.user_ids.find("p03")
+    assert row is not None
+    assert (person["count"], len(person["items"])) == (len(model.known(row)), 2)
+    assert service.ask("/person?user=nobody")[0] == 404
+
+
+def test_explanations_are_those_of_the_model(service: Running, model: Recommender) -> None:
+    item = service.items("/recommend?user=p03")[0]
+    (why,) = service.ask(f"/explain?user=p03&item={item}&k=2")[1]["explanations"]
+    expected = model.explain("p03", item)
+    assert [one["item"] for one in why["reasons"]] == [one.item for one in expected.reasons[:2]]
+    parts = why["own"] + why["others"] + sum(one["part"] for one in why["reasons"])
+    assert parts == pytest.approx(expected.score, abs=1e-5)
+    basket = service.ask("/explain/new", "POST", {"having": [101, 103], "item": [105, 107]})[1]["explanations"]
+    assert [one["score"] for one in basket] == pytest.approx(
+        [model.explain_new([101, 103], one).score for one in (105, 107)]
+    )
+    assert service.ask("/explain?item=101&user=nobody")[0] == 404
+
+
+def test_a_pair_is_that_of_the_library(tmp_path: Path) -> None:
+    run = fit(films(), LightGCN(dim=4, depth=2), protocol=Protocol(epochs=2, batch=64))
+    with running(run.recommender.save(tmp_path / "run")) as service:
+        status, found = service.ask("/inspect?user=p03&alpha=0.7&lambda_max=0.2&pool=6&seed=4")
+        sampler = SAHC(pool=6, alpha=0.7, lambda_max=0.2)
+        item = found["pair"]["item"]
+        (view,) = inspect_pairs(run, sampler=sampler, seed=4, user="p03", item=item, batch=1)
+        assert status == 200
+        assert found["pair"] == json.loads(json.dumps(view.to_dict()))
+        larger = service.ask(f"/inspect?user=p03&item={item}&pool=12&seed=4")[1]["pair"]["pool"]
+        assert [one["item"] for one in larger[:6]] == [one.item for one in view.pool]  # a larger pool holds a smaller
+        assert service.ask("/inspect")[0] == 200
+        assert service.ask("/inspect?item=107")[1]["pair"]["item"] == 107
+        assert service.ask("/inspect?user=nobody")[0] == 404
+
+
+def test_a_model_without_layers_has_no_sampler(service: Running) -> None:
+    status, found = service.ask("/inspect?user=p03")
+    assert status == 404
+    assert "run" in found["error"]
+
+
+def test_the_page_is_sent_once(service: Running) -> None:
+    with contextlib.closing(HTTPConnection("127.0.0.1", service.port, timeout=10)) as connection:
+        for path, (_, kind) in FILES.items():
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            assert (answer.status, answer.headers["content-type"]) == (200, kind)
+            assert answer.read()
+            connection.request("GET", path, headers={"If-None-Match": answer.headers["etag"]})
+            again = connection.getresponse()
+            assert (again.status, again.read()) == (304, b"")
+
+
 def test_the_document_describes_what_is_answered(service: Running) -> None:
     document = service.ask("/openapi.json")[1]
-    assert set(document["paths"]) == {"/recommend", "/new", "/similar", "/popular", "/health"}
+    assert set(document["paths"]) | {"/metrics", "/openapi.json", *FILES} == PATHS
     assert all("422" not in one["responses"] for path in document["paths"].values() for one in path.values())

@@ -45,6 +45,10 @@ def command(
         str, option("Leave out what the user is known to have: known, train or nothing.", "WHICH")
     ] = "known",
     without: Annotated[list[str] | None, option("Never show this item. Repeat for more.", "ITEM")] = None,
+    only: Annotated[
+        list[str] | None, option("Show this item or others so named, no more. Repeat for more.", "ITEM")
+    ] = None,
+    category: Annotated[list[str] | None, option("Show items of this category. Repeat for more.", "NAME")] = None,
     to: Annotated[Path | None, option("Write the users' lists: .csv, .jsonl or .parquet.", "FILE", "--to")] = None,
     json: Json = False,
 ) -> None:
@@ -79,7 +83,7 @@ def command(
     if to is not None:
         check_target(to)
     model = Recommender.load(run)
-    limits: dict[str, Any] = {"k": k, "without": without or []}
+    limits: dict[str, Any] = {"k": k, "without": without or [], "only": only or None, "category": category or []}
     for item in without or []:
         if model.item_ids.find(item) is None:
             warn(f"--without {item}: there is no such item in the data, so it is never shown anyway")

@@ -27,8 +27,9 @@ def command(
     access_log: Annotated[bool, option("A line on stderr for each request.", None, "--access-log")] = False,
     json: Json = False,
 ) -> None:
-    """Answer recommendation requests over HTTP, in JSON, until Ctrl-C or a SIGTERM.
+    """Answer recommendation requests over HTTP, in JSON and on a page for people, until Ctrl-C or a SIGTERM.
 
+    Open the address in a browser for lists with their reasons, models beside each other, and the sampler at work.
     Ask /recommend?user=ID, /new?item=ID&item=ID for somebody new, /popular for somebody of whom nothing is known,
     /similar?item=ID, /health and /metrics; /openapi.json describes them. A model trained anew into the same folder is
     taken up without a pause.
@@ -50,7 +51,8 @@ def command(
         sys.stdout.flush()  # whoever waits for the address waits at a pipe
     named = ", ".join(map(str, runs))
     tell(
-        f"{named} answers at {url}/recommend?user=…, /new?item=…, /popular, /similar?item=… and /health; Ctrl-C ends it"
+        f"{named} answers at {url}/recommend?user=…, /new?item=…, /popular, /similar?item=… and /health, "
+        f"and shows itself at {url}; Ctrl-C ends it"
     )
     with suppress(KeyboardInterrupt):
         run(settings, application, listening)

@@ -6,12 +6,12 @@ vectors.safetensors    users [n_users, D] and items [n_items, D], final
 known.safetensors      users, items [K] int32 and part [K] uint8: what each user is known to have; aside_users and
                        aside_items [A] int32, where a filter took pairs out of the data set
 user_ids, item_ids     .npy int64, or .utf8.npy and .offsets.npy
-item_titles            .utf8.npy and .offsets.npy, where there are titles
+item_titles            .utf8.npy and .offsets.npy, where there are titles; item_categories alike
 item_weights           .safetensors, of EASE and item-kNN: offsets, columns and values of their weights in CSR
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -23,7 +23,7 @@ from scipy.sparse import csr_matrix
 from torch import Tensor
 
 from sahcns.baselines import ItemWeights
-from sahcns.data.ids import ID_FILES, load_ids, load_texts
+from sahcns.data.ids import ID_FILES, Texts, load_ids, load_texts
 from sahcns.errors import DataError
 from sahcns.folders import File, FolderKind, load_folder, npy, refuse_foreign, write_folder
 
@@ -74,7 +74,7 @@ def _read(kind: type[Model], home: Path, record: dict[str, Any]) -> Model:
             vectors["items"],
             load_ids(home, "user_ids", files, mapped=False),
             load_ids(home, "item_ids", files, mapped=False),
-            load_texts(home, "item_titles", mapped=False) if "item_titles.offsets.npy" in files else None,
+            _texts(home, "item_titles", files),
             known["users"],
             known["items"],
             known["part"],
@@ -83,6 +83,7 @@ def _read(kind: type[Model], home: Path, record: dict[str, Any]) -> Model:
             known.get("aside_users", nobody),
             known.get("aside_items", nobody),
             _item_weights(home, len(vectors["items"])) if WEIGHTS in files else None,
+            _texts(home, "item_categories", files),
         )
         _agree(model)
     except (OSError, ValueError, KeyError, SafetensorError, DataError) as error:
@@ -107,9 +108,14 @@ def _files(model: "Recommender") -> Iterator[File]:
     for stem, ids in (("user_ids", model.user_ids), ("item_ids", model.item_ids)):
         for suffix, array in ids.arrays().items():
             yield f"{stem}{suffix}.npy", npy(array)
-    if model.titles is not None:
-        yield "item_titles.utf8.npy", npy(model.titles.blob)
-        yield "item_titles.offsets.npy", npy(model.titles.offsets)
+    for stem, texts in (("item_titles", model.titles), ("item_categories", model.categories)):
+        if texts is not None:
+            yield f"{stem}.utf8.npy", npy(texts.blob)
+            yield f"{stem}.offsets.npy", npy(texts.offsets)
+
+
+def _texts(home: Path, stem: str, files: Container[str]) -> Texts | None:
+    return load_texts(home, stem, mapped=False) if f"{stem}.offsets.npy" in files else None
 
 
 def _packed(tensors: dict[str, Tensor]) -> bytes:
@@ -160,8 +166,9 @@ def _agree(model: "Recommender") -> None:
     ):
         if len(positions) and not 0 <= int(positions.min()) <= int(positions.max()) < count:
             raise ValueError(f"{name} at positions {int(positions.min())} to {int(positions.max())} of {count:,}")
-    if model.titles is not None and len(model.titles) != items:
-        raise ValueError(f"{len(model.titles):,} titles for {items:,} items")
+    for name, texts in (("titles", model.titles), ("categories", model.categories)):
+        if texts is not None and len(texts) != items:
+            raise ValueError(f"{len(texts):,} {name} for {items:,} items")
 
 
 def _reason(error: Exception) -> str:

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -34,6 +34,7 @@ def write_lists(
     exclude: str = "known",
     without: Sequence[Id] = (),
     only: Sequence[Id] | None = None,
+    category: Sequence[str] = (),
 ) -> Path:
     """One row for each recommended item: user, rank, item, title (where there are titles), score, source.
 
@@ -41,7 +42,7 @@ def write_lists(
     is popular. `users` are all of the data unless told; `Baskets` are people whom the model does not know, by what they
     have. The ending of `path` says the format: .csv, .jsonl or .parquet.
     """
-    write_blocks(blocks(model, users, k, exclude=exclude, without=without, only=only), path)
+    write_blocks(blocks(model, users, k, exclude=exclude, without=without, only=only, category=category), path)
     return Path(path)
 
 
@@ -114,11 +115,14 @@ def lists(
     exclude: str = "known",
     without: Sequence[Id] = (),
     only: Sequence[Id] | None = None,
+    category: Sequence[str] = (),
 ) -> "pl.DataFrame":
     """What `write_lists` writes, as a polars frame: user, rank, item, title (where there are titles), score, source."""
     import polars as pl
 
-    return pl.concat(blocks(model, users, k, exclude=exclude, without=without, only=only), rechunk=True)
+    return pl.concat(
+        blocks(model, users, k, exclude=exclude, without=without, only=only, category=category), rechunk=True
+    )
 
 
 def blocks(
@@ -129,6 +133,7 @@ def blocks(
     exclude: str = "known",
     without: Sequence[Id] = (),
     only: Sequence[Id] | None = None,
+    category: Sequence[str] = (),
 ) -> Iterator["pl.DataFrame"]:
     """The frame of `lists` in parts, of `BLOCK` users each, so that never all of them are held at once."""
     import polars as pl
@@ -147,11 +152,12 @@ def blocks(
     every = range(len(model.item_ids))
     item_ids, titles = _ids(model.item_ids, every), pl.Series([model.title(item) for item in every], dtype=pl.String)
     sources = pl.Series(SOURCES)
+    shown: Any = {"without": without, "only": only, "category": category}
     for part in torch.split(rows, BLOCK):
         if isinstance(users, Baskets):
-            ranked = model.ranked_new([users.having[row] for row in part.tolist()], k, without=without, only=only)
+            ranked = model.ranked_new([users.having[row] for row in part.tolist()], k, **shown)
         else:
-            ranked = model.ranked(part, k, exclude=exclude, without=without, only=only)
+            ranked = model.ranked(part, k, exclude=exclude, **shown)
         there = ranked.items >= 0  # a user with fewer items left than k has places that are empty
         whose, place = there.nonzero(as_tuple=True)
         what = ranked.items[there].numpy()

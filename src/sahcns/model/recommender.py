@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from numbers import Integral, Number
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,10 @@ from sahcns.data.ids import Id, IdMap, Texts
 from sahcns.data.split import Pairs, Split
 from sahcns.errors import DataError, SettingError
 from sahcns.model.explain import Explanation, Paths, Reason, explain
+from sahcns.model.filters import Shelves, hidden_items, refuse_one, shelves_of
 from sahcns.model.fold_in import gram
 from sahcns.model.folder import read_model, write_model
-from sahcns.model.wishes import SOURCES, Ranked, Source, rank_people
+from sahcns.model.wishes import SOURCES, Ranked, Source, pairs_of, rank_people
 from sahcns.ranking import Csr, recommend
 from sahcns.ranking.retrieval import best_of_scores, not_finite
 from sahcns.training.train import Trained
@@ -59,6 +60,7 @@ class Recommender:
     aside_users: Tensor = NOBODY  # [A] int32, ascending: pairs that a filter took out of the data set
     aside_items: Tensor = NOBODY  # [A] int32
     item_weights: ItemWeights | None = None  # of EASE and item-kNN, which have no vectors
+    categories: Texts | None = None  # of items, several with `|` between
 
     def __post_init__(self) -> None:
         """Looks once for what cannot be ranked, so that no request has to."""
@@ -104,6 +106,7 @@ class Recommender:
             aside_users,
             aside_items,
             item_weights,
+            split.categories,
         )
 
     @classmethod
@@ -124,7 +127,9 @@ class Recommender:
         parts = [self.known_part == code for code in range(3)]
         train, valid, test = (Pairs(self.known_users[rows].numpy(), self.known_items[rows].numpy()) for rows in parts)
         aside = Pairs(self.aside_users.numpy(), self.aside_items.numpy())
-        return Split(train, valid, test, self.user_ids, self.item_ids, self.titles, aside=aside)
+        return Split(
+            train, valid, test, self.user_ids, self.item_ids, self.titles, aside=aside, categories=self.categories
+        )
 
     def recommend(
         self,
@@ -134,6 +139,7 @@ class Recommender:
         exclude: str = "known",
         without: Sequence[Id] = (),
         only: Sequence[Id] | None = None,
+        category: Sequence[str] = (),
     ) -> list[list[Recommendation]]:
         """The k best items of each user.
 
@@ -141,21 +147,36 @@ class Recommender:
         rating too low, another year); "train" only what the model was trained on (so that held-out items can come
         back); "nothing" leaves nothing out. `without`: items that nobody is to be shown, such as those out of stock;
         `only`: the items that may be shown, such as those of one shop; ids that the model does not know do no harm.
+        `category`: only items of one of these categories.
         """
-        return self._named(self.ranked(self.rows(users), k, exclude=exclude, without=without, only=only))
+        return self._named(
+            self.ranked(self.rows(users), k, exclude=exclude, without=without, only=only, category=category)
+        )
 
     def recommend_new(
-        self, items: Sequence[Id], k: int = 20, *, without: Sequence[Id] = (), only: Sequence[Id] | None = None
+        self,
+        items: Sequence[Id],
+        k: int = 20,
+        *,
+        without: Sequence[Id] = (),
+        only: Sequence[Id] | None = None,
+        category: Sequence[str] = (),
     ) -> list[Recommendation]:
         """The k best items for somebody whom the model does not know, from the items that they have."""
-        return self._named(self.ranked_new([self._basket(items)], k, without=without, only=only))[0]
+        return self._named(self.ranked_new([self._basket(items)], k, without=without, only=only, category=category))[0]
 
     def similar_items(
-        self, item: Id, k: int = 20, *, without: Sequence[Id] = (), only: Sequence[Id] | None = None
+        self,
+        item: Id,
+        k: int = 20,
+        *,
+        without: Sequence[Id] = (),
+        only: Sequence[Id] | None = None,
+        category: Sequence[str] = (),
     ) -> list[Recommendation]:
         """The k items whose vectors point most nearly the same way (cosine); of item-kNN and EASE, its largest weights."""
         own = torch.from_numpy(self.item_ids.encode([item], what="item"))
-        k, hidden = self._most(k), self.hidden(without, only)
+        k, hidden = self._most(k), self.hidden(without, only, category)
         if self.item_weights is not None:
             scores = self.item_weights.of_baskets([own])
             best = best_of_scores(scores, Csr.of_lists([own], len(self.item_ids)), k, hidden)
@@ -175,10 +196,15 @@ class Recommender:
         return [(self.user_ids[place], score) for place, score in found if place >= 0]
 
     def popular(
-        self, k: int = 20, *, without: Sequence[Id] = (), only: Sequence[Id] | None = None
+        self,
+        k: int = 20,
+        *,
+        without: Sequence[Id] = (),
+        only: Sequence[Id] | None = None,
+        category: Sequence[str] = (),
     ) -> list[Recommendation]:
         """The k items that most people of the data have, for somebody of whom nothing is known; the score counts them."""
-        return self._named(self.ranked_new([NOBODY.long()], k, without=without, only=only))[0]
+        return self._named(self.ranked_new([NOBODY.long()], k, without=without, only=only, category=category))[0]
 
     def score(self, users: Iterable[Id], items: Iterable[Id]) -> npt.NDArray[np.float32]:
         """The score of each user with each item [users, items]; it orders the items of one user, no more."""
@@ -207,7 +233,7 @@ class Recommender:
         return Explanation(self.item_ids[place], self.title(place), why.score, why.own, tuple(reasons), why.exact)
 
     def _basket(self, items: Sequence[Id]) -> Tensor:
-        _refuse_one("items", items)
+        refuse_one("items", items)
         have: Tensor = torch.unique(torch.from_numpy(self.item_ids.encode(items, what="item")))
         if not len(have):
             raise SettingError("items is empty; somebody new is known by at least one item that they have")
@@ -215,7 +241,7 @@ class Recommender:
 
     def rows(self, users: Iterable[Id]) -> Tensor:
         """Positions [B] of users by their ids."""
-        _refuse_one("users", users)
+        refuse_one("users", users)
         return torch.from_numpy(self.user_ids.encode(users, what="user"))
 
     def ranked(
@@ -226,20 +252,29 @@ class Recommender:
         exclude: str = "known",
         without: Sequence[Id] = (),
         only: Sequence[Id] | None = None,
+        category: Sequence[str] = (),
     ) -> Ranked:
         """`recommend` in positions: users [B] → items and scores [B, ≤ k]."""
         if exclude not in EXCLUDE:
             raise SettingError(f"exclude={exclude!r} must be one of {', '.join(EXCLUDE)}")
         masked = self.seen(rows, exclude) or Csr.of_lists([NOBODY] * len(rows), len(self.item_ids))
-        return rank_people(self, rows, {}, masked, self._most(k), self.hidden(without, only))
+        return rank_people(self, rows, {}, masked, self._most(k), self.hidden(without, only, category))
 
     def ranked_new(
-        self, having: Sequence[Tensor], k: int, *, without: Sequence[Id] = (), only: Sequence[Id] | None = None
+        self,
+        having: Sequence[Tensor],
+        k: int,
+        *,
+        without: Sequence[Id] = (),
+        only: Sequence[Id] | None = None,
+        category: Sequence[str] = (),
     ) -> Ranked:
         """`recommend_new` in positions: what each of B people has, without repeats → items and scores [B, ≤ k]."""
         users = torch.full((len(having),), -1, device="cpu")
         masked = Csr.of_lists(having, len(self.item_ids), self.item_vectors.device)
-        return rank_people(self, users, dict(enumerate(having)), masked, self._most(k), self.hidden(without, only))
+        return rank_people(
+            self, users, dict(enumerate(having)), masked, self._most(k), self.hidden(without, only, category)
+        )
 
     @cached_property
     def paths(self) -> Paths | None:
@@ -269,7 +304,7 @@ class Recommender:
             raise SettingError(f"user={user!r} is no position (0 to {len(self.user_ids) - 1})")
         if which == "nothing":
             return self.known_items.new_zeros(0, dtype=torch.int64)
-        own = _of(self.known_users, self.known_users.new_tensor([int(user)]))[1]
+        own = pairs_of(self.known_users, self.known_users.new_tensor([int(user)]))[1]
         items = self.known_items[own].long()
         return items[self.known_part[own] == 0] if which == "train" else items
 
@@ -277,13 +312,13 @@ class Recommender:
         """What each of some users (positions [B]) is not to be shown."""
         if exclude == "nothing":
             return None
-        whose, place = _of(self.known_users, rows)
+        whose, place = pairs_of(self.known_users, rows)
         if exclude == "train":
             trained = self.known_part[place] == 0
             whose, place = whose[trained], place[trained]
         what = self.known_items[place]
         if exclude == "known":
-            whose_aside, place = _of(self.aside_users, rows)
+            whose_aside, place = pairs_of(self.aside_users, rows)
             whose, what = torch.cat([whose, whose_aside]), torch.cat([what, self.aside_items[place]])
         return Csr.of(whose.numpy(), what.numpy(), len(rows), len(self.item_ids), self.item_vectors.device)
 
@@ -303,13 +338,13 @@ class Recommender:
 
     def everything_of(self, user: int) -> Tensor:
         """Item positions that a user (position) has in any part, or that a filter took out; ascending."""
-        own = [_of(column, column.new_tensor([user]))[1] for column in (self.known_users, self.aside_users)]
+        own = [pairs_of(column, column.new_tensor([user]))[1] for column in (self.known_users, self.aside_users)]
         items: Tensor = torch.unique(torch.cat([self.known_items[own[0]], self.aside_items[own[1]]]))
         return items.long()
 
     def prepare(self) -> None:
         """Compute now what requests share, so that the first one does not wait for it."""
-        _ = self.item_gram, self.holders, self._trained, self._unit
+        _ = self.item_gram, self.holders, self._trained, self._unit, self.shelves
 
     def title(self, item: int) -> str | None:
         return (self.titles[item] or None) if self.titles is not None else None
@@ -320,20 +355,16 @@ class Recommender:
             raise SettingError("this recommender has learnt nothing yet: call fit, or take one with Recommender.load")
         return min(_whole(k), len(self.item_ids))
 
-    def hidden(self, without: Sequence[Id] = (), only: Sequence[Id] | None = None) -> Tensor:
-        """Positions of what nobody is shown: the items of `without`, and all that are not among `only`."""
-        never = self._places("without", without)
-        if only is None:
-            return never
-        hidden = torch.ones(len(self.item_ids), dtype=torch.bool, device="cpu").index_fill_(
-            0, self._places("only", only), False
-        )
-        return hidden.index_fill_(0, never, True).nonzero()[:, 0]
+    def hidden(
+        self, without: Sequence[Id] = (), only: Sequence[Id] | None = None, category: Sequence[str] = ()
+    ) -> Tensor:
+        """Positions of what nobody is shown: the items of `without`, and all that are not among `only` or in a category."""
+        return hidden_items(self.item_ids, self.shelves if category else {}, without, only, category)
 
-    def _places(self, argument: str, items: Sequence[Id]) -> Tensor:
-        _refuse_one(argument, items)
-        places = (self.item_ids.find(item) for item in items)
-        return torch.tensor([place for place in places if place is not None], dtype=torch.int64, device="cpu")
+    @cached_property
+    def shelves(self) -> Shelves:
+        """Category → positions of its items."""
+        return shelves_of(self.categories)
 
     def _named(self, ranked: Ranked) -> list[list[Recommendation]]:
         """The items of each row, without empty places."""
@@ -355,22 +386,7 @@ def list_rows(items: Sequence[Recommendation]) -> list[dict[str, Any]]:
     ]
 
 
-def _of(column: Tensor, users: Tensor) -> tuple[Tensor, Tensor]:
-    """The pairs of some users [B] in an ascending column of users: to which of the B each belongs, and its place there."""
-    wanted = users.to(column.dtype)
-    first, end = (torch.searchsorted(column, wanted, right=right) for right in (False, True))
-    lengths = end - first
-    whose = torch.repeat_interleave(lengths)
-    return whose, torch.arange(len(whose), device=column.device) + (end - lengths.cumsum(0))[whose]
-
-
 def _whole(k: int) -> int:
     if not isinstance(k, Integral) or k < 1:
         raise SettingError(f"k={k!r} must be a whole number, 1 or more")
     return int(k)
-
-
-def _refuse_one(argument: str, ids: object) -> None:
-    """A text is a sequence too, of ids with one letter each."""
-    if isinstance(ids, str | Number):
-        raise SettingError(f"{argument}={ids!r} must be a list of ids, such as [{ids!r}]")

@@ -83,6 +83,15 @@ def _by_item_weights(
     return torch.cat([items for items, _ in found]), torch.cat([scores for _, scores in found])
 
 
+def pairs_of(column: Tensor, users: Tensor) -> tuple[Tensor, Tensor]:
+    """The pairs of some users [B] in an ascending column of users: to which of the B each belongs, and its place there."""
+    wanted = users.to(column.dtype)
+    first, end = (torch.searchsorted(column, wanted, right=right) for right in (False, True))
+    lengths = end - first
+    whose = torch.repeat_interleave(lengths)
+    return whose, torch.arange(len(whose), device=column.device) + (end - lengths.cumsum(0))[whose]
+
+
 @dataclass(frozen=True, eq=False)
 class Wish:
     """The list of one person: a user of the data by position, or somebody new by the items that they have."""
@@ -108,15 +117,16 @@ def rank_wishes(model: "Recommender", wishes: Sequence[Wish]) -> list[RankedList
     users = torch.tensor([-1 if wish.user is None else wish.user for wish in wishes], device="cpu")
     known = (users >= 0).nonzero()[:, 0]
     seen = [(known[rows], items) for rows, items in _seen_of_users(model, [wishes[at] for at in known.tolist()])]
+    hidden = wishes[0].hidden if all(wish.hidden is wishes[0].hidden for wish in wishes) else None  # the same for all
     for at, wish in enumerate(wishes):
-        for items in (wish.items, wish.hidden):
+        for items in (wish.items, wish.hidden if hidden is None else NO_ITEMS):
             if len(items):
                 seen.append((torch.full((len(items),), at, device="cpu"), items))
     rows, items = (torch.cat([NO_ITEMS, *(pair[side] for pair in seen)]) for side in (0, 1))
     masked = Csr.of(rows.numpy(), items.numpy(), len(wishes), len(model.item_ids), model.item_vectors.device)
     k = min(max(wish.k for wish in wishes), len(model.item_ids))
     having = {at: wish.items for at, wish in enumerate(wishes) if wish.user is None}
-    ranked = rank_people(model, users, having, masked, k)
+    ranked = rank_people(model, users, having, masked, k, hidden if hidden is not None and len(hidden) else None)
     lists = zip(ranked.items.tolist(), ranked.scores.tolist(), wishes, ranked.sources.tolist(), strict=True)
     return [_cut(items[: wish.k], scores[: wish.k], SOURCES[source]) for items, scores, wish, source in lists]
 

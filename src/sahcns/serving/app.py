@@ -7,94 +7,53 @@ object, for those who have more items than fit into an address.
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import orjson
 import torch
 from fastapi import FastAPI, Query, Response
 from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
+from torch import Tensor
 
 from sahcns.data.ids import IdMap
 from sahcns.errors import DataError, SahcnsError, SettingError, nearest
+from sahcns.model.explain import Explanation
 from sahcns.model.recommender import Recommender, list_rows
-from sahcns.model.wishes import RankedList, Wish
+from sahcns.model.wishes import NO_ITEMS, RankedList, Wish
+from sahcns.samplers import SAHC
 from sahcns.serving.batching import Batcher
 from sahcns.serving.gate import Gate, Limits
-from sahcns.serving.live import LiveModel
+from sahcns.serving.live import LiveModel, Loaded
+from sahcns.serving.page import add_page
+from sahcns.serving.schema import (
+    MOST_ROWS,
+    Asked,
+    Categories,
+    Explanations,
+    ForItem,
+    ForItems,
+    ForNewReasons,
+    ForPair,
+    ForPerson,
+    ForReasons,
+    ForText,
+    ForUsers,
+    Found,
+    Health,
+    ItemList,
+    NewList,
+    Pair,
+    Person,
+    Problem,
+    ToExplain,
+    ToModel,
+    UserLists,
+)
+from sahcns.serving.search import item_row
 from sahcns.version import __version__
 
-MOST_K = 1000  # so that one request cannot ask for the whole catalogue
-MOST_IDS = 10_000
-MOST_ROWS = 200_000  # of all lists in one answer: some 15 MB
 REFRESH_SECONDS = 1.0
-
-Id = Annotated[str, Field(max_length=1000)]
-Ids = Annotated[list[Id], Field(max_length=MOST_IDS)]
-
-
-class Asked(BaseModel):
-    """What every list can be asked with."""
-
-    model_config = ConfigDict(extra="forbid", coerce_numbers_to_str=True)
-
-    k: Annotated[int, Field(ge=1, le=MOST_K, description="items in a list")] = 20
-    without: Annotated[Ids, Field(description="items not to be shown, such as those out of stock")] = []
-    model: Annotated[Id | None, Field(description="which of several models; the first unless given")] = None
-
-
-class ForUsers(Asked):
-    user: Annotated[Ids, Field(min_length=1, description="ids of users, as in the data")]
-    exclude: Annotated[
-        Literal["known", "train", "nothing"],
-        Field(description="leave out all that a user has, what the model was trained on, or nothing"),
-    ] = "known"
-
-
-class ForItems(Asked):
-    item: Annotated[Ids, Field(min_length=1, description="ids of the items that somebody has")]
-
-
-class ForItem(Asked):
-    item: Annotated[Id, Field(description="id of an item")]
-
-
-class Problem(BaseModel):
-    error: str
-
-
-class Item(BaseModel):
-    rank: int
-    item: str | int
-    title: str | None
-    score: float
-
-
-class ItemList(BaseModel):
-    items: list[Item]
-
-
-class UserList(ItemList):
-    user: str | int
-    source: Literal["model", "fold-in", "popular"]
-
-
-class UserLists(BaseModel):
-    users: list[UserList]
-    unknown: Annotated[list[str], Field(description="users whom the model does not know")]
-
-
-class NewList(ItemList):
-    source: Literal["fold-in"]
-    unknown: Annotated[list[str], Field(description="items that the model does not know")]
-
-
-class Health(BaseModel):
-    model_config = ConfigDict(protected_namespaces=())
-
-    models: list[dict[str, Any]]
-    version: str
 
 
 def make_app(models: Sequence[LiveModel], limits: Limits | None = None) -> Gate:
@@ -116,22 +75,22 @@ def make_app(models: Sequence[LiveModel], limits: Limits | None = None) -> Gate:
     )  # fmt: skip
     gate = Gate(app, limits or Limits(), batcher, models)
 
-    def pick(asked: Asked) -> Recommender:
+    def pick(asked: ToModel) -> Loaded:
         if asked.model is None:
-            return models[0].model
+            return models[0].loaded
         if asked.model not in by_name:
             raise DataError(f"there is no model {asked.model!r}; {nearest(asked.model, by_name)}")
-        return by_name[asked.model].model
+        return by_name[asked.model].loaded
 
     async def recommend(asked: ForUsers) -> Response:
-        model = pick(asked)
+        model = pick(asked).model
         users, unknown = split_known(asked.user, model.user_ids, "user")
         if len(users) * asked.k > MOST_ROWS:
             raise SettingError(
                 f"{len(users):,} users with {asked.k} items each are more than the {MOST_ROWS:,} that fit into one answer; "
                 "ask for fewer at a time, or write them into a file with `sahcns recommend --to`"
             )
-        hidden = model.hidden(asked.without)
+        hidden = hidden_of(model, asked)
         wishes = [Wish(asked.k, user, exclude=asked.exclude, hidden=hidden) for user in users]
         lists = await batcher.rank(model, wishes)
         ids = model.user_ids.decode(users)
@@ -142,9 +101,9 @@ def make_app(models: Sequence[LiveModel], limits: Limits | None = None) -> Gate:
         return _json({"users": rows, "unknown": unknown})
 
     async def recommend_new(asked: ForItems) -> Response:
-        model = pick(asked)
+        model = pick(asked).model
         items, unknown = split_known(asked.item, model.item_ids, "item")
-        wish = Wish(asked.k, items=torch.tensor(items), hidden=model.hidden(asked.without))
+        wish = Wish(asked.k, items=torch.tensor(items), hidden=hidden_of(model, asked))
         (found,) = await batcher.rank(model, [wish])
         return _json({"source": found.source, "items": rows_of(model, found), "unknown": unknown})
 
@@ -171,14 +130,59 @@ def make_app(models: Sequence[LiveModel], limits: Limits | None = None) -> Gate:
     @app.get("/similar", response_model=ItemList)
     def similar_items(asked: Annotated[ForItem, Query()]) -> Response:
         """Items whose vectors point most nearly the same way."""
-        found = pick(asked).similar_items(asked.item, asked.k, without=asked.without)
+        found = pick(asked).model.similar_items(asked.item, asked.k, **limits_of(asked))
         return _json({"items": list_rows(found)})
 
     @app.get("/popular", response_model=ItemList)
     def popular_items(asked: Annotated[Asked, Query()]) -> Response:
         """What most people have, for somebody of whom nothing is known."""
-        found = pick(asked).popular(asked.k, without=asked.without)
+        found = pick(asked).model.popular(asked.k, **limits_of(asked))
         return _json({"items": list_rows(found)})
+
+    @app.get("/search", response_model=Found)
+    def search(asked: Annotated[ForText, Query()]) -> Response:
+        """People by their ids, items by their titles and ids."""
+        return _json(pick(asked).search.find(asked.q, asked.k))
+
+    @app.get("/categories", response_model=Categories)
+    def categories(asked: Annotated[ToModel, Query()]) -> Response:
+        """What `category` may be, and how many items each has."""
+        shelves = pick(asked).model.shelves
+        return _json({"categories": [{"category": name, "items": len(items)} for name, items in shelves.items()]})
+
+    @app.get("/person", response_model=Person)
+    def person(asked: Annotated[ForPerson, Query()]) -> Response:
+        """What somebody of the data has, what most people have first."""
+        model = pick(asked).model
+        (row,) = model.rows([asked.user]).tolist()
+        known = model.known(row)
+        best = known[model.holders[known].argsort(descending=True, stable=True)][: asked.k]
+        items = [item_row(model, item) for item in best.tolist()]
+        return _json({"user": model.user_ids[row], "count": len(known), "items": items})
+
+    def explained(found: list[Explanation], asked: ToExplain) -> Response:
+        return _json({"explanations": [_explained(one, asked.k) for one in found]})
+
+    @app.get("/explain", response_model=Explanations)
+    def explain(asked: Annotated[ForReasons, Query()]) -> Response:
+        """Which of the things that a user has carry the scores of items, and over which paths in the graph."""
+        return explained(pick(asked).explain(asked.item, asked.user), asked)
+
+    @app.get("/explain/new", response_model=Explanations)
+    def explain_new(asked: Annotated[ForNewReasons, Query()]) -> Response:
+        """The same for somebody whom the model does not know, by the items that they have."""
+        return explained(pick(asked).explain_new(asked.item, asked.having), asked)
+
+    @app.post("/explain/new", response_model=Explanations)
+    def explain_a_basket(asked: ForNewReasons) -> Response:
+        """The same, with the fields in the body."""
+        return explained(pick(asked).explain_new(asked.item, asked.having), asked)
+
+    @app.get("/inspect", response_model=Pair)
+    def inspect(asked: Annotated[ForPair, Query()]) -> Response:
+        """A training pair under SAHC-NS: the pool, μ, σ, q of each candidate, the choice, and λ at each layer."""
+        sampler = SAHC(pool=asked.pool, alpha=asked.alpha, lambda_max=asked.lambda_max)
+        return _json(pick(asked).inspector.look(asked.user, asked.item, sampler, asked.seed))
 
     @app.get("/health", response_model=Health)
     async def health() -> Response:
@@ -189,6 +193,7 @@ def make_app(models: Sequence[LiveModel], limits: Limits | None = None) -> Gate:
     async def metrics() -> Response:
         return Response(gate.metrics.render(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
+    add_page(app)
     _handle_errors(app)
     _without_422(app)
     return gate
@@ -211,6 +216,15 @@ def split_known(ids: Sequence[str], known: IdMap, what: str) -> tuple[list[int],
     return rows, [one for one, place in places.items() if place is None]
 
 
+def limits_of(asked: Asked) -> dict[str, Any]:
+    """Which items a list may show, as the methods of a model take it."""
+    return {"without": asked.without, "only": asked.only or None, "category": asked.category}
+
+
+def hidden_of(model: Recommender, asked: Asked) -> Tensor:
+    return model.hidden(**limits_of(asked)) if asked.without or asked.only or asked.category else NO_ITEMS
+
+
 def rows_of(model: Recommender, found: RankedList) -> list[dict[str, Any]]:
     """A list as plain values, as `sahcns recommend --json` shows it too."""
     titles = model.titles
@@ -220,6 +234,15 @@ def rows_of(model: Recommender, found: RankedList) -> list[dict[str, Any]]:
             zip(model.item_ids.decode(found.items), found.items, found.scores, strict=True), 1
         )
     ]
+
+
+def _explained(why: Explanation, k: int) -> dict[str, Any]:
+    reasons = [{"item": one.item, "title": one.title, "part": one.part, "paths": one.paths} for one in why.reasons[:k]]
+    others = sum(one.part for one in why.reasons[k:])
+    return {
+        "item": why.item, "title": why.title, "score": why.score, "own": why.own, "others": others, "exact": why.exact,
+        "reasons": reasons,
+    }  # fmt: skip
 
 
 def _description(live: LiveModel) -> dict[str, Any]:

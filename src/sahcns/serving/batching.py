@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from sahcns.model.recommender import Recommender
 from sahcns.model.wishes import RankedList, Wish, rank_wishes
 
+WIDE = 4096  # items hidden from one request, beyond which it is a product by itself: nobody else hides the same
 Question = tuple[Recommender, Sequence[Wish]]
 
 
@@ -54,11 +55,11 @@ class Batcher:
             if future.done():
                 continue
             model, wishes = question
-            if batch and (size + len(wishes) > self.most or model is not batch[0][0][0]):
+            size += max(len(wishes), self.most * any(len(wish.hidden) > WIDE for wish in wishes))
+            if batch and (size > self.most or model is not batch[0][0][0]):
                 rest = self.waiting[at:]
                 break
             batch.append((question, future))
-            size += len(wishes)
         self.waiting = rest
         return batch
 

@@ -15,13 +15,29 @@ from starlette.exceptions import HTTPException
 
 from sahcns.serving.batching import Batcher
 from sahcns.serving.live import LiveModel
+from sahcns.serving.page import FILES
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-PATHS = ("/recommend", "/new", "/similar", "/popular", "/health", "/metrics", "/openapi.json")
+PATHS = frozenset(
+    (
+        *(
+            "/recommend",
+            "/new",
+            "/similar",
+            "/popular",
+            "/search",
+            "/categories",
+            "/person",
+            "/explain",
+            "/explain/new",
+        ),
+        *("/inspect", "/health", "/metrics", "/openapi.json", *FILES),
+    )
+)
 BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 5)
-OPEN = ("/health",)  # without a token: what a load balancer asks
+OPEN = frozenset({"/health", *FILES})  # without a token: what a load balancer asks, and a page that holds no data
 
 
 @dataclass(frozen=True)
@@ -46,9 +62,8 @@ class Metrics:
     def __init__(self, batcher: Batcher, models: Sequence[LiveModel]) -> None:
         self.registry = registry = CollectorRegistry()
         self.requests = Counter("sahcns_requests", "Requests answered.", ["path", "status"], registry=registry)
-        seconds = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 5)
         self.seconds = Histogram(
-            "sahcns_request_seconds", "Seconds to an answer.", ["path"], registry=registry, buckets=seconds
+            "sahcns_request_seconds", "Seconds to an answer.", ["path"], registry=registry, buckets=BUCKETS
         )
         self.under_way = Gauge(
             "sahcns_requests_under_way", "Requests not answered yet.", registry=registry, multiprocess_mode="livesum"

@@ -2,16 +2,53 @@
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
+from threading import Lock
 
+from sahcns.data.ids import Id
 from sahcns.errors import SahcnsError
 from sahcns.folders import Stamp, stamp
+from sahcns.model.explain import Explanation
 from sahcns.model.folder import RUN
 from sahcns.model.recommender import Recommender
+from sahcns.serving.inspector import Inspector
+from sahcns.serving.search import Search
 
 RETRY_SECONDS = 5.0  # until a new model that could not be loaded is tried again
+
+
+@dataclass(eq=False)
+class Loaded:
+    """A model that answers, and what is made of it when it is first asked for."""
+
+    model: Recommender
+    name: str
+    lock: Lock = field(default_factory=Lock)  # so that two who ask first do not both compute it
+
+    @cached_property
+    def _search(self) -> Search:
+        return Search(self.model)
+
+    @property
+    def search(self) -> Search:
+        with self.lock:
+            return self._search
+
+    @cached_property
+    def inspector(self) -> Inspector:
+        return Inspector(self.model, self.name)
+
+    def explain(self, items: Sequence[Id], user: Id) -> list[Explanation]:
+        with self.lock:
+            _ = self.model.paths
+        return [self.model.explain(user, item) for item in items]
+
+    def explain_new(self, items: Sequence[Id], having: Sequence[Id]) -> list[Explanation]:
+        return [self.model.explain_new(having, item) for item in items]
 
 
 class LiveModel:
@@ -20,10 +57,14 @@ class LiveModel:
     def __init__(self, folder: str | os.PathLike[str], tell: Callable[[str], None]) -> None:
         self.folder, self.name, self.tell = Path(folder), Path(folder).resolve().name, tell
         self.stamp = stamp(RUN, self.folder)  # before loading, so that one which comes meanwhile is noticed
-        self.model = _load(self.folder)
+        self.loaded = Loaded(_load(self.folder), self.name)
         self.on_swap: Callable[[], None] = lambda: None
         self._failure: tuple[Stamp, str] | None = None  # the latest that could not be loaded, and why
         self._not_before = 0.0
+
+    @property
+    def model(self) -> Recommender:
+        return self.loaded.model
 
     @property
     def written(self) -> str | None:
@@ -51,7 +92,7 @@ class LiveModel:
                 self.tell(f"the former model goes on: {why}")
             self._failure, self._not_before = (current, why), time.monotonic() + RETRY_SECONDS
             return
-        self.model, self.stamp = model, current
+        self.loaded, self.stamp = Loaded(model, self.name), current
         self.on_swap()
         self.tell(f"{self.folder} holds a new model, which answers from now on")
 
