@@ -1,0 +1,117 @@
+"""Kill training runs at random instants, saving of the model included, and compare what comes out with a run in peace.
+
+    python benchmarks/kills.py --kills 200
+    python benchmarks/kills.py PREPARED --kernels triton-ordered --samplers sahc --kills 3 --epochs 200 --every 0.3
+
+A run is forked, killed with SIGKILL after a random share of the time that it takes in peace, and begun again by the same
+call, until it ends by itself. Prints one line a sampler and path, and ends with 1 if any model differs.
+"""
+
+import argparse
+import hashlib
+import os
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import sahcns
+from sahcns.model import Recommender, fit
+from sahcns.samplers import Sampler
+from sahcns.settings import named
+
+
+def digest(folder: Path) -> str:
+    """Of the weights and vectors of a model folder, every file of which is checked as it is read."""
+    model, made = Recommender.load(folder), hashlib.sha256()
+    for table in (*(model.weights[name] for name in sorted(model.weights)), model.user_vectors, model.item_vectors):
+        made.update(table.numpy().tobytes())
+    return made.hexdigest()[:16]
+
+
+def forked(work: Callable[[], None], seconds: float | None) -> bool:
+    """Run `work` in a process of its own, killed after so many seconds; whether it ended by itself."""
+    child = os.fork()
+    if child == 0:
+        try:
+            work()
+        except BaseException as error:
+            print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
+            os._exit(1)
+        os._exit(0)
+    ends = time.monotonic() + seconds if seconds is not None else None
+    while True:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            if status:
+                raise SystemExit(f"a run ended with {status}")
+            return True
+        if ends is not None and time.monotonic() >= ends:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            return False
+        time.sleep(0.0005)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("prepared", type=Path, nargs="?", help="a prepared set; the embedded one by default")
+    parser.add_argument("--samplers", nargs="+", default=sorted(named(Sampler)))
+    parser.add_argument("--kernels", nargs="+", default=["auto", "reference"])
+    parser.add_argument("--kills", type=int, default=200, help="of all runs together")
+    parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--every", type=float, default=0.02, help="seconds between two checkpoints")
+    chosen = parser.parse_args()
+    chance, differing, kills = random.Random(0), 0, 0
+    cases = [(sampler, kernels) for sampler in chosen.samplers for kernels in chosen.kernels]
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder)
+        split = sahcns.load_split(chosen.prepared) if chosen.prepared else sahcns.prepare_named("ml-latest-small")
+        protocol = sahcns.Protocol(epochs=chosen.epochs, evaluate_every=2)
+        for at, (name, kernels) in enumerate(cases):
+            place = home / name / kernels
+
+            def train(out: Path, checkpoint: Path | None, name: str = name, kernels: str = kernels) -> None:
+                run = fit(
+                    split,
+                    sahcns.LightGCN(dim=16 if chosen.prepared is None else 64),
+                    named(Sampler)[name](),
+                    protocol=protocol,
+                    kernels=kernels,
+                    checkpoint=checkpoint,
+                    checkpoint_every=chosen.every,
+                )
+                run.recommender.save(out)
+
+            began = time.monotonic()
+            forked(lambda: train(place / "peace", None), None)  # noqa: B023
+            takes = time.monotonic() - began
+            wanted, killed, attempts = (chosen.kills * (at + 1)) // len(cases) - kills, 0, 0
+            while True:
+                attempts += 1
+                seconds = chance.uniform(0.1, 1.0) * takes if killed < wanted else None
+                if not forked(lambda: train(place / "killed", place / "kept"), seconds):  # noqa: B023
+                    killed += 1
+                elif killed >= wanted:
+                    break
+                else:  # it ended before it was to die: once more from the beginning
+                    differing += digest(place / "killed") != digest(place / "peace")
+                    shutil.rmtree(place / "kept", ignore_errors=True)
+            kills += killed
+            same = digest(place / "killed") == digest(place / "peace")
+            differing += not same
+            print(
+                f"{name:18} {kernels:14} {killed:3} kills, {attempts:3} runs of {takes:5.2f} s: {'same' if same else 'DIFFERS'}",
+                flush=True,
+            )
+            shutil.rmtree(place)
+    print(f"{kills} kills, {differing} models that differ from a run in peace")
+    sys.exit(differing > 0)
+
+
+if __name__ == "__main__":
+    main()
