@@ -6,14 +6,15 @@ algorithm must touch (each gathered row once per gather, each written row once),
 means that caches served part of it.
 """
 
-import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from statistics import median
 
 import torch
 from torch import Tensor
+from torch.utils.benchmark import Timer, timer
 
 from sahcns.backbones import Backbone, LightGCN
 from sahcns.data.split import Split
@@ -31,8 +32,8 @@ from sahcns.training.protocol import Protocol
 from sahcns.training.record import described
 from sahcns.training.step import Streams, TrainingStep, initial_parameters
 
-REPEATS, IN_A_ROW = 7, 20  # on a GPU each time is of so many calls in a row
-LONG = 5.0  # seconds from which one call says enough: ranking a million users takes minutes
+ENOUGH = 0.2  # seconds for one part, whose time is the median
+IN_A_ROW = 20  # of a captured part, which the launch of a graph would else hide
 WORD = 4  # bytes of a number
 
 
@@ -64,6 +65,10 @@ class Bench:
     peak_bytes: int
     users_with_every_item: int  # whose pairs are not trained on
 
+    def seconds(self, name: str) -> float:
+        """Of one part, an epoch; 0 for one that the sampler does not need: RNS looks at no scores."""
+        return self.steps * sum(part.seconds for part in self.parts if part.name == name)
+
 
 def bench(
     split: Split,
@@ -80,7 +85,7 @@ def bench(
     peak = torch.cuda.max_memory_allocated(device) if cuda else 0  # before the large copy
     truth = Truth.of(split, "test" if len(split.test) else "valid", "train", device)
     vectors = step.vectors(step.parameters)
-    ranking = _median(lambda: evaluate(*vectors, truth), device, capture=False)
+    ranking = _median(lambda: evaluate(*vectors, truth))
     scores = len(truth) * split.n_items * WORD  # written once, read by the mask and by the selection
     return Bench(
         device=torch.cuda.get_device_name(device) if cuda else "cpu",
@@ -115,26 +120,14 @@ def sampler_cost(
     """
     if not samplers:
         raise SettingError("samplers is empty; name at least one, the first is what others are compared with")
-    where, model = pick_device(device), backbone or LightGCN()
-    timings = [
-        [bench(split, model, one, protocol or Protocol(), where, kernels, epochs) for one in samplers]
-        for _ in range(rounds)
-    ]
-    costs = [_cost(one, of_one) for one, of_one in zip(samplers, zip(*timings, strict=True), strict=True)]
+    where, model, costs = pick_device(device), backbone or LightGCN(), list[Cost]()
+    settings = protocol or Protocol(), where, kernels, epochs
+    timings = [[bench(split, model, one, *settings) for one in samplers] for _ in range(rounds)]
+    for sampler, own in zip(samplers, zip(*timings, strict=True), strict=True):
+        match, choose, mix = (median(one.seconds(part) for one in own) for part in ("match", "choose", "mix and loss"))
+        whole, machine = tuple(one.epoch_seconds for one in own), (own[0].device, own[0].kernels, own[0].mode)
+        costs.append(Cost(described(sampler), match, choose, mix, median(whole), 0.0, *machine, rounds=whole))
     return [replace(one, extra=one.forward - costs[0].forward) for one in costs]
-
-
-def _cost(sampler: Sampler, timings: Sequence[Bench]) -> Cost:
-    first, epochs = timings[0], tuple(one.epoch_seconds for one in timings)
-
-    def seconds(name: str) -> float:
-        """Of one part, an epoch; 0 for one that the sampler does not need: RNS looks at no scores."""
-        times = [part.seconds for one in timings for part in one.parts if part.name == name]
-        return median(times) * first.steps if times else 0.0
-
-    match, choose, mix = map(seconds, ("match", "choose", "mix and loss"))
-    machine = first.device, first.kernels, first.mode
-    return Cost(described(sampler), match, choose, mix, median(epochs), 0.0, *machine, rounds=epochs)
 
 
 def timed_epochs(
@@ -145,14 +138,18 @@ def timed_epochs(
     parameters, profiler = initial_parameters(backbone, sampler, graph, streams), Profiler(device, enabled=False)
     step = TrainingStep(graph, backbone, sampler, BPR(), protocol, parameters, streams, profiler)
     runner = Epochs(step, capture=path != "reference")
-    return runner, [_seconds(lambda at=at: runner.run(at).tolist()) for at in range(epochs + 1)]  # type: ignore[misc]
+    times = [timer()]
+    for at in range(epochs + 1):
+        runner.run(at).tolist()
+        times.append(timer())
+    return runner, [end - begin for begin, end in pairwise(times)]
 
 
 def copy_rate(device: torch.device) -> float:
     """Bytes a second, read plus written, of copying 512 MiB (128 MiB on a CPU)."""
     size = (512 if device.type == "cuda" else 128) << 20
     source, target = (torch.zeros(size // WORD, device=device) for _ in range(2))
-    return 2 * size / _median(lambda: target.copy_(source), device)
+    return 2 * size / _median(lambda: target.copy_(source))
 
 
 def _parts(runner: Epochs, whole: float) -> list[Part]:
@@ -196,59 +193,42 @@ def _parts(runner: Epochs, whole: float) -> list[Part]:
     read = size * (2 + mixture.items.shape[2]) * row
     hops = backbone.depth * (len(graph.adjacency.columns) * (dim * WORD + 8) + graph.n * dim * WORD)
     weights = sum(value.numel() for value in step.parameters.values()) * WORD
+    scores = size * pool * len(layers) * WORD
     step.loss(pairs, users, positives).backward()  # type: ignore[no-untyped-call]
     works: dict[str, tuple[Callable[[], object], int]] = {
         "draw": (draw, size * pool * 8 * 2),
         "propagate": (propagate, hops),  # every edge reads a row, an index and a value; every row is written
-        "match": (torch.no_grad()(lambda: matching().a), size * (pool + 2) * row + size * pool * len(layers) * WORD),
-        "choose": (choose, size * pool * len(layers) * WORD),
+        "match": (torch.no_grad()(lambda: matching().a), size * (pool + 2) * row + scores),
+        "choose": (choose, scores),
         "mix and loss": (loss, read),
         "step": (step.optimiser.step, 7 * weights),
     }
     if not asked:
         del works["match"]
     capture = runner.mode == "captured"
-    parts = [Part(name, _median(work, graph.device, capture), moved) for name, (work, moved) in works.items()]
+    parts = [Part(name, _median(work, capture), moved) for name, (work, moved) in works.items()]
     rest = max(whole - sum(part.seconds for part in parts), 0.0)  # what a whole step takes beyond its other parts
     parts.insert(-1, Part("backward", rest, 2 * read + graph.n * row + hops))
     return parts
 
 
-def _median(work: Callable[[], object], device: torch.device, capture: bool = True) -> float:
-    """Seconds of one call; on a GPU of many in a row, as a captured graph if asked for and possible."""
-    first = _seconds(work)
-    if first >= LONG:
-        return first
-    calls = IN_A_ROW if device.type == "cuda" else 1
-
-    def many() -> None:
-        for _ in range(calls):
-            work()
-
-    graph = _captured(many) if capture and device.type == "cuda" else None
-    run = many if graph is None else graph.replay
-    run()
-    return median(_seconds(run) for _ in range(REPEATS)) / calls
+def _median(work: Callable[[], object], capture: bool = False) -> float:
+    """Seconds of one call, among as many in a row as the clock needs; as a captured graph if asked for and possible."""
+    graph = _captured(work) if capture else None
+    what, calls = (work, 1) if graph is None else (graph.replay, IN_A_ROW)
+    measured = Timer("what()", globals={"what": what}, num_threads=torch.get_num_threads())
+    return measured.blocked_autorange(min_run_time=ENOUGH).median / calls
 
 
 def _captured(work: Callable[[], object]) -> torch.cuda.CUDAGraph | None:
+    work()  # what is set up at the first call is no part of it
     graph = torch.cuda.CUDAGraph()
     torch.cuda.synchronize()
     try:
         with warnings.catch_warnings(), torch.cuda.graph(graph):
             warnings.filterwarnings("ignore", "The CUDA Graph is empty")  # a part that asks nothing of the device
-            work()
+            for _ in range(IN_A_ROW):
+                work()
     except RuntimeError:
         return None
     return graph
-
-
-def _seconds(work: Callable[[], object]) -> float:
-    cuda = torch.cuda.is_available()
-    if cuda:
-        torch.cuda.synchronize()
-    began = time.perf_counter()
-    work()
-    if cuda:
-        torch.cuda.synchronize()
-    return time.perf_counter() - began

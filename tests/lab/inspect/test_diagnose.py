@@ -12,11 +12,10 @@ import pytest
 import torch
 
 from sahcns.data import Split
-from sahcns.lab.inspect.diagnose import diagnose
+from sahcns.lab.inspect.diagnose import Bins, RunningSpread, diagnose
 from sahcns.lab.inspect.epoch import SampledEpoch
 from sahcns.lab.inspect.model import TrainedModel
 from sahcns.lab.inspect.results import Diagnostics, Histogram, Spread
-from sahcns.lab.inspect.running import Bins, RunningSpread
 from sahcns.model import fit
 from sahcns.samplers import DENS, DNS, DNSMN, RNS, SAHC, DivNS, MixGCF, Sampler
 from sahcns.training.protocol import Protocol
@@ -252,5 +251,5 @@ def test_a_spread_is_that_of_all_values_together() -> None:
     values = [-1.0, -0.5, -0.5, 0.0, 1.0, -1.1]
     for part in (values[:2], [], values[2:]):
         running.add(torch.tensor(part, dtype=torch.float64))
-    agrees(running.spread, values)
-    assert running.spread.histogram == Histogram(-1.0, 0.5, (1, 2, 1, 0), 1, 1)
+    agrees(Spread.from_dict(running.spread()), values)
+    assert Spread.from_dict(running.spread()).histogram == Histogram(-1.0, 0.5, (1, 2, 1, 0), 1, 1)

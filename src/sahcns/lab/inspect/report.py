@@ -10,10 +10,9 @@ from sahcns.lab.inspect.epoch_report import (
     hardness,
     overview_table,
     paper_figures,
-    percent,
     strength_table,
 )
-from sahcns.lab.inspect.results import Candidate, Cost, Inspection, Negative, PairView
+from sahcns.lab.inspect.results import Candidate, Cost, Inspection, Negative, PairView, percent
 from sahcns.lab.report.parts import Cell, Figure, Report, Section, Series, Table
 from sahcns.version import __version__
 
@@ -50,24 +49,19 @@ def verdict(inspection: Inspection) -> str:
         margins = {label: one.hardness.margin.mean for label, one in samplers.items()}
         hardest, softest = min(margins, key=margins.__getitem__), max(margins, key=margins.__getitem__)
         above = percent(samplers[hardest].hardness.above_positive)
-        words = f"{margins[hardest]:.2f} below the positive on average, {above} of them above it"
+        words = f"score {margins[hardest]:.2f} below the positive on average, {above} of them above it"
         if len(samplers) == 1:
-            return f"The negatives of {hardest} score {words}."
-        return (
-            f"{hardest} makes the hardest negatives: they score {words}; {softest}'s stay {margins[softest]:.2f} below."
-        )
+            return f"The negatives of {hardest} {words}."
+        return f"{hardest} makes the hardest negatives: they {words}; {softest}'s stay {margins[softest]:.2f} below."
     if costs := inspection.costs:
         last = max(costs, key=lambda one: one.extra)
-        if last.extra <= 0:
-            return f"No sampler takes longer than {costs[0].name}."
         return f"{last.name} adds {1000 * last.extra:,.1f} ms an epoch to {costs[0].name}, {percent(last.extra_share)}."
     if not inspection.pairs:
         return "Nothing was measured."
-    view = inspection.pairs[0]
-    negative, name = view.negatives[0], view.sampler["name"]
+    view, (negative, *_) = inspection.pairs[0], inspection.pairs[0].negatives
     return (
-        f"For user {view.user} and {_label(view.item, view.title)}, the negative of {name} is {_recipe(negative)}; it scores "
-        f"{negative.score:.2f}, the positive {view.positive_score:.2f}."
+        f"For user {view.user} and {_label(view.item, view.title)}, the negative of {view.sampler['name']} is "
+        f"{_recipe(negative)}; it scores {negative.score:.2f}, the positive {view.positive_score:.2f}."
     )
 
 

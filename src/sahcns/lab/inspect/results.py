@@ -1,15 +1,46 @@
 """What an inspection measures, as plain numbers that become JSON and come back. Needs no torch, nor does the report.
 
+A number that is a line of the table says so where it is declared: what the line is called, what it means, how it is shown.
 μ, σ, q, ρ, λ and the gaps are the paper's. A *negative* is what the sampler returned. A *chosen* item is what the negative
 is made of besides the pair's own positive: j* of SAHC-NS, one item at each layer for MixGCF, two items for DivNS.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from sahcns.data.ids import Id
 from sahcns.lab.plain import Plain
+
+NONE = "–"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of the table of numbers."""
+
+    name: str
+    hint: str
+    show: Callable[[Any], str]  # the number, or a property of its section
+    of: str = ""  # that property
+    choice: bool = False  # says nothing about a pool of one item, where there is no choice
+
+
+def row(name: str, hint: str, show: Callable[[Any], str], **more: Any) -> Any:
+    """A field that is a line of the table."""
+    return field(metadata={"row": Row(name, hint, show, **more)})
+
+
+def percent(value: float | None) -> str:
+    return NONE if value is None else f"{100 * value:.2f} %"
+
+
+def _signed(value: float | None) -> str:
+    return NONE if value is None else f"{100 * value + 0.0:+.2f} %".replace("-0.00", "+0.00")
+
+
+def _margins(group: "Group") -> str:
+    return f"{group.before:.3f}" if group.before == group.after else f"{group.before:.3f} → {group.after:.3f}"
 
 
 @dataclass(frozen=True)
@@ -104,8 +135,8 @@ class Histogram(Plain):
     @property
     def shares(self) -> list[float]:
         """Of all values, those outside the bins included."""
-        total = sum(self.counts) + self.below + self.above
-        return [count / total if total else 0.0 for count in self.counts]
+        total = max(sum(self.counts) + self.below + self.above, 1)
+        return [count / total for count in self.counts]
 
 
 @dataclass(frozen=True)
@@ -124,37 +155,39 @@ class Spread(Plain):
 class Hardness(Plain):
     """How hard the negatives are, and how large a gradient they cause."""
 
-    score: Spread  # y⁻
-    margin: Spread  # y⁺ - y⁻
-    above_positive: float  # share of negatives with y⁻ > y⁺
-    push: Spread  # |∂ loss / ∂ y⁻|, for one negative 1 - sigmoid(y⁺ - y⁻); summed over several
-    user_gradient: Spread  # ‖∂ loss / ∂ ē_u‖
-    loss: float  # mean BPR loss
+    score: Spread = row("score y⁻", "mean score of the negatives", "{.mean:.3f}".format)
+    margin: Spread = row("margin y⁺ - y⁻", "mean over the negatives", "{.mean:.3f}".format)
+    above_positive: float = row("above the positive", "share of negatives with y⁻ > y⁺", percent)
+    push: Spread = row("push 1 - sigmoid(y⁺ - y⁻)", "mean |∂ loss / ∂ y⁻|, summed over several", "{.mean:.4f}".format)
+    user_gradient: Spread = row("gradient of the user", "mean ‖∂ loss / ∂ ē_u‖", "{.mean:.4f}".format)
+    loss: float = row("BPR loss", "mean over the pairs", "{:.4f}".format)
 
 
 @dataclass(frozen=True)
 class Pools(Plain):
-    """What the sampler had to choose from."""
+    """What the sampler had to choose from. σ is compared in pairs of different candidates of one pool with |Δs| < 0.01."""
 
-    size: int
     gap: Spread  # (y⁺ - max_n s) / (|y⁺| + ε): Fig. 1(a)
-    near: float  # share of pools with a gap under 0.10
-    far: float  # share of pools with a gap over 0.20
-    similar: int  # pairs of different candidates of one pool with |Δs| < 0.01
-    discrepancy_gap: Spread | None  # |Δσ| of those: Fig. 1(b); None where there are none
-    over_020: float | None  # share of them with |Δσ| > 0.20
-    over_050: float | None
+    discrepancy_gap: Spread | None  # |Δσ| of score-similar pairs: Fig. 1(b); None where there are none
+    size: int = row("pool N", "candidates drawn for each pair", str)
+    near: float = row("pools with a gap < 0.10", "Fig. 1(a): (y⁺ - the pool's highest score) / |y⁺|", percent)
+    far: float = row("pools with a gap > 0.20", "Fig. 1(a) of the paper", percent)
+    similar: int = row("score-similar pairs", "pairs of candidates of one pool with |Δs| < 0.01", "{:,}".format)
+    over_020: float | None = row("… with |Δσ| > 0.20", "Fig. 1(b) of the paper", percent)
+    over_050: float | None = row("… with |Δσ| > 0.50", "Fig. 1(b) of the paper", percent)
 
 
 @dataclass(frozen=True)
 class Selection(Plain):
-    """The chosen items beside what DNS would choose from the same pools: Fig. 5(a)."""
+    """The chosen items beside what DNS would choose from the same pools: Fig. 5(a). Means over the pairs."""
 
-    mu: float  # mean of μ over the pairs
     mu_dns: float
-    sigma: float
     sigma_dns: float
-    agreement: float  # share of chosen items that DNS would choose
+    agreement: float = row("chosen as DNS", "share of chosen items that DNS would choose", percent, choice=True)
+    sigma: float = row(
+        "discrepancy σ, to DNS", "Fig. 5(a): change of the mean", _signed, of="sigma_change", choice=True
+    )
+    mu: float = row("mean hardness μ, to DNS", "Fig. 5(a): change of the mean", _signed, of="mu_change", choice=True)
 
     @property
     def mu_change(self) -> float | None:
@@ -183,12 +216,14 @@ class Group(Plain):
 class Mixing(Plain):
     """How much of the positive is mixed in, at which layer and in which pools: Fig. 5(b)."""
 
+    tenths: tuple[Group, ...]  # a tenth of the pools each, the hardest first
     strength: tuple[float, ...]  # mean λ of each layer
     gap: tuple[float, ...]  # mean p_l - m_l of each layer
-    lam: Spread  # λ over negatives and layers
-    tenths: tuple[Group, ...]  # a tenth of the pools each, the hardest first
-    hard: Group  # the fifth with the smallest gap
-    easy: Group  # the fifth with the largest gap
+    lam: Spread = row(  # over negatives and layers
+        "strength λ", "mean share of the positive in the negative", lambda lam: f"{lam.mean:.3f}" if lam.most else NONE
+    )
+    easy: Group = row("margin, easy pools", "Fig. 5(b): the fifth with the largest gap, before → after", _margins)
+    hard: Group = row("margin, hard pools", "Fig. 5(b): the fifth with the smallest gap, before → after", _margins)
 
     @property
     def mixes(self) -> bool:
@@ -199,21 +234,25 @@ class Mixing(Plain):
 class FalseNegatives(Plain):
     """Shares that are held-out items of the user, None without held-out pairs. For looking only; nothing is chosen by it."""
 
-    chosen: float | None
-    pool: float | None
-    dns: float | None
+    chosen: float | None = row("false negatives", "chosen items that are held out of the user", percent)
+    dns: float | None = row("… of DNS's choices", "from the same pools", percent, choice=True)
+    pool: float | None = row("… of the pool", "share of candidates", percent)
 
 
 @dataclass(frozen=True)
 class Variety(Plain):
     """Which items serve as negatives."""
 
-    distinct: int  # items chosen at least once
     items: int  # in the data
-    popularity: float  # mean training pairs of a chosen item
-    pool_popularity: float  # and of a candidate
-    cold: float  # share of chosen items without any training pair
-    pool_cold: float  # and of candidates
+    distinct: int = row("distinct items", "items chosen at least once", str, of="used")
+    popularity: float = row("popularity", "mean training pairs of a chosen item", "{:.1f}".format)
+    pool_popularity: float = row("… of the pool", "mean training pairs of a candidate", "{:.1f}".format)
+    cold: float = row("without training pairs", "chosen items that nothing was learnt about", percent)
+    pool_cold: float = row("… of the pool", "share of candidates", percent)
+
+    @property
+    def used(self) -> str:
+        return f"{self.distinct:,} of {self.items:,}"
 
 
 @dataclass(frozen=True)
@@ -241,6 +280,16 @@ class Diagnostics(Plain):
     @property
     def layers(self) -> list[str]:
         return layer_names(self.first_layer, self.mixing.strength)
+
+    def rows(self) -> list[tuple[Row, str]]:
+        """The lines of the table, each with what it shows."""
+        lines = []
+        for section in (self.hardness, self.pools, self.selection, self.mixing, self.false_negatives, self.variety):
+            for entry in fields(section):
+                if one := entry.metadata.get("row"):
+                    shown = one.show(getattr(section, one.of or entry.name))
+                    lines.append((one, NONE if one.choice and self.pools.size == 1 else shown))
+        return lines
 
 
 @dataclass(frozen=True)
