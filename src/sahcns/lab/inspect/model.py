@@ -82,19 +82,19 @@ class TrainedModel:
 
         For counting false negatives only: no sampler ever sees it.
         """
+        keys, codes = self._held_out
         wanted = (users.view(-1, *(1,) * (items.dim() - 1)) * self.split.n_items + items).contiguous()
-        codes = torch.zeros_like(wanted, dtype=torch.int8)
-        for code, keys in reversed(list(enumerate(self._held_out_keys, 1))):
-            if len(keys):
-                codes[keys[torch.searchsorted(keys, wanted).clamp(max=len(keys) - 1)] == wanted] = code
-        return codes
+        at = torch.searchsorted(keys, wanted).clamp(max=max(len(keys) - 1, 0))
+        return codes[at].masked_fill(keys[at] != wanted, 0) if len(keys) else torch.zeros_like(wanted)
 
     @cached_property
-    def _held_out_keys(self) -> list[Tensor]:
-        """Sorted keys user · n_items + item of the validation and of the test pairs."""
+    def _held_out(self) -> tuple[Tensor, Tensor]:
+        """Sorted keys user · n_items + item of the validation and of the test pairs, and the code of each."""
         parts = (self.split.valid, self.split.test)
-        keys = [np.unique(np.asarray(one.users, np.int64) * self.split.n_items + one.items) for one in parts]
-        return [torch.from_numpy(one).to(self.graph.device) for one in keys]
+        each = np.concatenate([np.asarray(one.users, np.int64) * self.split.n_items + one.items for one in parts])
+        keys, first = np.unique(each, return_index=True)
+        codes = np.where(first < len(parts[0]), 1, 2)
+        return torch.from_numpy(keys).to(self.graph.device), torch.from_numpy(codes).to(self.graph.device)
 
 
 Model = TrainedModel | Recommender | Run | str | os.PathLike[str]
