@@ -104,10 +104,8 @@ def main() -> None:
             kills += killed
             same = digest(place / "killed") == digest(place / "peace")
             differing += not same
-            print(
-                f"{name:18} {kernels:14} {killed:3} kills, {attempts:3} runs of {takes:5.2f} s: {'same' if same else 'DIFFERS'}",
-                flush=True,
-            )
+            verdict = "same" if same else "DIFFERS"
+            print(f"{name:18} {kernels:14} {killed:3} kills, {attempts:3} runs of {takes:5.2f} s: {verdict}", flush=True)
             shutil.rmtree(place)
     print(f"{kills} kills, {differing} models that differ from a run in peace")
     sys.exit(differing > 0)
