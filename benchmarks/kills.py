@@ -3,18 +3,20 @@
     python benchmarks/kills.py --kills 200
     python benchmarks/kills.py PREPARED --kernels triton-ordered --samplers sahc --kills 3 --epochs 200 --every 0.3
 
-A run is a process of its own, killed with SIGKILL after a random share of the time that it takes in peace, and begun again
-by the same call, until it ends by itself. Prints a line a sampler and path, and ends with 1 if any model differs.
+A run is forked, killed with SIGKILL after a random share of the time that it takes in peace, and begun again by the same
+call, until it ends by itself. Prints one line a sampler and path, and ends with 1 if any model differs.
 """
 
 import argparse
 import hashlib
+import os
 import random
 import shutil
-import subprocess
+import signal
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import sahcns
@@ -31,36 +33,28 @@ def digest(folder: Path) -> str:
     return made.hexdigest()[:16]
 
 
-def attempt(case: list[str], out: Path, kept: Path | None, seconds: float | None) -> float | None:
-    """One run in a process of its own, killed so many seconds after it began to train; how long it took if it ended."""
-    command = [sys.executable, __file__, *case, "--out", str(out), *(["--kept", str(kept)] if kept else [])]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
-        assert child.stdout is not None
-        child.stdout.readline()  # says that everything is imported
-        began = time.monotonic()
+def forked(work: Callable[[], None], seconds: float | None) -> bool:
+    """Run `work` in a process of its own, killed after so many seconds; whether it ended by itself."""
+    child = os.fork()
+    if child == 0:
         try:
-            status = child.wait(seconds)
-        except subprocess.TimeoutExpired:
-            child.kill()
-            return None
-    if status:
-        raise SystemExit(f"a run ended with {status}")
-    return time.monotonic() - began
-
-
-def train(chosen: argparse.Namespace) -> None:
-    split = sahcns.load_split(chosen.prepared) if chosen.prepared else sahcns.prepare_named("ml-latest-small")
-    print("ready", flush=True)
-    run = fit(
-        split,
-        sahcns.LightGCN(dim=64 if chosen.prepared else 16),
-        named(Sampler)[chosen.samplers[0]](),
-        protocol=sahcns.Protocol(epochs=chosen.epochs, evaluate_every=2),
-        kernels=chosen.kernels[0],
-        checkpoint=chosen.kept,
-        checkpoint_every=chosen.every,
-    )
-    run.recommender.save(chosen.out)
+            work()
+        except BaseException as error:
+            print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
+            os._exit(1)
+        os._exit(0)
+    ends = time.monotonic() + seconds if seconds is not None else None
+    while True:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            if status:
+                raise SystemExit(f"a run ended with {status}")
+            return True
+        if ends is not None and time.monotonic() >= ends:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            return False
+        time.sleep(0.0005)
 
 
 def main() -> None:
@@ -71,32 +65,49 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=200, help="of all runs together")
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--every", type=float, default=0.02, help="seconds between two checkpoints")
-    parser.add_argument("--out", type=Path, help=argparse.SUPPRESS)  # of a run that is to be killed
-    parser.add_argument("--kept", type=Path, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
-    if chosen.out is not None:
-        return train(chosen)
     chance, differing, kills = random.Random(0), 0, 0
     cases = [(sampler, kernels) for sampler in chosen.samplers for kernels in chosen.kernels]
     with tempfile.TemporaryDirectory() as folder:
-        for at, (sampler, kernels) in enumerate(cases):
-            place = Path(folder) / str(at)
-            case = [*([str(chosen.prepared)] if chosen.prepared else []), "--samplers", sampler, "--kernels", kernels]
-            case += ["--epochs", str(chosen.epochs), "--every", str(chosen.every)]
-            takes = attempt(case, place / "peace", None, None) or 0.0
-            wanted, killed, runs = (chosen.kills * (at + 1)) // len(cases) - kills, 0, 0
+        home = Path(folder)
+        split = sahcns.load_split(chosen.prepared) if chosen.prepared else sahcns.prepare_named("ml-latest-small")
+        protocol = sahcns.Protocol(epochs=chosen.epochs, evaluate_every=2)
+        for at, (name, kernels) in enumerate(cases):
+            place = home / name / kernels
+
+            def train(out: Path, checkpoint: Path | None, name: str = name, kernels: str = kernels) -> None:
+                run = fit(
+                    split,
+                    sahcns.LightGCN(dim=16 if chosen.prepared is None else 64),
+                    named(Sampler)[name](),
+                    protocol=protocol,
+                    kernels=kernels,
+                    checkpoint=checkpoint,
+                    checkpoint_every=chosen.every,
+                )
+                run.recommender.save(out)
+
+            began = time.monotonic()
+            forked(lambda: train(place / "peace", None), None)  # noqa: B023
+            takes = time.monotonic() - began
+            wanted, killed, attempts = (chosen.kills * (at + 1)) // len(cases) - kills, 0, 0
             while True:
-                runs += 1
-                seconds = chance.uniform(0, takes) if killed < wanted else None
-                if attempt(case, place / "killed", place / "kept", seconds) is None:
+                attempts += 1
+                seconds = chance.uniform(0.1, 1.0) * takes if killed < wanted else None
+                if not forked(lambda: train(place / "killed", place / "kept"), seconds):  # noqa: B023
                     killed += 1
-                    continue
-                differing += digest(place / "killed") != digest(place / "peace")
-                if killed >= wanted:
+                elif killed >= wanted:
                     break
-                shutil.rmtree(place / "kept", ignore_errors=True)  # it ended before it was to die: once more
+                else:  # it ended before it was to die: once more from the beginning
+                    differing += digest(place / "killed") != digest(place / "peace")
+                    shutil.rmtree(place / "kept", ignore_errors=True)
             kills += killed
-            print(f"{sampler:18} {kernels:14} {killed:3} kills, {runs:3} runs of {takes:5.2f} s", flush=True)
+            same = digest(place / "killed") == digest(place / "peace")
+            differing += not same
+            verdict = "same" if same else "DIFFERS"
+            print(
+                f"{name:18} {kernels:14} {killed:3} kills, {attempts:3} runs of {takes:5.2f} s: {verdict}", flush=True
+            )
             shutil.rmtree(place)
     print(f"{kills} kills, {differing} models that differ from a run in peace")
     sys.exit(differing > 0)

@@ -57,9 +57,16 @@ class FolderKind:
 
 
 def write_folder(
-    kind: FolderKind, folder: str | os.PathLike[str], files: Iterable[File], described: Mapping[str, Any]
+    kind: FolderKind,
+    folder: str | os.PathLike[str],
+    files: Iterable[File],
+    described: Mapping[str, Any],
+    beside: Iterable[File] = (),
 ) -> Path:
-    """Write `files` and the description of them; a former folder of this kind is replaced only at the end."""
+    """Write `files` and the description of them; a former folder of this kind is replaced only at the end.
+
+    beside   further files among `kind.some`, which are not listed, so that people may change them
+    """
     target = Path(os.path.realpath(folder))
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -74,6 +81,8 @@ def write_folder(
             rest = {name: value for name, value in described.items() if name not in heading}
             text = json.dumps(heading | rest | {"files": listed}, indent=2, ensure_ascii=False, default=_plain)
             _write(fresh / kind.description, [f"{text}\n".encode()])
+            for name, pieces in beside:
+                _write(fresh / name, pieces)
             _sync(fresh)
             with lock(target.parent, LOCK_SECONDS):
                 _swap(fresh, target)

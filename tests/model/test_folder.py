@@ -69,7 +69,7 @@ def test_the_data_it_was_trained_on_comes_back_from_it(model: Recommender, tmp_p
 
 def test_nothing_in_the_folder_is_a_pickle(model: Recommender, tmp_path: Path) -> None:
     for path in model.save(tmp_path / "run").iterdir():
-        assert path.suffix in (".json", ".npy", ".safetensors")
+        assert path.suffix in (".json", ".npy", ".safetensors", ".md")
         if path.suffix == ".npy":
             np.load(path, allow_pickle=False)
 
@@ -191,6 +191,7 @@ def test_a_model_copied_over_one_with_other_ids_is_itself_and_can_be_replaced(tm
         same(Recommender.load(place), first)
         assert {path.name for path in place.iterdir()} == {
             "run.json",
+            "MODEL.md",
             *json.loads((place / "run.json").read_text())["files"],
         }
 

@@ -125,10 +125,7 @@ def test_where_nothing_is_held_out(tmp_path: Path, killing: list[int]) -> None:
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_in_ordered_mode(device: str, tmp_path: Path, killing: list[int]) -> None:
-    many = Protocol(
-        batch=16, epochs=20, evaluate_every=2, drop_last=False
-    )  # on a GPU nothing is kept before the capture
-    settings: dict[str, Any] = {"kernels": "triton-ordered", "device": device, "protocol": many}
+    settings: dict[str, Any] = {"kernels": "triton-ordered", "device": device}
     expected = numbers(train(SAHC(), LightGCN(dim=16), **settings))
     assert numbers(resumed(SAHC(), LightGCN(dim=16), tmp_path, killing, **settings)) == expected
 

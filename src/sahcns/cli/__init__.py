@@ -16,6 +16,8 @@ COMMANDS = (
     Entry("train", "sahcns.cli.train", "Train a recommender and store it."),
     Entry("evaluate", "sahcns.cli.evaluate", "Rank a stored model again, by any metric."),
     Entry("recommend", "sahcns.cli.recommend", "The best items for users, or items like another."),
+    Entry("add-items", "sahcns.cli.add_items", "Take new items into a model by their first buyers."),
+    Entry("export", "sahcns.cli.export", "A model's vectors for other systems."),
     Entry("serve", "sahcns.cli.serve", "Answer recommendation requests over HTTP."),
     Entry("compare", "sahcns.cli.compare", "Train samplers over seeds and put them into a table."),
     Entry("diff", "sahcns.cli.diff", "How two runs differ, and what came out of both."),

@@ -12,6 +12,7 @@ from sahcns.errors import SahcnsError, SettingError, nearest
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from sahcns.data.interactions import Interactions
     from sahcns.model import Baskets, Recommender
     from sahcns.model.recommender import Recommendation
 
@@ -76,7 +77,7 @@ def command(
         raise SettingError("--to writes the lists of users: those of --user, or --everyone, or the new ones of --for")
     if read and not baskets:
         raise SettingError("--read says how the file of --for is read, and there is none")
-    options = _reading(read or [])
+    options = reading(read or [])
     from sahcns.model.lists import check_target
     from sahcns.model.recommender import Recommendation, Recommender, list_rows
 
@@ -143,7 +144,7 @@ def _write(
         show(f"{count(rows, 'row')} for {who} written to {to}")
 
 
-def _reading(texts: list[str]) -> dict[str, Any]:
+def reading(texts: list[str]) -> dict[str, Any]:
     """`--read NAME=VALUE …` as the arguments of `sahcns.read`."""
     options: dict[str, Any] = {}
     for text in texts:
@@ -156,11 +157,10 @@ def _reading(texts: list[str]) -> dict[str, Any]:
     return options
 
 
-def _baskets(model: "Recommender", files: list[str], options: dict[str, Any]) -> "Baskets":
-    """What the people of some files have; on stderr what was left aside, and who has no list."""
+def read_baskets(files: list[str], options: dict[str, Any]) -> "Interactions":
+    """Who has what, from files that people name; on stderr what there is to remark of them."""
     from sahcns.cli.data.remarks import read_remarks
     from sahcns.data.readers import read
-    from sahcns.model import Baskets
 
     source: Any = files[0] if len(files) == 1 else files
     try:
@@ -168,8 +168,16 @@ def _baskets(model: "Recommender", files: list[str], options: dict[str, Any]) ->
         interactions = read(source, **{"rating": 0, "time": 0, "event": 0, **options})
     except SahcnsError as error:
         raise type(error)(_as_options(str(error))) from error
-    baskets = Baskets.of(model, interactions)
     read_remarks(interactions.source, header="--read header=true")
+    return interactions
+
+
+def _baskets(model: "Recommender", files: list[str], options: dict[str, Any]) -> "Baskets":
+    """What the people of some files have; on stderr what was left aside, and who has no list."""
+    from sahcns.model import Baskets
+
+    interactions = read_baskets(files, options)
+    baskets = Baskets.of(model, interactions)
     if items := sorted(baskets.unknown, key=lambda item: -baskets.unknown[item]):  # what most rows name comes first
         more = f" and {len(items) - NAMED:,} more" if len(items) > NAMED else ""
         rows = count(sum(baskets.unknown.values()), "row")

@@ -31,7 +31,7 @@ class Baskets:
     @classmethod
     def of(cls, model: Recommender, source: Interactions | Having) -> "Baskets":
         """From what `sahcns.read` gives, whose ratings and times do not count, or from {person: items}."""
-        name, user_ids, item_ids, users, items = _columns(source)
+        name, user_ids, item_ids, users, items = columns(source)
         each = (model.item_ids.find(item) for item in item_ids.decode(range(len(item_ids))))
         places = np.array([-1 if place is None else place for place in each], np.int64)
         rows = np.bincount(items, minlength=len(item_ids))
@@ -56,7 +56,7 @@ class Baskets:
         return len(self.people)
 
 
-def _columns(
+def columns(
     source: Interactions | Having,
 ) -> tuple[str, IdMap, IdMap, npt.NDArray[np.integer], npt.NDArray[np.integer]]:
     """What they are called in an error, ids of people and items, and both columns as positions [E]."""

@@ -7,6 +7,7 @@ known.safetensors      users, items [K] int32 and part [K] uint8: what each user
                        aside_items [A] int32, where a filter took pairs out of the data set
 user_ids, item_ids     .npy int64, or .utf8.npy and .offsets.npy
 item_titles            .utf8.npy and .offsets.npy, where there are titles; item_categories alike
+MODEL.md               the model's card, for people, who may add to it
 item_weights           .safetensors, of EASE and item-kNN: offsets, columns and values of their weights in CSR
 """
 
@@ -26,6 +27,7 @@ from sahcns.baselines import ItemWeights
 from sahcns.data.ids import ID_FILES, Texts, load_ids, load_texts
 from sahcns.errors import DataError
 from sahcns.folders import File, FolderKind, load_folder, npy, refuse_foreign, write_folder
+from sahcns.model.card import CARD, card
 
 if TYPE_CHECKING:
     from sahcns.model.recommender import Recommender
@@ -40,13 +42,13 @@ RUN = FolderKind(
     version=1,
     make="make one with `sahcns train`",
     again="train it again, or copy it again from where it was",
-    some=ID_FILES | {WEIGHTS},
+    some=ID_FILES | {WEIGHTS, CARD},
 )
 
 
 def write_model(model: "Recommender", folder: str | os.PathLike[str]) -> Path:
     """Write the model folder whole or not at all; a former model there is replaced only at the end."""
-    return write_folder(RUN, folder, _files(model), model.record)
+    return write_folder(RUN, folder, _files(model), model.record, [(CARD, [card(model).encode()])])
 
 
 def read_model(kind: type[Model], folder: str | os.PathLike[str]) -> Model:

@@ -1,0 +1,181 @@
+"""The vectors of a model for other systems: Parquet tables, plain arrays, or an index of faiss with its measured recall.
+
+parquet   users.parquet (user, source, vector), items.parquet (item, title, category, people, vector)
+npy       users.npy and items.npy [n, D] float32; user_ids.npy and item_ids.npy, whole numbers or texts
+faiss     items.faiss: a graph index (HNSW) over the item vectors by inner product, whose row k is row k of items.npy
+export.json   what there is, and of an index how many of the true best items it finds
+
+A score is the inner product of a user's and an item's vector. Who has no vector of their own (source fold-in or popular)
+has zeros; what somebody has is not taken out.
+"""
+
+import io
+import os
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from sahcns.data.ids import IdMap
+from sahcns.errors import SahcnsError, SettingError, nearest
+from sahcns.folders import File, FolderKind, npy, write_folder
+from sahcns.model.fold_in import fold_in
+from sahcns.model.recommender import Recommender
+from sahcns.ranking import recommend
+
+if TYPE_CHECKING:
+    import polars as pl
+
+FORMATS = ("parquet", "npy", "faiss")
+FILES = {
+    "parquet": ("users.parquet", "items.parquet"),
+    "npy": ("users.npy", "items.npy", "user_ids.npy", "item_ids.npy"),
+    "faiss": ("items.faiss",),
+}
+EXPORT = FolderKind(
+    what="export of a model",
+    description="export.json",
+    format="sahcns-export",
+    version=1,
+    make="make one with `sahcns export`",
+    again="export the model again",
+    some=frozenset(name for names in FILES.values() for name in names),
+)
+JUDGED_BY = 1000  # users whose true lists an index is held against
+NEIGHBOURS = 32  # of each item in the graph
+BREADTHS = (16, 32, 64, 128, 256, 512, 1024, 2048)  # how many a search looks at; the first that finds enough is kept
+
+
+def export(
+    model: Recommender,
+    folder: str | os.PathLike[str],
+    formats: Sequence[str] = ("parquet",),
+    *,
+    recall: float = 0.98,
+    k: int = 20,
+) -> dict[str, Any]:
+    """Write the vectors of a model into a folder, whole or not at all; what export.json says of it.
+
+    recall   share of the true k best items that an index of faiss shall find; it is measured, and searches wider until then
+    """
+    for name in formats:
+        if name not in FORMATS:
+            raise SettingError(f"formats={name!r} is no format; {nearest(name, FORMATS)}")
+    if not formats:
+        raise SettingError(f"formats is empty; there are: {', '.join(FORMATS)}")
+    if not 0 < recall <= 1:
+        raise SettingError(f"recall={recall!r} must be above 0 and at most 1")
+    if model.item_weights is not None:
+        raise SettingError(
+            f"{model.record['baseline']['name']} has weights between items and no vectors, so there is nothing to export; "
+            "`sahcns recommend --everyone --to FILE` writes its lists"
+        )
+    described: dict[str, Any] = {
+        "users": len(model.user_ids),
+        "items": len(model.item_ids),
+        "dimensions": model.item_vectors.shape[1],
+        "formats": list(dict.fromkeys(formats)),
+        "data": model.record.get("data", {}).get("fingerprint"),
+    }
+    vectors, sources = user_vectors(model)
+    if "faiss" in formats:
+        index, described["index"] = _index(vectors[sources < 2], model.item_vectors, recall, k)
+    else:
+        index = b""
+    place = write_folder(EXPORT, folder, _files(model, vectors, sources, formats, index), described)
+    return {"folder": str(place), **described}
+
+
+def user_vectors(model: Recommender) -> tuple[Tensor, Tensor]:
+    """Vectors [n_users, D] and sources [n_users] into `SOURCES`: untrained ones by fold-in, or zeros."""
+    vectors = model.user_vectors.clone()
+    sources = torch.zeros(len(vectors), dtype=torch.int64)
+    for user in model.untrained(torch.arange(len(vectors))).tolist():
+        have = model.everything_of(user)
+        vectors[user] = fold_in(model.item_vectors[have], model.item_gram) if len(have) else 0.0
+        sources[user] = 1 if len(have) else 2
+    return vectors, sources
+
+
+def _files(
+    model: Recommender, vectors: Tensor, sources: Tensor, formats: Sequence[str], index: bytes
+) -> Iterator[File]:
+    if "parquet" in formats:
+        import polars as pl
+
+        from sahcns.model.wishes import SOURCES
+
+        users = pl.DataFrame({
+            "user": _series(model.user_ids),
+            "source": pl.Series(SOURCES).gather(sources.numpy()),
+            "vector": _vectors(vectors),
+        })  # fmt: skip
+        yield "users.parquet", [_parquet(users)]
+        every = range(len(model.item_ids))
+        texts = {
+            name: pl.Series([column[item] or None for item in every], dtype=pl.String)
+            for name, column in (("title", model.titles), ("category", model.categories))
+            if column is not None
+        }
+        people = pl.Series(model.holders.long().numpy())
+        items = pl.DataFrame(
+            {"item": _series(model.item_ids), **texts, "people": people, "vector": _vectors(model.item_vectors)}
+        )
+        yield "items.parquet", [_parquet(items)]
+    if "npy" in formats:
+        yield "users.npy", npy(vectors.numpy())
+        yield "items.npy", npy(model.item_vectors.numpy())
+        for stem, ids in (("user_ids", model.user_ids), ("item_ids", model.item_ids)):
+            yield f"{stem}.npy", npy(np.array(ids.decode(range(len(ids)))))
+    if "faiss" in formats:
+        yield "items.faiss", [index]
+
+
+def _index(users: Tensor, items: Tensor, recall: float, k: int) -> tuple[bytes, dict[str, Any]]:
+    """A graph over the items, searched as widely as `recall` takes, and how many of the true best it finds."""
+    try:
+        import faiss
+    except ImportError:
+        raise SahcnsError("an index needs faiss, which is not installed; pip install 'sahcns[ann]'") from None
+    if not len(users):
+        raise SettingError("nobody has a vector, so no index could be judged")
+    graph = faiss.IndexHNSWFlat(items.shape[1], NEIGHBOURS, faiss.METRIC_INNER_PRODUCT)
+    graph.hnsw.efConstruction = 200
+    graph.add(items.numpy())
+    chosen = torch.linspace(0, len(users) - 1, min(JUDGED_BY, len(users))).long()
+    k = min(k, len(items))
+    best = recommend(users[chosen], items, None, k)[0].numpy()
+    found = 0.0
+    for breadth in BREADTHS:
+        graph.hnsw.efSearch = max(breadth, k)
+        found = _share_found(graph.search(users[chosen].numpy(), k)[1], best)
+        if found >= recall:
+            break
+    about = {"kind": f"HNSW{NEIGHBOURS}, inner product", "breadth": graph.hnsw.efSearch, "judged_by": len(chosen)}
+    return faiss.serialize_index(graph).tobytes(), {**about, f"recall@{k}": found, "wanted": recall}
+
+
+def _share_found(found: npt.NDArray[Any], best: npt.NDArray[Any]) -> float:
+    hits = [len(np.intersect1d(one, true)) for one, true in zip(found, best, strict=True)]
+    return float(np.mean(hits) / best.shape[1])
+
+
+def _series(ids: IdMap) -> "pl.Series":
+    import polars as pl
+
+    return pl.Series(ids.decode(range(len(ids))), dtype=pl.Int64 if ids.kind == "int" else pl.String)
+
+
+def _vectors(table: Tensor) -> "pl.Series":
+    import polars as pl
+
+    return pl.Series(table.numpy(), dtype=pl.Array(pl.Float32, table.shape[1]))
+
+
+def _parquet(frame: "pl.DataFrame") -> bytes:
+    content = io.BytesIO()
+    frame.write_parquet(content)
+    return content.getvalue()
