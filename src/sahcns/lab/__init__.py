@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sahcns.lab.bench import sampler_cost as sampler_cost
     from sahcns.lab.comparison.compare import compare as compare
     from sahcns.lab.comparison.figures import comparison_figures as comparison_figures
-    from sahcns.lab.comparison.tables import comparison_report as comparison_report
+    from sahcns.lab.comparison.report import comparison_report as comparison_report
     from sahcns.lab.comparison.tables import comparison_tables as comparison_tables
     from sahcns.lab.grid.job import Job as Job
     from sahcns.lab.grid.locks import wait_for_lock as wait_for_lock
@@ -62,7 +62,8 @@ _HOMES = {
     "sahcns.files": ("write_whole",),
     "sahcns.lab.comparison.compare": ("compare",),
     "sahcns.lab.comparison.figures": ("comparison_figures",),
-    "sahcns.lab.comparison.tables": ("comparison_report", "comparison_tables"),
+    "sahcns.lab.comparison.report": ("comparison_report",),
+    "sahcns.lab.comparison.tables": ("comparison_tables",),
     "sahcns.lab.bench": ("sampler_cost",),
     "sahcns.lab.grid.job": ("Job",),
     "sahcns.lab.grid.locks": ("wait_for_lock",),

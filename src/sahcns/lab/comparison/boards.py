@@ -7,7 +7,9 @@ from typing import Any
 
 from sahcns.errors import SettingError, nearest
 from sahcns.lab.comparison.naming import distinct_names, frozen
-from sahcns.lab.grid.result import Result
+from sahcns.lab.grid.result import Result, Terms
+
+READINGS = {"best": "at the best validation epoch", "last": "at the last epoch, where training stopped"}
 
 
 @dataclass(frozen=True)
@@ -27,17 +29,20 @@ class Row:
 class Board:
     """Results of one protocol and one set of kernels; each data set has its own columns."""
 
-    protocol: tuple[tuple[str, Any], ...]  # sorted by name
-    kernels: str
+    terms: Terms  # of the first result
     data: Mapping[str, str]  # name → fingerprint
     rows: tuple[Row, ...]  # by backbone, each in the order in which the results came
     runs: Mapping[tuple[str, Row], Mapping[int, Result]]  # (data, row) → seed → result
+    reading: str = "best"  # the epoch whose metrics are shown: one of READINGS
 
     def __str__(self) -> str:
         """The terms, to stand below a table."""
         sets = ", ".join(f"{name} (fingerprint {mark[:10]})" for name, mark in self.data.items())
-        protocol = ", ".join(f"{name} {value}" for name, value in self.protocol)
-        return f"data {sets}; kernels {self.kernels}; protocol: {protocol}"
+        return f"data {sets}; kernels {self.terms.kernels}; protocol: {self.protocol}"
+
+    @property
+    def protocol(self) -> str:
+        return ", ".join(f"{name} {value}" for name, value in self.terms.protocol)
 
     @property
     def backbones(self) -> list[str]:
@@ -49,39 +54,32 @@ class Board:
         return [(data, backbone) for data in self.data for backbone in self.backbones]
 
     @property
-    def methods(self) -> list[str]:
-        return list(dict.fromkeys(row.method for row in self.rows))
-
-    @property
     def results(self) -> list[Result]:
         return [result for runs in self.runs.values() for result in runs.values()]
 
-    def of(self, backbone: str) -> list[Row]:
-        return [row for row in self.rows if row.backbone == backbone]
+    @property
+    def seeds(self) -> list[tuple[int, ...]]:
+        """Those of each method on each set, each combination once: one, where all have the same."""
+        return list(dict.fromkeys(tuple(sorted(runs)) for runs in self.runs.values()))
 
-    def seeds(self, data: str, row: Row) -> Mapping[int, Result]:
+    def of(self, data: str, backbone: str) -> list[Row]:
+        """The methods that were run there."""
+        return [row for row in self.rows if row.backbone == backbone and (data, row) in self.runs]
+
+    def seeds_of(self, data: str, row: Row) -> Mapping[int, Result]:
         """Empty where the method was not run on this set."""
         return self.runs.get((data, row), {})
 
-    def timed(self, data: str, row: Row) -> Mapping[int, Result]:
-        """Those whose seconds may be compared: of all runs on the set, the ones that shared the machine with the fewest."""
-        everywhere = [run for (name, _), runs in self.runs.items() if name == data for run in runs.values()]
-        least = min((run.processes for run in everywhere), default=1)
-        return {seed: run for seed, run in self.seeds(data, row).items() if run.processes == least}
 
-    def row(self, backbone: str, method: str) -> Row | None:
-        return next((row for row in self.of(backbone) if row.method == method), None)
-
-
-def boards_of(results: Sequence[Result]) -> list[Board]:
+def boards_of(results: Sequence[Result], reading: str = "best") -> list[Board]:
     """One board for each protocol and kernels, in the order of first appearance."""
     if not results:
         raise SettingError("there are no results to compare; `sahcns compare` makes them")
-    groups: dict[tuple[tuple[tuple[str, Any], ...], str], list[Result]] = {}
+    groups: dict[tuple[object, str], list[Result]] = {}
     for result in results:
         groups.setdefault((result.terms.protocol, result.terms.kernels), []).append(result)
     changed = {place for place, codes in own_versions(results).items() if len(codes) > 1}
-    return [_board(protocol, kernels, own, changed) for (protocol, kernels), own in groups.items()]
+    return [_board(own, changed, reading) for own in groups.values()]
 
 
 def own_versions(results: Iterable[Result]) -> dict[tuple[str, str], dict[str, list[Result]]]:
@@ -109,52 +107,33 @@ def row_names(results: Sequence[Result]) -> dict[str, str]:
     return {one.key: row.method for board in boards for (_, row), runs in board.runs.items() for one in runs.values()}
 
 
-def refuse_unknown(boards: Sequence[Board], argument: str, method: str | None) -> None:
-    """A name that is in none of the boards is a mistake."""
-    known = {one for board in boards for one in board.methods}
-    if method is not None and method not in known:
-        raise SettingError(f"{argument}={method!r} is not among the methods; {nearest(method, known)}")
-
-
-def _board(
-    protocol: tuple[tuple[str, Any], ...], kernels: str, results: list[Result], changed: set[tuple[str, str]]
-) -> Board:
-    set_names: dict[str, str] = {}  # fingerprint → the longest name: a run made long ago may have a shorter one
-    for one in results:
-        name = str(one.data.get("name") or "data")
-        set_names[_set(one)] = max(set_names.get(_set(one), ""), name, key=len)
-    sets = distinct_names([("", set_names[_set(one)], {"data": _set(one)[:10]}) for one in results])
-    models = distinct_names([(_set(one), one.backbone["name"], one.backbone) for one in results])
-    settings = [_settings(one, changed) for one in results]
+def _board(results: list[Result], changed: set[tuple[str, str]], reading: str) -> Board:
+    marks = [str(one.data["fingerprint"]) for one in results]
+    called: dict[str, str] = {}  # fingerprint → the longest name: a run made long ago may have a shorter one
+    for one, mark in zip(results, marks, strict=True):
+        called[mark] = max(called.get(mark, ""), str(one.data.get("name") or "data"), key=len)
+    sets = distinct_names([("", called[mark], {"data": mark[:10]}) for mark in marks])
+    parts = list(zip(marks, results, strict=True))
+    models = distinct_names([(mark, one.backbone["name"], one.backbone) for mark, one in parts])
     methods = distinct_names(
-        [(_set(one) + frozen(one.backbone), one.label, own) for one, own in zip(results, settings, strict=True)], "code"
+        [(mark + frozen(one.backbone), one.label, _settings(one, changed)) for mark, one in parts], "code"
     )
-    rivals: dict[str, dict[str, None]] = defaultdict(dict)  # the rows of each sampler; first the one that has its name
-    for one, own in zip(results, settings, strict=True):
-        if methods[one.label, frozen(own)] == one.sampler["name"]:
-            rivals[one.label][one.label] = None
-    data: dict[str, str] = {}
+    variants: dict[str, dict[str, None]] = defaultdict(dict)  # the rows of each sampler, first the one with its name
+    for one, method in sorted(zip(results, methods, strict=True), key=lambda pair: pair[1] != pair[0].sampler["name"]):
+        variants[one.sampler["name"]].setdefault(method)
     runs: dict[tuple[str, Row], dict[int, Result]] = {}
-    for one, own in zip(results, settings, strict=True):
-        name = sets[set_names[_set(one)], frozen({"data": _set(one)[:10]})]
-        data[name] = one.data["fingerprint"]
-        method, variants = methods[one.label, frozen(own)], rivals[one.sampler["name"]]
-        variants.setdefault(method)
-        model = models[one.backbone["name"], frozen(one.backbone)]
-        row = Row(model, method, one.sampler["name"], list(variants).index(method))
-        twin = runs.setdefault((name, row), {}).setdefault(one.seed, one)
+    for one, data, model, method in zip(results, sets, models, methods, strict=True):
+        sampler = one.sampler["name"]
+        row = Row(model, method, sampler, list(variants[sampler]).index(method))
+        twin = runs.setdefault((data, row), {}).setdefault(one.seed, one)
         if twin is not one and twin.test != one.test:
             where = " and ".join(str(each.path or each.key) for each in (twin, one))
             raise SettingError(
-                f"two different results for {row.method} on {row.backbone}, {name}, seed {one.seed}: {where}; keep one"
+                f"two different results for {method} on {model}, {data}, seed {one.seed}: {where}; keep one"
             )
-    rows = list(dict.fromkeys(row for _, row in runs))
-    order = list(dict.fromkeys(row.backbone for row in rows))
-    return Board(protocol, kernels, data, tuple(sorted(rows, key=lambda row: order.index(row.backbone))), runs)
-
-
-def _set(result: Result) -> str:
-    return str(result.data["fingerprint"])
+    order = list(dict.fromkeys(models))
+    rows = sorted(dict.fromkeys(row for _, row in runs), key=lambda row: order.index(row.backbone))
+    return Board(results[0].terms, dict(zip(sets, marks, strict=True)), tuple(rows), runs, reading)
 
 
 def _settings(result: Result, changed: set[tuple[str, str]]) -> dict[str, Any]:

@@ -4,13 +4,17 @@ outcome = compare("films", ["rns", "dns", SAHC(alpha=0.5)], out="study", seeds=5
 outcome.results[0].metric("recall@20")
 """
 
+import contextlib
 import dataclasses
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Union
+from typing import Any, Union
 
+from sahcns.backbones import Backbone
 from sahcns.data.prepared import read_manifest, save_split
 from sahcns.data.split import Split
 from sahcns.errors import DataError, SettingError
@@ -22,34 +26,28 @@ from sahcns.lab.grid.run import OnEvent, Outcome
 from sahcns.lab.grid.sources import own_files
 from sahcns.lab.grid.workers import run_grid
 from sahcns.lab.tune.tuned import Tuned, refuse_unused, tuned_for
-
-if TYPE_CHECKING:
-    from sahcns.backbones import Backbone
-    from sahcns.samplers import Sampler
-    from sahcns.settings import Configured
-    from sahcns.training import Protocol
+from sahcns.samplers import Sampler
+from sahcns.settings import Configured, class_named
+from sahcns.training import Protocol
 
 FIRST_SEED = 2020
 
 Data = Split | str | os.PathLike[str]
-SamplerLike = Union["Contestant", "Sampler", "type[Sampler]", str]
-BackboneLike = Union["Backbone", "type[Backbone]", str]
+SamplerLike = Union["Contestant", Sampler, type[Sampler], str]
+BackboneLike = Backbone | type[Backbone] | str
 
 
 @dataclass(frozen=True)
 class Contestant:
     """A row of the comparison: a sampler's class, and those of its settings that are fixed; the others may be tuned."""
 
-    kind: "type[Sampler]"
+    kind: type[Sampler]
     settings: Mapping[str, Any] = field(default_factory=dict)
     label: str = ""  # the class's name by default
 
     @classmethod
     def of(cls, given: SamplerLike, label: str = "") -> "Contestant":
         """By name or class; of a sampler that is made already, every setting is fixed."""
-        from sahcns.samplers import Sampler
-        from sahcns.settings import class_named
-
         if isinstance(given, str):
             given = cls(class_named(Sampler, given))
         elif isinstance(given, Sampler):
@@ -66,7 +64,7 @@ def compare(
     *,
     out: str | os.PathLike[str],
     seeds: int | Sequence[int] = 5,
-    protocol: "Protocol | None" = None,
+    protocol: Protocol | None = None,
     tuned: Iterable[str | os.PathLike[str]] = (),
     kernels: str = "auto",
     imports: Iterable[str | os.PathLike[str]] = (),
@@ -90,8 +88,6 @@ def compare(
     on_plan    is called once with all jobs, before any is run
     on_event   is called with an `Event` when a run is begun, after each of its epochs, and at its end; nothing is printed
     """
-    from sahcns.training import Protocol
-
     own = tuple(map(str, imports))
     import_once(own)
     rows, models, which = rows_of(samplers), models_of(backbones), seeds_of(seeds)
@@ -108,45 +104,33 @@ def compare(
 def plan_jobs(
     folders: Sequence[Path],
     rows: Sequence[Contestant],
-    backbones: "Sequence[Backbone]",
+    backbones: Sequence[Backbone],
     seeds: Sequence[int],
-    protocol: "Protocol",
+    protocol: Protocol,
     *,
     tuned: Iterable[str | os.PathLike[str]] = (),
     kernels: str = "auto",
     imports: Iterable[str | os.PathLike[str]] = (),
 ) -> list[Job]:
     """The jobs of a comparison: all of one seed before the next, so that a grid in progress is a fair one."""
-    from sahcns.backbones import Backbone
-    from sahcns.samplers import Sampler
-
     for what, given in (("data", folders), ("samplers", rows), ("backbones", backbones)):
         if not given:
             raise SettingError(f"{what} is empty: there is nothing to compare")
-    labels = [row.label for row in rows]
-    if twice := next((label for label in labels if labels.count(label) > 1), None):
+    labels = Counter(row.label for row in rows)
+    if twice := next((label for label, count in labels.items() if count > 1), None):
         raise SettingError(f"two samplers go by {twice!r}; give each a label of its own, as in {{'label': sampler}}")
-    for row in rows:
-        _refuse_other_class(Sampler, row.kind)
-    for model in backbones:
-        _refuse_other_class(Backbone, type(model))
+    for base, kinds in ((Sampler, [row.kind for row in rows]), (Backbone, list(map(type, backbones)))):
+        for kind in kinds:
+            _refuse_other_class(base, kind)
     files, jobs = [Tuned.read(path) for path in tuned], dict[str, Job]()
-    for folder in folders:
-        fingerprint = read_manifest(folder)["fingerprint"]
-        for seed in seeds:
-            for model in backbones:
-                for row in rows:
-                    chosen = tuned_for(files, fingerprint, model.name, row.kind.name)
-                    sampler = row.kind.from_dict({**chosen, **row.settings})
-                    job = Job.of(
-                        folder, model, sampler, protocol, seed, kernels=kernels, label=row.label, imports=imports
-                    )
-                    twin = jobs.setdefault(job.key, job)
-                    if twin is not job:
-                        one, other = (
-                            f"{each.label} on {each.backbone['name']} and {each.data}" for each in (twin, job)
-                        )
-                        raise SettingError(f"{one} is the same run as {other}, settings and data alike; leave one out")
+    for folder, seed, model, row in product(folders, seeds, backbones, rows):
+        chosen = tuned_for(files, read_manifest(folder)["fingerprint"], model.name, row.kind.name)
+        sampler = row.kind.from_dict({**chosen, **row.settings})
+        job = Job.of(folder, model, sampler, protocol, seed, kernels=kernels, label=row.label, imports=imports)
+        twin = jobs.setdefault(job.key, job)
+        if twin is not job:
+            one, other = (f"{each.label} on {each.backbone['name']} and {each.data}" for each in (twin, job))
+            raise SettingError(f"{one} is the same run as {other}, settings and data alike; leave one out")
     refuse_unused(files, jobs.values())
     return list(jobs.values())
 
@@ -167,18 +151,17 @@ def rows_of(samplers: SamplerLike | Sequence[SamplerLike] | Mapping[str, Sampler
     """A row for each; a dictionary's keys are their labels."""
     if isinstance(samplers, Mapping):
         return [Contestant.of(given, label) for label, given in samplers.items()]
-    several = samplers if isinstance(samplers, Sequence) and not isinstance(samplers, str) else [samplers]
-    return [Contestant.of(given) for given in several]
+    return [Contestant.of(given) for given in _several(samplers)]
 
 
-def models_of(backbones: BackboneLike | Sequence[BackboneLike]) -> "list[Backbone]":
+def models_of(backbones: BackboneLike | Sequence[BackboneLike]) -> list[Backbone]:
     """By name or class with its defaults, or as it is made."""
-    from sahcns.backbones import Backbone
-    from sahcns.settings import class_named
-
-    several = backbones if isinstance(backbones, Sequence) and not isinstance(backbones, str) else [backbones]
-    kinds = [class_named(Backbone, one) if isinstance(one, str) else one for one in several]
+    kinds = [class_named(Backbone, one) if isinstance(one, str) else one for one in _several(backbones)]
     return [one() if isinstance(one, type) else one for one in kinds]
+
+
+def _several(given: Any) -> Sequence[Any]:
+    return given if isinstance(given, Sequence) and not isinstance(given, str) else [given]
 
 
 def _in_order(outcome: Outcome, jobs: Sequence[Job]) -> Outcome:
@@ -188,13 +171,12 @@ def _in_order(outcome: Outcome, jobs: Sequence[Job]) -> Outcome:
     against may be the first. A row that goes by another name than before does so in its files too, which reports are
     made from.
     """
-    ways: list[Callable[[Job], str]] = [
-        lambda job: job.fingerprint,
-        lambda job: frozen(job.backbone),
-        lambda job: job.label,
-    ]
-    orders = [list(dict.fromkeys(map(way, jobs))) for way in ways]
-    ranks = {job.key: [order.index(way(job)) for way, order in zip(ways, orders, strict=True)] for job in jobs}
+    parts = [(job.fingerprint, frozen(job.backbone), job.label) for job in jobs]
+    orders = [list(dict.fromkeys(column)) for column in zip(*parts, strict=True)]
+    ranks = {
+        job.key: [order.index(part) for order, part in zip(orders, own, strict=True)]
+        for job, own in zip(jobs, parts, strict=True)
+    }
     for result in outcome.results:
         if result.path is not None and Result.load(result.path).label != result.label:
             result.save(outcome.folder)
@@ -206,18 +188,14 @@ def _folder(data: Data, out: Path) -> Path:
     if not isinstance(data, Split):
         return Path(data)
     folder = out / "data" / data.fingerprint[:12]
-    try:
+    with contextlib.suppress(DataError):
         if read_manifest(folder)["fingerprint"] == data.fingerprint:
             return folder
-    except DataError:
-        pass
     return save_split(data, folder)
 
 
-def _refuse_other_class(base: "type[Configured]", kind: "type[Configured]") -> None:
+def _refuse_other_class(base: type[Configured], kind: type[Configured]) -> None:
     """A run is built by name, in whichever process: another class of that name would be trained in its place."""
-    from sahcns.settings import class_named
-
     if not kind.name:
         raise SettingError(f'{kind.__name__} needs a name to be compared, such as `name = "mine"` in its class')
     latest = class_named(base, kind.name)

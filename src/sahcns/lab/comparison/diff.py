@@ -10,7 +10,6 @@ from sahcns.folders import read_description
 from sahcns.lab.grid.result import Result, Terms, terms_differ
 
 RECORD = "run.json"  # of a model folder
-SECTIONS = ("sampler", "backbone", "protocol", "run", "data", "sources", "machine")
 SOURCES = ("sahcns", "commit", "code")  # what decides by which code it was made
 
 Run = dict[str, Any]
@@ -57,7 +56,7 @@ def differences(first: Run, second: Run) -> list[Difference]:
     one, other = _sections(first), _sections(second)
     return [
         Difference(section, name, one[section].get(name), other[section].get(name))
-        for section in SECTIONS
+        for section in one
         for name in dict.fromkeys((*one[section], *other[section]))
         if one[section].get(name) != other[section].get(name)
     ]
@@ -82,11 +81,8 @@ def apart(first: Run, second: Run) -> list[str]:
 def _sections(run: Run) -> dict[str, Mapping[str, Any]]:
     machine = dict(run["machine"])
     return {
-        "sampler": run["sampler"],
-        "backbone": run["backbone"],
-        "protocol": run["protocol"],
-        "run": {"seed": run["seed"], "best_epoch": run["best_epoch"], "epochs_run": run["epochs_run"]}
-        | {"stopped": run["stopped"]},
+        **{name: run[name] for name in ("sampler", "backbone", "protocol")},
+        "run": {name: run[name] for name in ("seed", "best_epoch", "epochs_run", "stopped")},
         "data": {name: value for name, value in run["data"].items() if name not in ("folder", "name")},
         "sources": {name: machine.pop(name, run.get(name)) for name in SOURCES},
         "machine": {**machine, "seconds": round(run["seconds"].get("total", 0.0), 1)},

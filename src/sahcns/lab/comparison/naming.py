@@ -48,7 +48,7 @@ def chance(p: float) -> str:
     return "–" if math.isnan(p) else f"{p:.2g}"
 
 
-def listed(numbers: Sequence[int]) -> str:
+def listed(numbers: Iterable[int]) -> str:
     """`2020–2024` or `1, 5, 7`."""
     ordered = sorted(numbers)
     if len(ordered) > 2 and ordered == list(range(ordered[0], ordered[-1] + 1)):
@@ -66,23 +66,23 @@ def frozen(settings: Mapping[str, Any]) -> str:
     return json.dumps(settings, sort_keys=True, default=str)
 
 
-def distinct_names(given: Iterable[tuple[str, str, Mapping[str, Any]]], always: str = "") -> dict[tuple[str, str], str]:
-    """(label, frozen settings) → a name, from triples of (place, label, settings).
+def distinct_names(given: Sequence[tuple[str, str, Mapping[str, Any]]], always: str = "") -> list[str]:
+    """A name for each (place, label, settings).
 
     The label alone wherever it stands for one setting at each place, which includes settings tuned for each place; else
     with the settings that differ: `sahc (pool=20)`. The setting `always` is named wherever there is one.
     """
     at_place: dict[tuple[str, str], set[str]] = defaultdict(set)
-    by_label: dict[str, dict[str, Mapping[str, Any]]] = defaultdict(dict)
+    by_label: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for place, label, settings in given:
         at_place[place, label].add(frozen(settings))
-        by_label[label][frozen(settings)] = settings
-    crowded = {label for (_, label), texts in at_place.items() if len(texts) > 1}
-    names = {}
-    for label, variants in by_label.items():
-        keys = sorted({key for one in variants.values() for key in one} - {always}) if label in crowded else []
-        differing = [key for key in keys if len({str(one.get(key)) for one in variants.values()}) > 1]
-        for text, one in variants.items():
-            words = ", ".join(f"{key}={one[key]}" for key in (*differing, always) if key in one)
-            names[label, text] = f"{label} ({words})" if words else label
+        by_label[label].append(settings)
+    differing: dict[str, list[str]] = {}
+    for label in {label for (_, label), texts in at_place.items() if len(texts) > 1}:
+        keys = sorted({key for one in by_label[label] for key in one} - {always})
+        differing[label] = [key for key in keys if len({str(one.get(key)) for one in by_label[label]}) > 1]
+    names = []
+    for _, label, settings in given:
+        words = ", ".join(f"{key}={settings[key]}" for key in (*differing.get(label, ()), always) if key in settings)
+        names.append(f"{label} ({words})" if words else label)
     return names

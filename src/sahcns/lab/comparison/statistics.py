@@ -2,8 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Protocol
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +10,7 @@ import numpy.typing as npt
 from sahcns.errors import DataError, SettingError
 from sahcns.lab.comparison.boards import Board, Row
 from sahcns.lab.comparison.naming import ranked
-from sahcns.lab.grid.result import PerUser, Result
+from sahcns.lab.grid.result import PerUser
 from sahcns.ranking.significance import (
     Bootstrap,
     Paired,
@@ -26,7 +25,6 @@ from sahcns.ranking.significance import (
 TESTS = ("t", "wilcoxon", "bootstrap")
 ALPHA = 0.05  # a difference is significant where Holm's p is below it
 MIN_SEEDS = 3  # with fewer no difference is called significant: one degree of freedom says nothing about normality
-TOO_FEW = f"fewer than {MIN_SEEDS} seeds"
 
 
 @dataclass(frozen=True)
@@ -36,7 +34,6 @@ class Summary:
     data: str
     row: Row
     metric: str
-    reading: str
     seeds: tuple[int, ...]
     values: tuple[float, ...]
 
@@ -56,7 +53,7 @@ class Summary:
 
 @dataclass(frozen=True)
 class Contrast:
-    """What is known about first − second; users' tests are None where no user's values were kept."""
+    """What is known about first − second; `over_users` has no tests where no user's values were kept."""
 
     data: str
     metric: str
@@ -65,8 +62,7 @@ class Contrast:
     seeds: tuple[int, ...]  # those that both have
     unshared: tuple[int, ...]  # those that only one has, left out of every test
     paired: Paired
-    signed_rank: SignedRank | None = None
-    bootstrap: Bootstrap | None = None
+    over_users: Mapping[str, SignedRank | Bootstrap] = field(default_factory=dict)
 
     @property
     def place(self) -> tuple[str, str]:
@@ -77,15 +73,13 @@ class Contrast:
         """Of the test by this name; NaN where it could not be made, which over seeds takes at least three."""
         if test == "t":
             return self.paired.p if len(self.seeds) >= MIN_SEEDS else math.nan
-        over_users = self.signed_rank if test == "wilcoxon" else self.bootstrap
-        return math.nan if over_users is None else over_users.p
+        return self.over_users[test].p if test in self.over_users else math.nan
 
     def why_not(self, test: str) -> str:
         """Why there is no p."""
         if test == "t":
-            return self.paired.why or TOO_FEW
-        over_users = self.signed_rank if test == "wilcoxon" else self.bootstrap
-        return "no user's values were kept" if over_users is None else over_users.why
+            return self.paired.why or f"fewer than {MIN_SEEDS} seeds"
+        return self.over_users[test].why if test in self.over_users else "no user's values were kept"
 
 
 @dataclass(frozen=True)
@@ -106,7 +100,7 @@ class Lead:
     @property
     def hardest(self) -> Contrast:
         """Against the rival that speaks most against the lead: untested, ahead on the shared seeds, or of the largest p."""
-        return max(self.contrasts, key=lambda one: (one.p("t") != one.p("t"), one.paired.difference <= 0, one.p("t")))
+        return max(self.contrasts, key=lambda one: (math.isnan(one.p("t")), one.paired.difference <= 0, one.p("t")))
 
     def p(self, test: str) -> float:
         ps = [one.p(test) for one in self.contrasts]
@@ -118,44 +112,34 @@ class Lead:
         return enough and adjusted_p < ALPHA
 
 
-class Tested(Protocol):
-    def p(self, test: str) -> float: ...
-
-
-def summary(board: Board, data: str, row: Row, metric: str, reading: str = "best") -> Summary:
+def summary(board: Board, data: str, row: Row, metric: str) -> Summary:
     """Over all seeds that were run, which may be none."""
-    runs = board.seeds(data, row)
-    seeds = tuple(sorted(runs))
-    values = tuple(runs[seed].metric(metric, reading) for seed in seeds)
-    return Summary(data, row, metric, reading, seeds, values)
+    runs = sorted(board.seeds_of(data, row).items())
+    values = tuple(run.metric(metric, board.reading) for _, run in runs)
+    return Summary(data, row, metric, tuple(seed for seed, _ in runs), values)
 
 
-def summaries(board: Board, metrics: Sequence[str], reading: str = "best") -> dict[tuple[str, Row, str], Summary]:
+def summaries(board: Board, metrics: Sequence[str]) -> dict[tuple[str, Row, str], Summary]:
     """Every cell of a board: (data, row, metric) → its summary, for what was run."""
-    return {
-        (data, row, metric): summary(board, data, row, metric, reading)
-        for data, row in board.runs
-        for metric in metrics
-    }
+    return {(data, row, metric): summary(board, data, row, metric) for data, row in board.runs for metric in metrics}
 
 
-def contrast(board: Board, data: str, first: Row, second: Row, metric: str, reading: str = "best") -> Contrast:
+def contrast(board: Board, data: str, first: Row, second: Row, metric: str) -> Contrast:
     """The paired t-test over the seeds that both methods have."""
-    one, other = (summary(board, data, row, metric, reading) for row in (first, second))
-    shared, unshared = set(one.seeds) & set(other.seeds), set(one.seeds) ^ set(other.seeds)
-    a, b = (dict(zip(each.seeds, each.values, strict=True)) for each in (one, other))
-    seeds = tuple(sorted(shared))
+    cells = (summary(board, data, row, metric) for row in (first, second))
+    a, b = (dict(zip(one.seeds, one.values, strict=True)) for one in cells)
+    seeds = tuple(sorted(a.keys() & b.keys()))
     paired = paired_t([a[seed] for seed in seeds], [b[seed] for seed in seeds])
-    return Contrast(data, metric, first, second, seeds, tuple(sorted(unshared)), paired)
+    return Contrast(data, metric, first, second, seeds, tuple(sorted(a.keys() ^ b.keys())), paired)
 
 
-def ranking(board: Board, data: str, backbone: str, metric: str, reading: str = "best") -> list[Row]:
+def ranking(board: Board, data: str, backbone: str, metric: str) -> list[Row]:
     """The methods from the highest mean to the lowest; those without a number are left out."""
-    means = {row: summary(board, data, row, metric, reading).mean for row in board.of(backbone)}
+    means = {row: summary(board, data, row, metric).mean for row in board.of(data, backbone)}
     return sorted((row for row in means if not math.isnan(means[row])), key=lambda row: -means[row])
 
 
-def leads(board: Board, metrics: Sequence[str], baseline: str | None = None, reading: str = "best") -> list[Lead]:
+def leads(board: Board, metrics: Sequence[str], baseline: str | None = None) -> list[Lead]:
     """For each set, backbone and metric the best method against every other, or against the baseline alone.
 
     Where the baseline itself is best, or was not run, there is nothing to test.
@@ -163,10 +147,10 @@ def leads(board: Board, metrics: Sequence[str], baseline: str | None = None, rea
     result = []
     for data, backbone in board.places:
         for metric in filter(ranked, metrics):
-            order = ranking(board, data, backbone, metric, reading)
+            order = ranking(board, data, backbone, metric)
             rivals = [row for row in order[1:] if baseline in (None, row.method)]
             if rivals:
-                result.append(Lead(tuple(contrast(board, data, order[0], row, metric, reading) for row in rivals)))
+                result.append(Lead(tuple(contrast(board, data, order[0], row, metric) for row in rivals)))
     return result
 
 
@@ -175,24 +159,22 @@ def reference_of(board: Board) -> str:
 
     Not the winner: of many equal methods the luckiest differs from the unluckiest far more often than a test allows for.
     """
-    samplers = {row.method: row.sampler for row in board.rows}
-    same = [method for method, sampler in samplers.items() if sampler == "sahc"]
-    return "sahc" if "sahc" in samplers else [*same, *samplers][0]
+    rows = sorted(board.rows, key=lambda row: (row.method != "sahc", row.sampler != "sahc"))
+    return rows[0].method
 
 
-def pairs(board: Board, metrics: Sequence[str], against: str | None = None, reading: str = "best") -> list[Contrast]:
+def pairs(board: Board, metrics: Sequence[str], reference: str) -> list[Contrast]:
     """Every other method minus the reference, on each set and backbone where both were run."""
-    reference = against or reference_of(board)
     contrasts = []
     for data, backbone in board.places:
-        fixed = board.row(backbone, reference)
-        others = [row for row in board.of(backbone) if row != fixed and board.seeds(data, row)]
-        if fixed is not None and board.seeds(data, fixed):
-            contrasts += [contrast(board, data, row, fixed, metric, reading) for metric in metrics for row in others]
+        rows = board.of(data, backbone)
+        for fixed in (row for row in rows if row.method == reference):
+            others = [row for row in rows if row != fixed]
+            contrasts += [contrast(board, data, row, fixed, metric) for metric in metrics for row in others]
     return contrasts
 
 
-def adjusted(tested: Iterable[Tested], test: str = "t") -> list[float]:
+def adjusted(tested: Iterable[Contrast | Lead], test: str = "t") -> list[float]:
     """Holm's p-values of all these together; NaN stays, and is not counted."""
     if test not in TESTS:
         raise SettingError(f"test={test!r} is not known; choose one of {', '.join(TESTS)}")
@@ -202,51 +184,44 @@ def adjusted(tested: Iterable[Tested], test: str = "t") -> list[float]:
 def with_users(board: Board, contrasts: Sequence[Contrast], tests: Sequence[str] = TESTS[1:]) -> list[Contrast]:
     """The same, with tests over users wherever both methods' seeds kept each user's values.
 
-    A user's value is the mean over the shared seeds; the values belong to the best epoch's test ranking.
+    A user's value is the mean over the shared seeds; the values belong to the best epoch's test ranking, so a board of
+    the last epoch has none.
     """
-    users, tested = _UserValues(), list(contrasts)
-    columns: dict[str, list[tuple[int, npt.NDArray[np.float64]]]] = {}
+    if board.reading != "best":
+        return list(contrasts)
+    files: dict[str, PerUser] = {}  # each is read once
+    users: dict[str, npt.NDArray[np.int32]] = {}  # of each set
+
+    def means(one: Contrast, row: Row) -> npt.NDArray[np.float64] | None:
+        """[U], or None where a seed's values are missing."""
+        values = []
+        for run in (board.seeds_of(one.data, row)[seed] for seed in one.seeds):
+            if run.key not in files:
+                own = files[run.key] = run.users() or {}
+                if own and not np.array_equal(users.setdefault(one.data, own["user"]), own["user"]):
+                    raise DataError(
+                        f"{run.key} was judged on other users than the rest of its set; delete it and run it again"
+                    )
+            if one.metric not in files[run.key]:
+                return None
+            values.append(files[run.key][one.metric].astype(np.float64))
+        return np.mean(values, 0) if values else None
+
+    found: list[dict[str, SignedRank | Bootstrap]] = [{} for _ in contrasts]
+    columns: dict[str, dict[int, npt.NDArray[np.float64]]] = {}  # of one set, so over the same users
     for at, one in enumerate(contrasts):
-        first, second = (
-            users.means(board.seeds(one.data, row), one.seeds, one.metric) for row in (one.first, one.second)
-        )
+        first, second = means(one, one.first), means(one, one.second)
         if first is not None and second is not None:
             if "wilcoxon" in tests:
-                tested[at] = replace(one, signed_rank=wilcoxon_users(first, second))
-            columns.setdefault(one.data, []).append((at, differences(first, second)))
-    for own in columns.values() if "bootstrap" in tests else ():  # of one set, so over the same users
-        bootstraps = bootstrap_columns(np.stack([d for _, d in own], 1))
-        for (at, _), bootstrap in zip(own, bootstraps, strict=True):
-            tested[at] = replace(tested[at], bootstrap=bootstrap)
-    return tested
+                found[at]["wilcoxon"] = wilcoxon_users(first, second)
+            columns.setdefault(one.data, {})[at] = differences(first, second)
+    for own in columns.values() if "bootstrap" in tests else ():
+        for at, drawn in zip(own, bootstrap_columns(np.stack([*own.values()], 1)), strict=True):
+            found[at]["bootstrap"] = drawn
+    return [replace(one, over_users=tests) for one, tests in zip(contrasts, found, strict=True)]
 
 
 def leads_with_users(board: Board, gains: Sequence[Lead], test: str) -> list[Lead]:
     """The same, with a test over users in every contrast."""
     flat = iter(with_users(board, [one for lead in gains for one in lead.contrasts], [test]))
     return [Lead(tuple(next(flat) for _ in lead.contrasts)) for lead in gains]
-
-
-class _UserValues:
-    """Each user's values, read once from each result."""
-
-    def __init__(self) -> None:
-        self.files: dict[str, PerUser | None] = {}
-        self.users: dict[str, npt.NDArray[np.int32]] = {}  # of each set
-
-    def means(self, runs: Mapping[int, Result], seeds: Sequence[int], metric: str) -> npt.NDArray[np.float64] | None:
-        """[U] each user's mean over the seeds, or None where a seed's values are missing."""
-        values = [own for seed in seeds if (own := self._values(runs[seed], metric)) is not None]
-        return np.mean(values, 0) if values and len(values) == len(seeds) else None
-
-    def _values(self, result: Result, metric: str) -> npt.NDArray[np.float64] | None:
-        if result.key not in self.files:
-            self.files[result.key] = result.users()
-        own = self.files[result.key]
-        if own is None or metric not in own:
-            return None
-        if not np.array_equal(self.users.setdefault(result.data["fingerprint"], own["user"]), own["user"]):
-            raise DataError(
-                f"{result.key} was judged on other users than the rest of its set; delete it and run it again"
-            )
-        return own[metric].astype(np.float64)

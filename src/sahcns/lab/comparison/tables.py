@@ -1,17 +1,17 @@
-"""A comparison as tables, and as a whole report: every method with its spread, each against a reference, every run."""
+"""A comparison as tables: every method with its spread, each against a reference, and every run in a row."""
 
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from sahcns.errors import SettingError
-from sahcns.lab.comparison.boards import Board, boards_of, refuse_unknown
-from sahcns.lab.comparison.figures import comparison_figures, differences
-from sahcns.lab.comparison.naming import chance, listed, long_name, number, ranked, scale, short_name
-from sahcns.lab.comparison.prose import cautions, facts, findings, heading, main_caption, pairwise_caption
+from sahcns.errors import SettingError, nearest
+from sahcns.lab.comparison.boards import READINGS, Board, boards_of
+from sahcns.lab.comparison.naming import chance, joined, listed, long_name, number, ranked, scale, short_name
 from sahcns.lab.comparison.statistics import (
     ALPHA,
+    MIN_SEEDS,
     TESTS,
     Contrast,
     Lead,
@@ -25,13 +25,29 @@ from sahcns.lab.comparison.statistics import (
     summary,
     with_users,
 )
-from sahcns.lab.grid.result import Result
-from sahcns.lab.report.parts import Cell, Figure, Mark, Report, Section, Table
-from sahcns.ranking.effect_size import seeds_needed
+from sahcns.lab.grid.result import Result, terms_differ
+from sahcns.lab.report.parts import Cell, Mark, Table
+from sahcns.ranking.significance import SignedRank, seeds_needed
 
 METRICS = ("recall@10", "ndcg@10", "recall@20", "ndcg@20")
-READINGS = ("best", "last", "both")
 LEFT_OUT = ("format", "format_version", "history")  # of the table of runs
+OVER_USERS = "over users, each user's value averaged over the seeds that both have"
+HOW = {
+    "t": "two-sided paired t-test over the seeds that both have",
+    "wilcoxon": f"two-sided Wilcoxon signed-rank test {OVER_USERS}",
+    "bootstrap": f"two-sided paired bootstrap {OVER_USERS}",
+}
+GIVEN = (
+    "A test over users takes these very trainings as given: it says whether they serve the users differently, not whether "
+    "other trainings would. Whatever luck of a training all users share it takes for a difference of the methods, the more "
+    "surely the more users there are."
+)
+PAIRS = (
+    f"95 % low, high and p: by the {HOW['t']}. Holm: p corrected over the tests of this table, where there are {MIN_SEEDS} "
+    "seeds or more; * below 0.05. d_z: the difference divided by its standard deviation over seeds. Seeds needed: how many "
+    "it takes to find a difference of this size with a chance of 0.8 at p < 0.05, if it is as large as it looks."
+)
+USERS = f"Wilcoxon, Bootstrap: p of these tests over users, each corrected by Holm over its column. {GIVEN}"
 
 
 def comparison_tables(
@@ -53,71 +69,79 @@ def comparison_tables(
     reading    "best" validation epoch, "last" epoch, or "both", one table after the other
     test       behind the *: "t" over seeds, or "wilcoxon" or "bootstrap" over users, which take the trainings as given
     """
-    if reading not in READINGS:
-        raise SettingError(f"reading={reading!r} is not known; choose one of {', '.join(READINGS)}")
-    if test not in TESTS:
-        raise SettingError(f"test={test!r} is not known; choose one of {', '.join(TESTS)}")
+    for name, value, known in (("reading", reading, (*READINGS, "both")), ("test", test, TESTS)):
+        if value not in known:
+            raise SettingError(f"{name}={value!r} is not known; choose one of {', '.join(known)}")
     if not metrics:
         raise SettingError("metrics is empty; give at least one, such as recall@20")
-    boards = boards_of(results)
-    refuse_unknown(boards, "baseline", baseline)
-    refuse_unknown(boards, "against", against)
+    boards = {which: boards_of(results, which) for which in READINGS if reading in (which, "both")}
+    methods = {row.method for board in boards_of(results) for row in board.rows}
+    for argument, method in (("baseline", baseline), ("against", against)):
+        if method is not None and method not in methods:
+            raise SettingError(f"{argument}={method!r} is not among the methods; {nearest(method, methods)}")
     tables = []
-    for at, board in enumerate(boards):
-        for which in ("best", "last") if reading == "both" else (reading,):
-            ending = (f"-{at + 1}" if at else "") + ("-last" if which == "last" else "")
-            over = heading(boards, at, which)
-            tables.append(main_table(board, metrics, baseline, which, test, f"comparison{ending}", over))
-            if pairwise:
-                pair_table = pairwise_table(board, metrics, against or baseline, which, f"pairwise{ending}", over)
-                tables += [pair_table] if pair_table else []
+    for at, of_terms in enumerate(zip(*boards.values(), strict=True)):
+        for board in of_terms:
+            ending = (f"-{at + 1}" if at else "") + ("-last" if board.reading == "last" else "")
+            title = [", ".join(board.data), *(board.backbones if len(board.backbones) == 1 else [])]
+            title += ["last epoch"] if board.reading == "last" else []
+            title += ["; ".join(terms_differ(boards[board.reading][0].terms, board.terms))] if at else []
+            made = [main_table(board, metrics, baseline, test)]
+            made += pairwise_table(board, metrics, against or baseline) if pairwise else []
+            for one in made:
+                words = f"{one.title}: {', '.join(title)}".removeprefix(": ")
+                tables.append(replace(one, name=one.name + ending, title=words))
     return tables
 
 
-def main_table(
-    board: Board,
-    metrics: Sequence[str],
-    baseline: str | None = None,
-    reading: str = "best",
-    test: str = "t",
-    name: str = "comparison",
-    title: str = "",
-) -> Table:
+def main_table(board: Board, metrics: Sequence[str], baseline: str | None, test: str) -> Table:
     """Rows are backbone × method; columns the metrics of each set; best bold, second underlined, * for a tested lead."""
-    gains = leads(board, metrics, baseline, reading)
-    if test != "t" and reading == "best":
+    gains = leads(board, metrics, baseline)
+    if test != "t":
         gains = leads_with_users(board, gains, test)
-    keys = ((one.second.data, one.second.first, one.second.metric) for one in gains)
-    stars = dict(zip(keys, zip(gains, adjusted(gains, test), strict=True), strict=True))
-    firsts = {
-        (data, backbone, metric): _first_two(board, data, backbone, metric, reading)
+    stars = {
+        (lead.second.data, lead.second.first, lead.second.metric): (lead, p)
+        for lead, p in zip(gains, adjusted(gains, test), strict=True)
+    }
+    marked = {
+        (data, backbone, metric): _first_two(board, data, backbone, metric)
         for data, backbone in board.places
         for metric in filter(ranked, metrics)
     }
-    uneven = len({tuple(sorted(board.seeds(data, row))) for data, row in board.runs}) > 1
-    several = len(board.backbones) > 1
+    uneven, several = len(board.seeds) > 1, len(board.backbones) > 1
     rows = []
     for row in board.rows:
         cells: list[Cell | str] = [*([row.backbone] if several else []), row.method]
         if uneven:
-            counts = sorted({len(board.seeds(data, row)) for data in board.data})
+            counts = sorted({len(board.seeds_of(data, row)) for data in board.data})
             cells.append("–".join(map(str, dict.fromkeys((counts[0], counts[-1])))))
         for data in board.data:
             for metric in metrics:
-                one = summary(board, data, row, metric, reading)
-                two = firsts.get((data, row.backbone, metric), [])
-                cells.append(_cell(one, two, stars.get((data, row, metric)), test))
+                two = marked.get((data, row.backbone, metric), [])
+                cells.append(_cell(summary(board, data, row, metric), two, stars.get((data, row, metric)), test))
         rows.append(cells)
     columns = [*(["Backbone"] if several else []), "Method", *([">Seeds"] if uneven else [])]
     heads = {data: f"{data} · " if len(board.data) > 1 else "" for data in board.data}
     columns += [f">{heads[data]}{short_name(metric)}" for data in board.data for metric in metrics]
-    return Table(name, title, columns, rows, main_caption(board, metrics, gains, baseline, reading, test))
+    seeds = {seed for own in board.seeds for seed in own}
+    names = dict.fromkeys(
+        f"{short_name(kind)} is {long_name(kind)}" for kind in (one.partition("@")[0] for one in metrics)
+    )
+    star = f"* better than {baseline or 'every other method'}: {HOW[test]}, p < 0.05 after Holm's correction over the columns"
+    caption = [
+        f"Mean ± standard deviation over {'the seeds that were run: ' if uneven else 'seeds '}{listed(seeds)}, "
+        f"{_unit(metrics, 'percent')}on the test part {READINGS[board.reading]}. Best bold, second underlined.",
+        _untested(gains, test) or f"{star}, {MIN_SEEDS} seeds or more.{f' {GIVEN}' * (test != 't')}",
+        f"{', '.join(names)}.",
+        f"Terms: {board}.",
+    ]
+    return Table("comparison", "", columns, rows, " ".join(caption))
 
 
-def _first_two(board: Board, data: str, backbone: str, metric: str, reading: str) -> list[float]:
+def _first_two(board: Board, data: str, backbone: str, metric: str) -> list[float]:
     """The highest mean and the next lower one, which methods may share; nothing where one method stands alone."""
-    order = ranking(board, data, backbone, metric, reading)
-    means = dict.fromkeys(summary(board, data, row, metric, reading).mean for row in order)
+    order = ranking(board, data, backbone, metric)
+    means = dict.fromkeys(summary(board, data, row, metric).mean for row in order)
     return list(means)[:2] if len(order) > 1 else []
 
 
@@ -127,11 +151,10 @@ def _cell(one: Summary, two: Sequence[float], star: tuple[Lead, float] | None, t
     broken = [seed for seed, value in zip(one.seeds, one.values, strict=True) if not math.isfinite(value)]
     if broken:
         return Cell("–", hint=f"not a number with seed {listed(broken)}")
-    factor = scale(one.metric)
+    factor, note = scale(one.metric), ""
     text = number(factor * one.mean) + (f" ± {number(factor * one.std)}" if one.n > 1 else "")
     marks: dict[float, Mark] = dict(zip(two, ("best", "second"), strict=False))
     hint = f"seeds {listed(one.seeds)}: {', '.join(number(factor * value, 3) for value in one.values)}"
-    note = ""
     if star is not None:
         lead, p = star
         second = lead.second
@@ -141,22 +164,13 @@ def _cell(one: Summary, two: Sequence[float], star: tuple[Lead, float] | None, t
     return Cell(text, marks.get(one.mean, ""), note, hint)
 
 
-def pairwise_table(
-    board: Board,
-    metrics: Sequence[str],
-    against: str | None = None,
-    reading: str = "best",
-    name: str = "pairwise",
-    title: str = "",
-) -> Table | None:
-    """Each method against one that was fixed beforehand; None where there is nothing to pair."""
+def pairwise_table(board: Board, metrics: Sequence[str], against: str | None) -> list[Table]:
+    """Each method against one that was fixed beforehand; none where there is nothing to pair."""
     reference = against or reference_of(board)
-    contrasts = pairs(board, metrics, reference, reading)
+    contrasts = with_users(board, pairs(board, metrics, reference))
     if not contrasts:
-        return None
-    if reading == "best":
-        contrasts = with_users(board, contrasts)
-    users = any(one.signed_rank is not None for one in contrasts)
+        return []
+    users = any(one.over_users for one in contrasts)
     several = [len(board.data) > 1, len(board.backbones) > 1]
     columns = [label for label, shown in zip(("Data", "Backbone"), several, strict=True) if shown]
     columns += ["Metric", "Method", ">Difference", ">95 % low", ">95 % high", ">p", ">Holm", ">d_z", ">Seeds needed"]
@@ -166,18 +180,25 @@ def pairwise_table(
     for one, (holm, *by_users) in zip(contrasts, ps, strict=True):
         row: list[Cell | str] = [text for text, shown in zip(one.place, several, strict=True) if shown]
         row += [long_name(one.metric), one.first.method, *_seed_cells(one, holm)]
-        rows.append(row + (_user_cells(one, *by_users) if users else []))
-    caption = pairwise_caption(board, metrics, reference, contrasts, users, reading)
-    return Table(name, f"Each method against {reference}: {title}".removesuffix(": "), columns, rows, caption)
+        rows.append(row + [_user_cell(one, test, p) for test, p in zip(TESTS[1:], by_users, strict=True) if users])
+    unshared = listed({seed for one in contrasts for seed in one.unshared})
+    caption = [
+        f"Difference: the method minus {reference}, {_unit(metrics, 'percentage points')}{READINGS[board.reading]}.",
+        _untested(contrasts, "t") or PAIRS,
+        f"Seeds that only one of a pair has are left out: {unshared}." if unshared else "",
+        USERS if users else "",
+        f"Terms: {board}.",
+    ]
+    return [Table("pairwise", f"Each method against {reference}", columns, rows, " ".join(filter(None, caption)))]
 
 
 def _seed_cells(one: Contrast, holm: float) -> list[Cell | str]:
     """Difference, its interval, p, Holm's p, d_z, seeds needed."""
     paired, factor = one.paired, scale(one.metric)
-    seeds = f"seeds {listed(one.seeds)}" if one.seeds else ""
     known = paired.effect == paired.effect
     spread = "95 % from {} to {}".format(*(number(end, sign=True) for end in paired.effect_interval))
     needed = "> 100,000" if paired.seeds is None else f"{paired.seeds:,}"
+    seeds = f"seeds {listed(one.seeds)}" if one.seeds else ""
     return [
         Cell(number(factor * paired.difference, sign=True), hint="; ".join(filter(None, [seeds, paired.why]))),
         number(factor * paired.low, sign=True),
@@ -189,17 +210,14 @@ def _seed_cells(one: Contrast, holm: float) -> list[Cell | str]:
     ]
 
 
-def _user_cells(one: Contrast, wilcoxon: float, bootstrap: float) -> list[Cell | str]:
-    """Holm's p of each test over users, its own p and the rest as a hint."""
-    ranks, draws, factor = one.signed_rank, one.bootstrap, scale(one.metric)
-    if ranks is None or draws is None:
-        return [Cell("–", hint="no user's values were kept")] * 2
-    shares = f"better for {ranks.better:.1%} and worse for {ranks.worse:.1%} of {ranks.users} users"
-    ends = f"95 % from {number(factor * draws.low, sign=True)} to {number(factor * draws.high, sign=True)}"
-    return [
-        Cell(chance(wilcoxon), hint=ranks.why or f"p {chance(ranks.p)}; {shares}"),
-        Cell(chance(bootstrap), hint=draws.why or f"p {chance(draws.p)}; {ends}"),
-    ]
+def _user_cell(one: Contrast, test: str, holm: float) -> Cell:
+    """Holm's p of a test over users; its own p as a hint."""
+    made, factor = one.over_users.get(test), scale(one.metric)
+    if isinstance(made, SignedRank):
+        told = f"better for {made.better:.1%} and worse for {made.worse:.1%} of {made.users} users"
+    elif made is not None:
+        told = f"95 % from {number(factor * made.low, sign=True)} to {number(factor * made.high, sign=True)}"
+    return Cell(chance(holm), hint=one.why_not(test) or f"p {chance(one.p(test))}; {told}")
 
 
 def _seeds_range(one: Contrast) -> str:
@@ -214,51 +232,18 @@ def _seeds_range(one: Contrast) -> str:
     return f"{few:,} to {f'{many:,}' if many <= 100_000 else '> 100,000'} over the effect's interval"
 
 
-def comparison_report(
-    results: Sequence[Result],
-    title: str = "A comparison of samplers",
-    *,
-    metrics: Sequence[str] = METRICS,
-    baseline: str | None = None,
-    against: str | None = None,
-    reading: str = "best",
-    test: str = "t",
-    command: str = "",
-) -> Report:
-    """A verdict, the main table and the metrics of each method first; then pairs, pool sizes, training and how it was made.
+def _untested(tests: Sequence[Contrast | Lead], test: str) -> str:
+    """Why there is no p at all; nothing where there is one."""
+    if any(not math.isnan(one.p(test)) for one in tests):
+        return ""
+    contrasts = [each for one in tests for each in (one.contrasts if isinstance(one, Lead) else [one])]
+    return f"Nothing was tested: {joined(sorted({one.why_not(test) for one in contrasts})) or 'there is no pair'}."
 
-    The arguments are those of `comparison_tables`; `command` is the one that made the results, where it is known.
-    """
-    tables = comparison_tables(results, metrics=metrics, baseline=baseline, against=against, reading=reading, test=test)
-    boards, which = boards_of(results), "last" if reading == "last" else "best"
-    sentences = [findings(board, metrics, baseline, against, which) for board in boards]
-    verdicts, details = (
-        [verdict for verdict, _ in sentences if verdict],
-        [text for _, texts in sentences for text in texts],
-    )
-    gaps: list[Figure] = []
-    for board in boards:
-        contrasts = pairs(board, metrics, against or baseline, which)
-        ps = adjusted(contrasts)
-        for place in board.places:
-            here = [at for at, one in enumerate(contrasts) if one.place == place]
-            gap = differences([contrasts[at] for at in here], [ps[at] for at in here], ", ".join(place))
-            gaps += [gap] if gap else []
-    at_20 = [metric for metric in metrics if metric.endswith("@20")] or metrics
-    figures = comparison_figures(results, metrics=at_20, reading=which)
 
-    def named(kind: str) -> list[Table | Figure]:
-        blocks: list[Table | Figure] = [*tables, *figures]
-        return [one for one in blocks if one.name.startswith(kind)]
-
-    sections = [
-        Section("Results", [*named("comparison"), *named("metrics")]),
-        Section("Pairs", [*named("pairwise"), *gaps]),
-        Section("Pool size", named("pool")),
-        Section("Training", [*named("epochs"), *named("seconds")]),
-    ]
-    says = [*verdicts, *details, *cautions(boards)]
-    return Report(title, says, [section for section in sections if section.blocks], facts(boards, command))
+def _unit(metrics: Sequence[str], unit: str) -> str:
+    """`in percent but for Popularity, `."""
+    counts = list(dict.fromkeys(long_name(metric).partition("@")[0] for metric in metrics if scale(metric) != 100))
+    return f"in {unit}{f' but for {joined(counts)}' if counts else ''}, "
 
 
 def runs_table(results: Sequence[Result]) -> Table:
@@ -275,18 +260,14 @@ def runs_table(results: Sequence[Result]) -> Table:
 
 def _leaves(values: Mapping[str, Any], under: str = "") -> Iterator[tuple[str, Any]]:
     for name, value in values.items():
-        if not under and name in LEFT_OUT:
-            continue
-        if isinstance(value, Mapping):
+        if isinstance(value, Mapping) and name not in LEFT_OUT:
             yield from _leaves(value, f"{under}{name}.")
-        else:
+        elif under or name not in LEFT_OUT:
             yield f"{under}{name}", value
 
 
 def _text(value: Any) -> str:
     """As in JSON; a list of words with semicolons between."""
-    if value is None:
-        return ""
     if isinstance(value, list):
         return "; ".join(map(_text, value))
-    return value if isinstance(value, str) else json.dumps(value)
+    return "" if value is None else value if isinstance(value, str) else json.dumps(value)

@@ -1,0 +1,183 @@
+"""A comparison as a whole report: a verdict, what to beware of, how it was made. No sentence claims more than a test."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sahcns.lab.comparison.boards import Board, boards_of, own_versions
+from sahcns.lab.comparison.figures import comparison_figures, differences
+from sahcns.lab.comparison.naming import chance, frozen, joined, listed, long_name, ranked
+from sahcns.lab.comparison.statistics import adjusted, leads, pairs, reference_of
+from sahcns.lab.comparison.tables import METRICS, comparison_tables
+from sahcns.lab.grid.result import Result
+from sahcns.lab.report.parts import Figure, Report, Section, Table
+
+HEADLINE = "recall@20"
+VERSIONS = ("sahcns", "torch", "numpy", "python", "system")
+TUNING = (
+    "The tests know the luck of training, not that of tuning: a method with more tuned settings has an advantage that "
+    "no test here corrects. They speak of this split and these users."
+)
+
+
+def comparison_report(
+    results: Sequence[Result],
+    title: str = "A comparison of samplers",
+    *,
+    metrics: Sequence[str] = METRICS,
+    baseline: str | None = None,
+    against: str | None = None,
+    reading: str = "best",
+    test: str = "t",
+    command: str = "",
+) -> Report:
+    """A verdict, the main table and the metrics of each method first; then pairs, pool sizes, training and how it was made.
+
+    The arguments are those of `comparison_tables`; `command` is the one that made the results, where it is known.
+    """
+    tables = comparison_tables(results, metrics=metrics, baseline=baseline, against=against, reading=reading, test=test)
+    which = "last" if reading == "last" else "best"
+    boards, gaps = boards_of(results, which), list[Figure]()
+    for board in boards:
+        contrasts = pairs(board, metrics, against or baseline or reference_of(board))
+        tested = list(zip(contrasts, adjusted(contrasts), strict=True))
+        for place in board.places:
+            gaps += differences([one for one in tested if one[0].place == place], ", ".join(place))
+    at_20 = [metric for metric in metrics if metric.endswith("@20")] or metrics
+    blocks: list[Table | Figure] = [*tables, *comparison_figures(results, metrics=at_20, reading=which), *gaps]
+
+    def named(*kinds: str) -> list[Table | Figure]:
+        return [one for kind in kinds for one in blocks if one.name.startswith(kind)]
+
+    sections = [
+        Section("Results", named("comparison", "metrics")),
+        Section("Pairs", named("pairwise", "differences")),
+        Section("Pool size", named("pool")),
+        Section("Training", named("epochs", "seconds")),
+    ]
+    says = [*filter(None, (verdict(board, metrics, baseline) for board in boards)), *cautions(boards)]
+    return Report(title, says, [section for section in sections if section.blocks], facts(boards, command))
+
+
+def verdict(board: Board, metrics: Sequence[str], baseline: str | None) -> str:
+    """`sahc is better than every other method in Recall@20 on toys with lightgcn (p at most 0.003 after Holm).`"""
+    headline = HEADLINE if HEADLINE in metrics else next(filter(ranked, metrics), "")
+    gains = leads(board, metrics, baseline)
+    winners: dict[str, list[tuple[str, float]]] = {}
+    open_places = []
+    for lead, p in zip(gains, adjusted(gains), strict=True):
+        method, hardest, where = lead.second.first.method, lead.hardest, "{} with {}".format(*lead.second.place)
+        if lead.second.metric == headline and lead.significant(p):
+            winners.setdefault(method, []).append((where, p))
+        elif lead.second.metric == headline:
+            why = hardest.why_not("t") if p != p else f"p {chance(p)} after Holm"
+            if hardest.paired.difference <= 0:  # more seeds of one than of the other can make its mean the higher one
+                why = "no better on the seeds that both have"
+            ahead = f"{method} leads in {long_name(headline)} on {where}, but is not shown to be better than"
+            open_places.append(f"{ahead} {hardest.second.method} ({why})")
+    clauses = [
+        f"{method} is better than {baseline or 'every other method'} in {long_name(headline)} on "
+        f"{joined([where for where, _ in on])} (p at most {chance(max(p for _, p in on))} after Holm)"
+        for method, on in winners.items()
+    ]
+    return "; ".join([*clauses, *open_places]) + "." * bool(clauses or open_places)
+
+
+def cautions(boards: Sequence[Board]) -> list[str]:
+    """What a reader must know before believing any of it."""
+    says = []
+    if len(boards) > 1:
+        says.append(f"These results were made under {len(boards)} different terms; do not compare across their tables.")
+    if any(max(map(len, board.seeds)) == 1 for board in boards):
+        says.append("With one seed a method cannot be told from the luck of its seed: these numbers rank nothing.")
+    if any(len(board.seeds) > 1 for board in boards):
+        says.append("Not all methods have the same seeds. Tests use those that both sides have.")
+    results = [result for board in boards for result in board.results]
+    for (label, _), codes in own_versions(results).items():
+        if len(codes) > 1:
+            rows = joined([f"code={code}" if code else "without" for code in codes])
+            says.append(
+                f"{label} was run with {len(codes)} versions of its own code, which are methods of their own here ({rows}). "
+                "`sahcns report --samplers` shows the rows that it names, and leaves the others out."
+            )
+    if len({result.commit for result in results}) > 1:
+        says.append("The results were not all made by the same sources; the commits are listed below.")
+    return [*says, TUNING]
+
+
+def facts(boards: Sequence[Board], command: str = "") -> list[tuple[str, str]]:
+    """Runs, data, protocol, settings, versions, device, sources, and a command that makes it all again."""
+    results = [result for board in boards for result in board.results]
+    rows = [("Runs", f"{len(results)}, seeds {listed({result.seed for result in results})}")]
+    for name, fingerprint in {name: mark for board in boards for name, mark in board.data.items()}.items():
+        about = next(one.data for one in results if one.data["fingerprint"] == fingerprint)
+        counts = [f"{about[key]:,} {key}" for key in ("users", "items", "train", "valid", "test") if key in about]
+        rows.append((f"Data {name}", f"{', '.join(counts)}; fingerprint {fingerprint}"))
+    for at, board in enumerate(boards, 1):
+        name = f"Protocol {at}" if len(boards) > 1 else "Protocol"
+        rows.append((name, f"{board.protocol}; kernels {board.terms.kernels}"))
+    rows += _settings("Backbone", [(one.backbone["name"], one.backbone) for one in results])
+    rows += _settings("Sampler", [(one.label, one.sampler) for one in results])
+    versions = (", ".join(f"{key} {one.machine[key]}" for key in VERSIONS if key in one.machine) for one in results)
+    rows += [
+        ("Versions", _counted(versions)),
+        ("Device", _counted(str(one.machine.get("device", "unknown")) for one in results)),
+        ("Commit", _counted(one.commit or "unknown" for one in results)),
+        ("Training time", f"{sum(one.seconds.get('total', 0.0) for one in results):,.0f} seconds in all"),
+    ]
+    own = sorted({path for one in results for path in one.imports})
+    rows += [("Own files", ", ".join(own))] if own else []
+    return rows + [("To repeat it", text) for text in ([command] if command else map(repeat, boards))]
+
+
+def repeat(board: Board) -> str:
+    """A command with the file that it reads, which says everything; one for each set where settings differ by set."""
+    import yaml
+
+    whole = _plan(board, list(board.data))
+    labels = [part.get("label", part["name"]) for part in whole["samplers"]]
+    tuned = len(set(labels)) < len(labels)
+    plans = [_plan(board, [name]) for name in board.data] if tuned else [whole]
+    texts = []
+    for at, plan in enumerate(plans, 1):
+        file = f"study-{at}.yaml" if len(plans) > 1 else "study.yaml"
+        text = yaml.safe_dump(plan, sort_keys=False, allow_unicode=True, default_flow_style=None, width=120)
+        texts.append(f"sahcns compare --config {file} --out study\n\nwith {file}:\n\n{text}")
+    return "\n".join(texts)
+
+
+def _plan(board: Board, sets: list[str]) -> dict[str, Any]:
+    """What `sahcns compare --config` reads."""
+    runs = [(row, one) for (data, row), seeds in board.runs.items() if data in sets for one in seeds.values()]
+    samplers = [{**({"label": row.method} if row.method != row.sampler else {}), **one.sampler} for row, one in runs]
+    plan: dict[str, Any] = {
+        "data": sets,
+        "seeds": sorted({one.seed for _, one in runs}),
+        "backbones": list({frozen(one.backbone): one.backbone for _, one in runs}.values()),
+        "samplers": list({frozen(sampler): sampler for sampler in samplers}.values()),
+        "protocol": dict(board.terms.protocol),
+    }
+    if imports := sorted({path for _, one in runs for path in one.imports}):
+        plan["import"] = imports
+    if board.terms.kernels == "reference" or "-" in board.terms.kernels:  # `auto` finds the others on the machine
+        plan["kernels"] = board.terms.kernels
+    return plan
+
+
+def _settings(what: str, parts: Iterable[tuple[str, Mapping[str, Any]]]) -> list[tuple[str, str]]:
+    """`Sampler sahc`: `pool 5, 10, 20; alpha 0.3`, every value that some run has."""
+    values: dict[str, dict[str, dict[str, None]]] = {}
+    for label, part in parts:
+        for key, value in part.items():
+            if (key, value) != ("name", label):
+                values.setdefault(label, {}).setdefault(key, {})[str(value)] = None
+    return [
+        (f"{what} {label}", "; ".join(f"{key} {', '.join(own)}" for key, own in settings.items()))
+        for label, settings in values.items()
+    ]
+
+
+def _counted(values: Iterable[str]) -> str:
+    """The value, or each with the number of runs that have it."""
+    counts = Counter(values)
+    return next(iter(counts)) if len(counts) == 1 else "; ".join(f"{one} ({n} runs)" for one, n in counts.items())
