@@ -26,50 +26,44 @@ WIDE = 760  # pixels of a figure in a file
 ENDINGS = (".svg", ".png", ".pdf")
 MARKED = 12  # points of a line up to which each has a marker
 VERSION = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+RULE = {"domainColor": paint("rule"), "tickColor": paint("rule"), "gridColor": paint("grid")}
+NAMES = {"labelColor": paint("muted"), "labelFontSize": 11.5, "labelLimit": 150}
+TITLES = {"titleColor": paint("muted"), "titleFontSize": 12, "titleFontWeight": "normal", "titlePadding": 8}
 CONFIG: dict[str, Any] = {
     "background": None,
     "font": "Arial, 'Liberation Sans', Helvetica, sans-serif",
     "view": {"stroke": None},
     "padding": {"left": 2, "right": 8, "top": 4, "bottom": 2},
-    "axis": {
-        "domainColor": paint("rule"),
-        "tickColor": paint("rule"),
-        "gridColor": paint("grid"),
-        "labelColor": paint("muted"),
-        "labelFontSize": 11.5,
-        "labelLimit": 150,
-        "titleColor": paint("muted"),
-        "titleFontSize": 12,
-        "titleFontWeight": "normal",
-        "titlePadding": 8,
-    },
+    "axis": {**RULE, **NAMES, **TITLES},
     "axisX": {"grid": False, "labelFlush": False},
     "axisY": {"domain": False, "ticks": False},
     "legend": {"orient": "top", "labelColor": paint("ink"), "titleColor": paint("muted"), "labelFontSize": 12.5},
     "text": {"color": paint("muted"), "fontSize": 12.5},
     "title": {"anchor": "start", "color": paint("ink"), "subtitleColor": paint("muted"), "fontSize": 15, "offset": 10},
 }
-
 AVAILABLE = "(containerSize()[0] || WIDTH)"  # in pixels; the width of the plot itself changes while a chart is laid out
 # The colours and dashes of rows themselves, for layers that have no part in the legend.
 PLAIN = alt.Color("c:N", scale=None)
 DASHED = alt.when("datum.d").then(alt.value([6, 4])).otherwise(alt.value([1, 0]))
-
+DIGITS = ",.4~r"  # of a heat map: four that count
 Rows = list[dict[str, Any]]
-Made = tuple[Any, dict[str, Rows]]
-"""A chart and the rows it draws, by the names it knows them by."""
 
 
 def specification(
     figure: Figure, looks: Mapping[str, Look] | None = None, *, width: int | None = None, height: int = 300
 ) -> dict[str, Any]:
     """The figure for Vega-Lite, as wide as what it stands in, or `width` pixels wide and with its title."""
-    makers = {"line": _lines, "bar": _bars if _in_words(figure) else _histogram, "scatter": _points, "heat": _heat_map}
-    if any(math.isfinite(value) for series in figure.series for value in series.y):
-        chart, data = makers[figure.kind](figure, drawn_series(figure, looks))
-        height = 28 * len(figure.series) + 8 if figure.kind == "heat" else height
-    else:
+    drawn, words = drawn_series(figure, looks), _in_words(figure)
+    data = {"rows": _rows(figure, drawn)}  # beside the chart, since Altair would copy every row at every step
+    chart: Any
+    if not any(math.isfinite(value) for series in figure.series for value in series.y):
         chart, data, height = _chart().mark_text(text="no values yet"), {"rows": [{}]}, 60
+    elif figure.kind == "heat":
+        chart, height = _heat_map(figure, data), 28 * len(figure.series) + 8
+    elif figure.kind == "bar" and not words:
+        chart = _histogram(figure, drawn, data)
+    else:
+        chart = _series_chart(figure, drawn, data)
     fit = {"type": "fit-x", "contains": "padding"}
     chart = chart.properties(width=width or "container", height=height, autosize=fit)
     if width:
@@ -78,7 +72,7 @@ def specification(
     made: dict[str, Any] = chart.to_dict(validate=False)
     made.pop("config", None)  # the page has ours once, a file gets it when it is written
     made["params"] = [*made.get("params", []), {"name": "WIDTH", "value": width or WIDE}]
-    return made | {"datasets": data}  # beside the chart, since Altair would copy every row at every step
+    return made | {"datasets": data}
 
 
 @cache
@@ -111,7 +105,7 @@ def save_all(figures: Sequence[Figure], folder: Path, looks: Mapping[str, Look] 
     return [save(figure, folder / f"{name}{ending}", looks=looks) for name, figure in named for ending in ENDINGS]
 
 
-def _rows(figure: Figure, drawn: Drawn, shift: float = 0.0) -> Rows:
+def _rows(figure: Figure, drawn: Drawn) -> Rows:
     """One row a point, for all layers of a chart; null where it cannot be drawn."""
 
     def finite(value: float) -> float | None:
@@ -123,10 +117,7 @@ def _rows(figure: Figure, drawn: Drawn, shift: float = 0.0) -> Rows:
         for at, x in enumerate(series.x):
             row = {"s": series.name, "c": look.paint, "xt": number(x), "t": series.text(at), "y": finite(series.y[at])}
             row["x"] = x if isinstance(x, str) else finite(x) if x > 0 or not figure.x_log else None
-            if shift:
-                row["mid"] = float(x) + shift  # of a bin
-            row["m"] = (at + place) % step == 0  # has a marker
-            row["d"] = series.dashed
+            row |= {"m": (at + place) % step == 0, "d": series.dashed}  # has a marker, is dashed
             if len(series.low):
                 row |= {"low": finite(series.low[at]), "high": finite(series.high[at])}
             rows.append(row)
@@ -161,101 +152,92 @@ class _Keys:
         return alt.when(self.chosen).then(alt.value(opacity)).otherwise(alt.value(opacity * 0.1))
 
 
-def _lines(figure: Figure, drawn: Drawn) -> Made:
-    keys, base = _Keys(drawn), _chart().encode(x=_x(figure))
-    layers = []
-    if any(len(series.low) for series, _ in drawn):
-        band = base.mark_area(tooltip=False).encode(y=_y(figure, "low"), y2="high:Q", color=PLAIN)
-        layers.append(band.encode(opacity=keys.dimmed(0.13)))
-    line = base.mark_line(strokeWidth=2, tooltip=False).encode(
-        y=_y(figure), color=PLAIN, detail="s:N", strokeDash=DASHED, opacity=keys.dimmed(1.0)
-    )
-    return alt.layer(*layers, line, _markers(figure, base.encode(y=_y(figure)), keys)), {"rows": _rows(figure, drawn)}
-
-
-def _points(figure: Figure, drawn: Drawn) -> Made:
-    keys, base = _Keys(drawn), _chart().encode(x=_x(figure), y=_y(figure))
-    many = sum(len(series.x) for series, _ in drawn) > 300
-    marks = _markers(figure, base, keys, size=30 if many else 70)
-    return alt.layer(*_whiskers(base, drawn, keys), marks), {"rows": _rows(figure, drawn)}
-
-
-def _bars(figure: Figure, drawn: Drawn) -> Made:
-    """Bars over words, side by side where there are several series, each with its marker at its value."""
-    keys, rows = _Keys(drawn), _rows(figure, drawn)
-    alone = len(drawn) == 1 and not drawn[0][0].role
-    if alone:  # where the words are samplers, they have their looks here too
+def _series_chart(figure: Figure, drawn: Drawn, data: dict[str, Rows]) -> Any:
+    """Lines with bands, points, or bars over words, side by side where there are several; each value with its marker."""
+    kind, keys, size = figure.kind, _Keys(drawn), 55
+    offset: Any = alt.Undefined
+    if kind == "scatter":
+        size = 30 if len(data["rows"]) > 300 else 70
+    elif kind == "bar" and len(drawn) == 1 and not drawn[0][0].role:  # words that are samplers have their looks
         looks = {str(x): fixed_look(str(x)) or drawn[0][1] for x in drawn[0][0].x}
-        keys = _Keys([(Series(word, (), ()), own) for word, own in looks.items()], legend=False)
-        rows = [row | {"s": row["x"], "c": looks[row["x"]].paint} for row in rows]
-    offset: Any = alt.Undefined if len(drawn) == 1 else alt.XOffset("s:N", scale=alt.Scale(domain=keys.names))
-    base = _chart().encode(x=_x(figure), y=_y(figure, zero=True), xOffset=offset)
-    bars = base.mark_bar(tooltip=False).encode(color=PLAIN, opacity=keys.dimmed(0.45))
-    signs = any(value < 0 for series in figure.series for value in (*series.y, *series.low))
-    zero = [_chart("zero").mark_rule(color=paint("muted")).encode(y="y:Q")] if signs else []
-    marks = _markers(figure, base, keys, size=0 if alone else 40)
-    return alt.layer(bars, *zero, *_whiskers(base, drawn, keys), marks), {"rows": rows, "zero": [{"y": 0}]}
+        keys, size = _Keys([(Series(word, (), ()), own) for word, own in looks.items()], legend=False), 0
+        data["rows"] = [row | {"s": row["x"], "c": looks[row["x"]].paint} for row in data["rows"]]
+    elif kind == "bar":
+        size = 40
+        offset = alt.XOffset("s:N", scale=alt.Scale(domain=keys.names)) if len(drawn) > 1 else offset
+    base = _chart().encode(x=_x(figure), xOffset=offset)
+    single, layers = base.encode(y=_y(figure, zero=kind == "bar")), []
+    ends = any(len(series.low) for series, _ in drawn)
+    if kind == "line":
+        band = base.mark_area(tooltip=False).encode(y=_y(figure, "low"), y2="high:Q", color=PLAIN)
+        layers += [band.encode(opacity=keys.dimmed(0.13))] if ends else []
+        line = single.mark_line(strokeWidth=2, tooltip=False)
+        layers.append(line.encode(color=PLAIN, detail="s:N", strokeDash=DASHED, opacity=keys.dimmed(1.0)))
+    if kind == "bar":
+        layers.append(single.mark_bar(tooltip=False).encode(color=PLAIN, opacity=keys.dimmed(0.45)))
+        data["zero"] = [{"y": 0}]
+        if any(value < 0 for series in figure.series for value in (*series.y, *series.low)):
+            layers.append(_chart("zero").mark_rule(color=paint("muted")).encode(y="y:Q"))
+    if ends and kind != "line":
+        whiskers = single.mark_rule(strokeWidth=1.4, color=paint("ink"), tooltip=False)
+        layers.append(whiskers.encode(y="low:Q", y2="high:Q", opacity=keys.dimmed(1.0)))
+    return alt.layer(*layers, _markers(figure, single, keys, size))
 
 
-def _histogram(figure: Figure, drawn: Drawn) -> Made:
+def _histogram(figure: Figure, drawn: Drawn, data: dict[str, Rows]) -> Any:
     """Outlines from the left edges of equal bins, since bars of several series would hide each other."""
     edges = sorted({float(x) for series in figure.series for x in series.x})
     width = min((b - a for a, b in pairwise(edges)), default=1.0)
-    steps = []
-    for series, look in drawn:
-        heights = dict(zip(map(float, series.x), series.y, strict=True))
-        for edge in (*edges, edges[-1] + width):
-            steps.append({"s": series.name, "c": look.paint, "x": edge, "y": heights.get(edge, 0.0)})
+    data["rows"] = [row | {"mid": row["x"] + width / 2} for row in data["rows"]]
+    data["steps"] = [
+        {"s": series.name, "c": look.paint, "x": edge, "y": heights.get(edge, 0.0)}
+        for series, look in drawn
+        for heights in [dict(zip(map(float, series.x), series.y, strict=True))]
+        for edge in (*edges, edges[-1] + width)
+    ]
     keys, y = _Keys(drawn), _y(figure, zero=True)
-    area = _chart("steps").encode(x=_x(figure), y=y.stack(None), color=PLAIN)
-    filled = area.mark_area(interpolate="step-after", tooltip=False)
-    lines = area.mark_line(interpolate="step-after", tooltip=False).encode(detail="s:N", opacity=keys.dimmed(1.0))
-    marks = _markers(figure, _chart().encode(x=_x(figure, "mid"), y=y), keys, size=0)
-    layers = [filled.encode(opacity=keys.dimmed(0.12 if len(drawn) > 1 else 0.5)), lines, marks]
-    return alt.layer(*layers), {"rows": _rows(figure, drawn, width / 2), "steps": steps}
+    step: dict[str, Any] = {"interpolate": "step-after", "tooltip": False}
+    steps = _chart("steps").encode(x=_x(figure), y=y.stack(None), color=PLAIN)
+    filled = steps.mark_area(**step).encode(opacity=keys.dimmed(0.12 if len(drawn) > 1 else 0.5))
+    lines = steps.mark_line(**step).encode(detail="s:N", opacity=keys.dimmed(1.0))
+    return alt.layer(filled, lines, _markers(figure, _chart().encode(x=_x(figure, "mid"), y=y), keys, size=0))
 
 
-def _heat_map(figure: Figure, drawn: Drawn) -> Made:
+def _heat_map(figure: Figure, data: dict[str, Rows]) -> Any:
     """One row a series; the opacity of a cell is its value, and a value that is not final has a dashed frame instead."""
-    rows = _rows(figure, drawn)
     final = [not part for series in figure.series for part in (series.partial or [False] * len(series.y))]
-    rows = [row | {"f": is_final, "x": row["xt"]} for row, is_final in zip(rows, final, strict=True)]
+    rows = [row | {"f": is_final, "x": row["xt"]} for row, is_final in zip(data["rows"], final, strict=True)]
+    data["rows"] = rows
     known = [row["y"] for row in rows if row["f"] and row["y"] is not None] or [0.0, 1.0]
     signs = min(known) < 0 < max(known)
     span = [0.0, max(map(abs, known))] if signs else [min(known), max(known)]
     span[1] += span[0] == span[1]
-    digits = max(0, min(6, 2 - math.floor(math.log10(span[1] - span[0]) + 1e-9)))
     columns = list(dict.fromkeys(row["x"] for row in rows))
+    named = {"s": figure.y_label or "row", "x": figure.x_label or "column", "t": figure.value_label or "value"}
     base = _chart().transform_filter("isValid(datum.y)")
     base = base.transform_calculate(v="abs(datum.y)" if signs else "datum.y").encode(
         x=alt.X("x:N", sort=columns, axis=_word_axis(columns), title=figure.x_label or None),
         y=alt.Y("s:N", sort=[series.name for series in figure.series], title=figure.y_label or None),
-        tooltip=[
-            alt.Tooltip("s:N", title=figure.y_label or "row"),
-            alt.Tooltip("x:N", title=figure.x_label or "column"),
-            alt.Tooltip("t:N", title=figure.value_label or "value"),
-        ],
+        tooltip=[alt.Tooltip(f"{field}:N", title=title) for field, title in named.items()],
     )
-    middle = sum(span) / 2
-    key = alt.Legend(
-        title=figure.value_label or None,
-        symbolType="square",
-        format=f",.{digits}f",
-        values=[span[0], middle, span[1]],
-    )
+    ticks = [span[0], sum(span) / 2, span[1]]
+    key = alt.Legend(title=figure.value_label or None, symbolType="square", format=DIGITS, values=ticks)
     strength = alt.Opacity("v:Q", scale=alt.Scale(domain=span, range=[0.07, 1.0]), legend=key)
-    cells = base.transform_filter("datum.f").mark_rect(stroke=paint("surface"), strokeWidth=1.5)
     sides = alt.when("datum.y < 0").then(alt.value(paint("below"))).otherwise(alt.value(paint("heat")))
-    frames = base.transform_filter("!datum.f").mark_rect(
-        fill="transparent", stroke=paint("muted"), strokeDash=[4, 3], strokeWidth=1, cornerRadius=3
-    )
-    layers = [cells.encode(fill=sides, opacity=strength), frames]
+    cells = base.transform_filter("datum.f").mark_rect(stroke=paint("surface"), strokeWidth=1.5)
+    frame: dict[str, Any] = {
+        "fill": "transparent",
+        "stroke": paint("muted"),
+        "strokeDash": [4, 3],
+        "strokeWidth": 1,
+        "cornerRadius": 3,
+    }
+    layers = [cells.encode(fill=sides, opacity=strength), base.transform_filter("!datum.f").mark_rect(**frame)]
     if len(columns) <= 14:  # else there is no room for numbers
-        bright = alt.when(f"datum.f && datum.v > {middle}").then(alt.value(paint("surface")))
-        texts = base.mark_text(fontSize=11.5, tooltip=False)
-        digit = alt.Text("y:Q", format=f",.{digits}f")
-        layers.append(texts.encode(text=digit, color=bright.otherwise(alt.value(paint("ink")))))
-    return alt.layer(*layers), {"rows": rows}
+        bright = alt.when(f"datum.f && datum.v > {ticks[1]}").then(alt.value(paint("surface")))
+        texts = base.mark_text(fontSize=11.5, tooltip=False).encode(text=alt.Text("y:Q", format=DIGITS))
+        layers.append(texts.encode(color=bright.otherwise(alt.value(paint("ink")))))
+    return alt.layer(*layers)
 
 
 def _chart(rows: str = "rows") -> alt.Chart:
@@ -276,13 +258,6 @@ def _markers(figure: Figure, base: alt.Chart, keys: _Keys, size: int = 55) -> An
     if figure.kind in ("line", "scatter") and not _in_words(figure):
         params.append(alt.selection_interval(bind="scales", zoom="wheel![event.ctrlKey]", name="zoom"))
     return marks.add_params(*params)
-
-
-def _whiskers(base: alt.Chart, drawn: Drawn, keys: _Keys) -> list[alt.Chart]:
-    if not any(len(series.low) for series, _ in drawn):
-        return []
-    rule = base.mark_rule(strokeWidth=1.4, color=paint("ink"), tooltip=False)
-    return [rule.encode(y="low:Q", y2="high:Q", opacity=keys.dimmed(1.0))]
 
 
 def _in_words(figure: Figure) -> bool:
@@ -313,10 +288,6 @@ def _y(figure: Figure, field: str = "y", *, zero: bool = False) -> alt.Y:
 def _word_axis(words: Sequence[str]) -> alt.Axis:
     """Words below an axis, turned where they would touch, which depends on how wide the page is."""
     tight = f"({AVAILABLE} - 60) / {max(1, len(words))} < {min(150, 7 * max(map(len, words), default=1)) + 6}"
-    return alt.Axis(
-        labelAngle=alt.ExprRef(f"{tight} ? -35 : 0"),
-        labelAlign=alt.ExprRef(f"{tight} ? 'right' : 'center'"),
-        labelBaseline=alt.ExprRef(f"{tight} ? 'middle' : 'top'"),
-        ticks=False,
-        labelPadding=6,
-    )
+    turned = {"labelAngle": "-35 : 0", "labelAlign": "'right' : 'center'", "labelBaseline": "'middle' : 'top'"}
+    either: dict[str, Any] = {name: alt.ExprRef(f"{tight} ? {ways}") for name, ways in turned.items()}
+    return alt.Axis(ticks=False, labelPadding=6, **either)

@@ -17,6 +17,7 @@ from sahcns.lab.report.tables import to_html as table_html
 from sahcns.version import __version__
 
 FACTS, FINDINGS = "How this was made", "Findings"
+RESERVED = ("tip", "theme", "all", "answer")  # anchors of the page's own
 BOTH = "Bold is the best, underlined the second best."
 INSTALL = "To see it drawn: `pip install 'sahcns[report]'`."
 WIDE = 6  # columns that a table may have beside a figure
@@ -36,26 +37,27 @@ def to_html(report: Report) -> str:
     contents: list[tuple[str, list[Block]]] = [(FINDINGS, [text for text in report.summary if text != verdict])]
     for section in report.sections:
         contents.append((section.title, [one for one in section.blocks if not any(one is led for led in opening)]))
-    titles = [FINDINGS, *(section.title for section in report.sections), FACTS]
     blocks: list[Table | Figure] = [*report.figures(), *report.tables()]
-    names = unique_names(["tip", "theme", "all", "answer", *titles, *(block.name for block in blocks)])[4:]
+    titles = [*(title for title, _ in contents), FACTS]
+    names = unique_names([*RESERVED, *titles, *(block.name for block in blocks)])[len(RESERVED) :]
     writer = _Writer(report, draw, dict(zip(map(id, blocks), names[len(titles) :], strict=True)))
     insides = [("\n".join(map(writer.html, part)), _counts(part)) for _, part in contents] + [(_facts(report), "")]
-    parts = [
-        (anchor, title, *inside) for anchor, title, inside in zip(names, titles, insides, strict=False) if inside[0]
-    ]
+    parts = [part for part in zip(names, titles, insides, strict=False) if part[2][0]]
     low = any(isinstance(block, Table) and len(block.columns) > WIDE for block in opening)
-    page = Template(_text_of("page.html"))
-    return page.substitute(
+    return Template(_text_of("page.html")).substitute(
         # Even if a text slipped through unescaped, a browser would run no script but ours and load nothing.
         digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         version=__version__,
         title=escape(report.title),
         style=themes() + _text_of("style.css"),
-        contents="".join(f'<li><a href="#{anchor}">{escape(title)}</a></li>' for anchor, title, *_ in parts),
+        contents="".join(f'<li><a href="#{anchor}">{escape(title)}</a></li>' for anchor, title, _ in parts),
         verdict=prose(verdict),
         opening="\n".join(writer.html(block, LOW if low else LEAD) for block in opening),
-        sections="\n".join(_fold(*part, unfolded=len(parts) < 3 or part[1] == FINDINGS) for part in parts),
+        sections="\n".join(
+            f'<details class="section" id="{anchor}"{" open" * (len(parts) < 3 or title == FINDINGS)}><summary>'
+            f"<h2>{escape(title)}</h2><small>{counts}</small></summary>\n<div>{inside}</div></details>"
+            for anchor, title, (inside, counts) in parts
+        ),
         script=script,
     )
 
@@ -132,11 +134,6 @@ class _Writer:
             )
         title = f"<h3>{escape(block.title)}</h3>" if block.title else ""
         return f'<{tag} class="{kind}" id="{self.anchors[id(block)]}">{title}{inside}</{tag}>'
-
-
-def _fold(anchor: str, title: str, inside: str, counts: str, *, unfolded: bool) -> str:
-    head = f"<summary><h2>{escape(title)}</h2><small>{counts}</small></summary>"
-    return f'<details class="section" id="{anchor}"{" open" * unfolded}>{head}\n<div>{inside}</div></details>'
 
 
 def _counts(blocks: Sequence[Block]) -> str:

@@ -79,11 +79,6 @@ class Look(NamedTuple):
     def sign(self) -> str:
         return SHAPES[self.marker][1][self.hollow]
 
-    def variant(self, number: int) -> "Look":
-        """The look of a role's n-th variant: its colour with another filling and then other markers; 0 is the look."""
-        markers = [self.marker, *(one for one in SHAPES if one != self.marker)]
-        return self._replace(marker=markers[number // 2 % len(markers)], hollow=self.hollow ^ bool(number % 2))
-
 
 LOOKS = {name: Look(name, marker, hollow) for name, (*_, marker, hollow) in SAMPLERS.items()}
 REST = tuple(look for look in LOOKS.values() if look.hollow)
@@ -101,13 +96,13 @@ def looks_of(roles: Iterable[str]) -> dict[str, Look]:
     One that is not ours has its place among the rest by its letters, so that it looks alike in every report; only where
     two in one report would fall on the same place does the later, in the order of the alphabet, take the next free one.
     """
-    known = {role: fixed_look(role) for role in roles}
-    found = {role: look for role, look in known.items() if look}
-    for role in sorted(known.keys() - found.keys()):
+    looks: dict[str, Look] = {}
+    for role in sorted(set(roles), key=lambda role: (fixed_look(role) is None, role)):
         start = zlib.crc32(role.strip().lower().encode()) % len(REST)
-        places = [REST[(start + step) % len(REST)] for step in range(len(REST))]
-        found[role] = next((look for look in places if look not in found.values()), places[0])
-    return found
+        places = (*REST[start:], *REST[:start])
+        free = (look for look in places if look not in looks.values())
+        looks[role] = fixed_look(role) or next(free, places[0])
+    return looks
 
 
 Drawn = list[tuple[Series, Look]]
@@ -115,18 +110,19 @@ Drawn = list[tuple[Series, Look]]
 
 
 def drawn_series(figure: Figure, looks: Mapping[str, Look] | None = None) -> Drawn:
-    """Each series with its look: that of its sampler. Further series of one sampler have other markers."""
-    known = dict(looks or {})
-    known |= looks_of(one.role for one in figure.series if one.role and one.role not in known)
+    """Each series with its look: that of its sampler. Further series of one sampler have other fillings and markers."""
+    known = {**looks_of(one.role for one in figure.series if one.role), **(looks or {})}
     taken = [known[one.role] for one in figure.series if one.role]
     free = [look for look in REST if look not in taken] or list(REST)
-    found: Drawn = []
+    drawn: Drawn = []
     for place, series in enumerate(figure.series):
         look = known[series.role] if series.role else free[place % len(free)]
-        ways = (look.variant(series.variant + step) for step in range(2 * len(SHAPES)))
-        used = [other for _, other in found]
-        found.append((series, next((way for way in ways if way not in used), look)))
-    return found
+        markers = [look.marker, *(one for one in SHAPES if one != look.marker)]
+        ways = [look._replace(marker=one, hollow=look.hollow ^ other) for one in markers for other in (False, True)]
+        start = series.variant % len(ways)
+        used = [other for _, other in drawn]
+        drawn.append((series, next((way for way in (*ways[start:], *ways[:start]) if way not in used), look)))
+    return drawn
 
 
 def paint(colour: str) -> str:

@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Literal
 
@@ -34,11 +34,10 @@ class Series:
 
     def __post_init__(self) -> None:
         for name in ("y", "low", "high", "hints", "partial"):
+            needed = name == "y" or (name in ("low", "high") and (len(self.low) or len(self.high)))
             given = len(getattr(self, name))
-            if given != len(self.x) and (given or name == "y"):
+            if given != len(self.x) and (given or needed):
                 raise SettingError(f"series {self.name!r}: {given} values of {name} for {len(self.x)} of x")
-        if bool(len(self.low)) != bool(len(self.high)):
-            raise SettingError(f"series {self.name!r}: low and high are given together or not at all")
 
     def text(self, at: int) -> str:
         """A value with its band and its hint: `0.124 (0.123 – 0.126); best of seed 3`."""
@@ -47,7 +46,7 @@ class Series:
         return f"{number(self.y[at])}{band}{hint}"
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class Figure:
     """A picture: its series over named axes.
 
@@ -58,33 +57,27 @@ class Figure:
     title: str
     x_label: str
     y_label: str
-    series: Sequence[Series]
+    series: Sequence[Series] = field(repr=False)
     kind: Kind = "line"
     caption: str = ""
     x_log: bool = False
     value_label: str = ""  # what the colours of a heat map stand for; its y_label is what the rows are
     partial_label: str = ""  # what the framed cells of a heat map are
 
-    def __repr__(self) -> str:
-        return f"Figure({self.name!r}, {self.kind}, {len(self.series)} series)"
-
     @property
     def partial_note(self) -> str:
         """What dashed cells of a heat map are, where there are any."""
-        there = self.partial_label and any(any(series.partial) for series in self.series)
-        return f"Dashed cells: {self.partial_label}." if there else ""
+        return f"Dashed cells: {self.partial_label}." if any(any(series.partial) for series in self.series) else ""
 
     def values(self) -> "Table":
         """One column a series where all have the same x, else one row a point."""
-        first = self.x_label or "x"
-        rows: list[list[str]]
-        if len({tuple(series.x) for series in self.series}) == 1:
-            heads = [first, *(f">{series.name}" for series in self.series)]
-            places = enumerate(self.series[0].x)
-            rows = [[number(x), *(series.text(at) for series in self.series)] for at, x in places]
+        first, series = self.x_label or "x", self.series
+        if len({tuple(one.x) for one in series}) == 1:
+            heads = [first, *(f">{one.name}" for one in series)]
+            rows = [[number(x), *(one.text(at) for one in series)] for at, x in enumerate(series[0].x)]
         else:
             heads = ["series", f">{first}", f">{self.y_label or 'value'}"]
-            rows = [[one.name, number(x), one.text(at)] for one in self.series for at, x in enumerate(one.x)]
+            rows = [[one.name, number(x), one.text(at)] for one in series for at, x in enumerate(one.x)]
         return Table(f"{self.name} data", self.title, heads, rows)
 
 
@@ -98,18 +91,15 @@ class Cell:
     hint: str = ""  # longer, shown on hover and left out of print
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class Table:
     """Rows under columns; a column named `>R@20` is set to the right, and `toys · R@20` may stand below a common `toys`."""
 
     name: str  # short, unique within a report, fit for a file name
     title: str
     columns: Sequence[str]
-    rows: Sequence[Sequence[Cell | str]]
+    rows: Sequence[Sequence[Cell | str]] = field(repr=False)
     caption: str = ""
-
-    def __repr__(self) -> str:
-        return f"Table({self.name!r}, {len(self.rows)} rows of {len(self.columns)} columns)"
 
     def __post_init__(self) -> None:
         for at, row in enumerate(self.rows, 1):
@@ -136,7 +126,7 @@ class Section:
     blocks: Sequence[str | Table | Figure]
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class Report:
     """A whole page: an answer on the first screen (verdict, one figure, one table), then the sections.
 
@@ -145,30 +135,26 @@ class Report:
     """
 
     title: str
-    summary: Sequence[str]
-    sections: Sequence[Section]
-    facts: Sequence[tuple[str, str]] = ()
+    summary: Sequence[str] = field(repr=False)
+    sections: Sequence[Section] = field(repr=False)
+    facts: Sequence[tuple[str, str]] = field(default=(), repr=False)
     verdict: str = ""
-    lead: Sequence[Table | Figure] = ()
-
-    def __repr__(self) -> str:
-        return f"Report({self.title!r}, {len(self.sections)} sections)"
+    lead: Sequence[Table | Figure] = field(default=(), repr=False)
 
     def figures(self) -> list[Figure]:
         """Every figure once, in the order of the page."""
-        return [block for block in self._blocks() if isinstance(block, Figure)]
+        return [block for block in self._blocks().values() if isinstance(block, Figure)]
 
     def tables(self) -> list[Table]:
         """Every table once, in the order of the page."""
-        return [block for block in self._blocks() if isinstance(block, Table)]
+        return [block for block in self._blocks().values() if isinstance(block, Table)]
 
     def opening(self) -> list[Table | Figure]:
         """What the first screen shows: `lead`, or the first figure and the first table."""
         return list(self.lead) or [*self.figures()[:1], *self.tables()[:1]]
 
-    def _blocks(self) -> list[Table | Figure]:
-        blocks = [*self.lead, *(block for section in self.sections for block in section.blocks)]
-        return list({id(block): block for block in blocks if not isinstance(block, str)}.values())
+    def _blocks(self) -> dict[int, str | Table | Figure]:
+        return {id(one): one for part in (self.lead, *(section.blocks for section in self.sections)) for one in part}
 
 
 def number(value: float | str) -> str:

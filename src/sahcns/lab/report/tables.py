@@ -4,7 +4,7 @@ import csv
 import io
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from itertools import groupby
 
@@ -24,13 +24,18 @@ NUMBER = re.compile(r"[-+]?(\d{1,3}(,\d{3})+|\d+)(\.\d+)?(e[-+]?\d+)?", re.IGNOR
 def _heads(columns: Sequence[str]) -> tuple[list[tuple[str, int]], list[str]]:
     """The common heads with the number of columns below each, "" for none; and each column's own name."""
     parts = [_name(column).rpartition(UNDER) for column in columns]
-    return [(group, len(list(members))) for group, members in groupby(one[0] for one in parts)], [
-        one[2] for one in parts
-    ]
+    groups = [(group, len(list(members))) for group, members in groupby(one[0] for one in parts)]
+    return groups, [one[2] for one in parts]
 
 
 def _name(column: str) -> str:
     return column.removeprefix(">")
+
+
+def _coded(text: str, plain: Callable[[str], str], code: str) -> str:
+    """A text with its `code` set as such, and the rest as it is written in that language."""
+    parts = re.split(r"`([^`]+)`", text)
+    return "".join(code.format(plain(part), part) if at % 2 else plain(part) for at, part in enumerate(parts))
 
 
 # HTML
@@ -43,8 +48,7 @@ def to_html(table: Table, looks: Mapping[str, Look] | None = None) -> str:
     as `toys · R@10` and `toys · R@20`, get a common head.
     """
     known, grouped, whole = looks or {}, table.grouped, table.cells
-    columns = table.columns[grouped:]
-    rows = [row[grouped:] for row in whole]
+    columns, rows = table.columns[grouped:], [row[grouped:] for row in whole]
     of_samplers = bool(columns) and _name(columns[0]).lower() in SAMPLERS
     prosaic = any(len(cell.text) > PROSE for row in rows for cell in row)
     body = []
@@ -56,26 +60,21 @@ def to_html(table: Table, looks: Mapping[str, Look] | None = None) -> str:
         long = ' class="long"' if len(first.text) > 28 else ""
         others = "".join(_td(cell, column, prosaic) for cell, column in zip(rest, columns[1:], strict=True))
         body.append(f'<tr><th scope="row"{long}{_hint(first)}>{_swatch(look)}{_inner(first)}</th>{others}</tr>')
-    style = ' class="prosaic"' if prosaic else ""
-    cells = [[column, *(row[at].text for row in rows)] for at, column in enumerate(columns)]
-    letters = sum(min(40, max(map(len, texts))) for texts in cells)  # on paper a wide table is set smaller
-    head = f"<thead>{_html_heads(columns, known)}</thead>"
-    return f'<table{style} style="--letters:{letters}">{head}<tbody>{"".join(body)}</tbody></table>'
-
-
-def _html_heads(columns: Sequence[str], looks: Mapping[str, Look]) -> str:
     groups, names = _heads(columns)
     heads = "".join(
-        f'<th scope="col"{_number(column) if at else ""}>{_swatch(looks.get(name))}{escape(name)}</th>'
+        f'<th scope="col"{_number(column) if at else ""}>{_swatch(known.get(name))}{escape(name)}</th>'
         for at, (name, column) in enumerate(zip(names, columns, strict=True))
     )
-    if not any(group for group, _ in groups):
-        return f"<tr>{heads}</tr>"
-    common = "".join(
+    over = "".join(
         f'<th scope="colgroup" colspan="{width}" class="over">{escape(group)}</th>' if group else "<th></th>" * width
         for group, width in groups
     )
-    return f'<tr class="overs">{common}</tr><tr>{heads}</tr>'
+    overs = f'<tr class="overs">{over}</tr>' if any(group for group, _ in groups) else ""
+    style = ' class="prosaic"' if prosaic else ""
+    texts = [[column, *(row[at].text for row in rows)] for at, column in enumerate(columns)]
+    letters = sum(min(40, max(map(len, column))) for column in texts)  # on paper a wide table is set smaller
+    head = f"<thead>{overs}<tr>{heads}</tr></thead>"
+    return f'<table{style} style="--letters:{letters}">{head}<tbody>{"".join(body)}</tbody></table>'
 
 
 def _td(cell: Cell, column: str, prosaic: bool) -> str:
@@ -119,14 +118,8 @@ def to_markdown(table: Table, *, title: bool = True) -> str:
     heads = line(_escaped(_name(column)) for column in table.columns)
     ruler = line("---:" if column.startswith(">") else "---" for column in table.columns)
     body = "\n".join([heads, ruler, *(line(map(marked, row)) for row in table.cells)])
-    above, below = (_prose(text) if title else "" for text in (table.title, table.caption))
+    above, below = (_coded(text, _escaped, "`{1}`") if title else "" for text in (table.title, table.caption))
     return "\n\n".join(filter(None, [f"**{above}**" if above else "", body, below])) + "\n"
-
-
-def _prose(text: str) -> str:
-    """Escaped, but for `code`, which is set as such."""
-    parts = re.split(r"(`[^`]+`)", text)
-    return "".join(part if at % 2 else _escaped(part) for at, part in enumerate(parts))
 
 
 def _escaped(text: str) -> str:
@@ -230,14 +223,15 @@ def to_latex(table: Table) -> str:
         body += [r"\midrule"] if table.grouped and at > 0 and not again else []
         cells = [r"\raggedright " * (k in broken) + _tex(cell, right[k]) for k, cell in enumerate(row)]
         body.append(_line(["" if again else cells[0], *cells[1:]], r"\tabularnewline" if broken else r"\\"))
-    missing, notes = " ".join(letters_missing(table)), r"\begin{minipage}{\linewidth}\footnotesize "
+    missing, notes = " ".join(letters_missing(table)), "\\par\\smallskip\n\\begin{minipage}{\\linewidth}\\footnotesize "
+    label = re.sub(r"[^a-z0-9]+", "-", table.name.lower()).strip("-")
     lines = [
-        *([f"% pdflatex has no {missing}: compile with lualatex or xelatex, and a font that has"] if missing else []),
+        f"% pdflatex has no {missing}: compile with lualatex or xelatex, and a font that has" if missing else "",
         rf"\begin{{{place}}}[t]",
         r"\centering",
         rf"\caption{{{tex(table.title or table.name)}}}",
-        rf"\label{{tab:{re.sub(r'[^a-z0-9]+', '-', table.name.lower()).strip('-')}}}",
-        *([r"\footnotesize"] if broken else []),
+        rf"\label{{tab:{label}}}",
+        r"\footnotesize" if broken else "",
         *FITTED,
         rf"\begin{{tabular}}{{{align}}}",
         r"\toprule",
@@ -247,10 +241,10 @@ def to_latex(table: Table) -> str:
         *body,
         r"\bottomrule",
         r"\end{tabular}}",
-        *([r"\par\smallskip", rf"{notes}{tex(table.caption)}\end{{minipage}}"] if table.caption else []),
+        rf"{notes}{tex(table.caption)}\end{{minipage}}" if table.caption else "",
         rf"\end{{{place}}}",
     ]
-    return "\n".join(lines) + "\n"
+    return "\n".join(filter(None, lines)) + "\n"
 
 
 def letters_missing(table: Table) -> str:
@@ -262,8 +256,7 @@ def letters_missing(table: Table) -> str:
 
 def tex(text: str) -> str:
     """Nothing in it means anything to LaTeX; `code` is set as such, and a minus before a digit is a minus."""
-    parts = re.split(r"`([^`]+)`", _one_line(text))
-    return "".join(rf"\texttt{{{_signs(part)}}}" if at % 2 else _signs(part) for at, part in enumerate(parts))
+    return _coded(_one_line(text), _signs, r"\texttt{{{0}}}")
 
 
 def _one_line(text: str) -> str:
