@@ -13,8 +13,7 @@ import pandas
 import pytest
 
 from sahcns.data import save_split
-from sahcns.lab.grid.result import results_in
-from sahcns.lab.grid.run import Failure
+from sahcns.lab.grid.result import Failure, results_in
 from sahcns.lab.grid.workers import run_grid
 from tests.cli.conftest import Sahcns, refused
 from tests.lab.grid.jobs import prepared, several

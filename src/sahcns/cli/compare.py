@@ -16,8 +16,8 @@ from sahcns.errors import SettingError, TrainingError, nearest
 
 if TYPE_CHECKING:
     from sahcns.lab.grid.job import Job
-    from sahcns.lab.grid.result import Result
-    from sahcns.lab.grid.run import Failure, Outcome
+    from sahcns.lab.grid.result import Failure, Result
+    from sahcns.lab.grid.run import Outcome
 
 DEFAULTS: dict[str, Any] = {
     "seeds": 5,

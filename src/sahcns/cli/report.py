@@ -157,7 +157,7 @@ def _tell_versions(results: "Sequence[Result]") -> None:
 
 def _failures(folder: Path, results: "Sequence[Result]") -> "Iterator[Section]":
     """Runs of the rows shown that should be in the tables and are not."""
-    from sahcns.lab.grid.result import FAILED, results_in
+    from sahcns.lab.grid.result import FAILED, Failure, results_in
     from sahcns.lab.report.parts import Section, Table
 
     done = results_in(folder)
@@ -165,8 +165,6 @@ def _failures(folder: Path, results: "Sequence[Result]") -> "Iterator[Section]":
     keys = sorted(path.stem for path in (folder / FAILED).glob("*.json") if path.stem not in finished)
     if not keys:
         return
-    from sahcns.lab.grid.run import Failure  # knows jobs, which know torch
-
     failures = [failure for key in keys if (failure := Failure.load(folder, key))]
     hidden = {result.label for result in done} - {result.label for result in results}
     rows = [[one.label, one.key, one.error] for one in failures if one.label not in hidden]

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from sahcns.lab.comparison.tables import comparison_tables as comparison_tables
     from sahcns.lab.grid.job import Job as Job
     from sahcns.lab.grid.locks import wait_for_lock as wait_for_lock
+    from sahcns.lab.grid.result import Failure as Failure
     from sahcns.lab.grid.result import results_in as results_in
     from sahcns.lab.grid.run import Event as Event
-    from sahcns.lab.grid.run import Failure as Failure
     from sahcns.lab.grid.sources import source_commit as source_commit
     from sahcns.lab.grid.workers import run_grid as run_grid
     from sahcns.lab.inspect.diagnose import diagnose as diagnose
@@ -67,8 +67,8 @@ _HOMES = {
     "sahcns.lab.bench": ("sampler_cost",),
     "sahcns.lab.grid.job": ("Job",),
     "sahcns.lab.grid.locks": ("wait_for_lock",),
-    "sahcns.lab.grid.result": ("results_in",),
-    "sahcns.lab.grid.run": ("Event", "Failure"),
+    "sahcns.lab.grid.result": ("Failure", "results_in"),
+    "sahcns.lab.grid.run": ("Event",),
     "sahcns.lab.grid.sources": ("source_commit",),
     "sahcns.lab.grid.workers": ("run_grid",),
     "sahcns.lab.inspect.diagnose": ("diagnose",),

@@ -7,8 +7,12 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+
+from sahcns import model
+from sahcns.backbones import Backbone
 from sahcns.data.prepared import load_split, read_manifest
 from sahcns.data.split import Split
 from sahcns.errors import DataError
@@ -16,14 +20,17 @@ from sahcns.importing import import_once
 from sahcns.lab.grid.result import Result, columns
 from sahcns.lab.grid.set_name import data_name
 from sahcns.lab.grid.sources import own_code, source_commit
-
-if TYPE_CHECKING:
-    from sahcns.backbones import Backbone
-    from sahcns.model import Run
-    from sahcns.samplers import Sampler
-    from sahcns.training import Protocol
+from sahcns.ranking import Truth, evaluate
+from sahcns.samplers import Sampler
+from sahcns.settings import by_name
+from sahcns.training import Protocol
+from sahcns.training.device import answering, pick_device
+from sahcns.training.record import described
 
 OnEpoch = Callable[[dict[str, Any]], None]
+OF_RECORD = (  # what a result takes over as it is
+    *("backbone", "sampler", "protocol", "machine", "best_epoch", "epochs_run", "stopped", "valid", "test", "seconds"),
+)
 KS, PER_USER = (10, 20), ("recall", "ndcg")  # kept for each user
 
 
@@ -51,9 +58,9 @@ class Job:
     def of(
         cls,
         folder: str | os.PathLike[str],
-        backbone: "Backbone",
-        sampler: "Sampler",
-        protocol: "Protocol",
+        backbone: Backbone,
+        sampler: Sampler,
+        protocol: Protocol,
         seed: int = 0,
         *,
         kernels: str = "auto",
@@ -61,56 +68,29 @@ class Job:
         imports: Iterable[str | os.PathLike[str]] = (),
     ) -> "Job":
         """From the parts themselves, on the set in a prepared folder."""
-        from sahcns.training.record import described
-
         for part in (backbone, sampler):
             part.check_plain()  # as text in the key two large tensors would be one, and a function never the same
-        manifest = read_manifest(folder)
-        return cls(
-            str(folder),
-            manifest["fingerprint"],
-            data_name(manifest, folder),
-            described(backbone),
-            described(sampler),
-            protocol.to_dict(),
-            int(seed),
-            kernels,
-            label,
-            tuple(map(str, imports)),
-            own_code(type(backbone), type(sampler)),
-        )
+        manifest, code = read_manifest(folder), own_code(type(backbone), type(sampler))
+        data = (str(folder), manifest["fingerprint"], data_name(manifest, folder))
+        parts = (described(backbone), described(sampler), protocol.to_dict())
+        return cls(*data, *parts, int(seed), kernels, label, tuple(map(str, imports)), code)
 
     @property
     def key(self) -> str:
         """`lightgcn-sahc-s2020-1f3a9c04de`, a file name; its last part is a hash of all that decides the result."""
-        identity: dict[str, Any] = {
-            "fingerprint": self.fingerprint,
-            "backbone": self.backbone,
-            "sampler": self.sampler,
-            "protocol": self.protocol,
-            "seed": self.seed,
-        }
-        if self.kernels != "auto":
-            identity["kernels"] = self.kernels
-        if self.code:
-            identity["code"] = self.code
+        names = ["fingerprint", "backbone", "sampler", "protocol", "seed"]
+        names += ["kernels"] * (self.kernels != "auto") + ["code"] * bool(self.code)
+        identity = {name: getattr(self, name) for name in names}
         text = json.dumps(_canonical(identity), sort_keys=True)
         short = hashlib.sha256(text.encode()).hexdigest()[:10]
         return f"{_slug(self.backbone['name'])}-{_slug(self.sampler['name'])}-s{self.seed}-{short}"
 
-    def build(self) -> "tuple[Backbone, Sampler, Protocol]":
+    def build(self) -> tuple[Backbone, Sampler, Protocol]:
         """The parts, from their descriptions; the user's own files are imported first."""
-        from sahcns.backbones import Backbone
-        from sahcns.samplers import Sampler
-        from sahcns.settings import by_name
-        from sahcns.training import Protocol
-
         import_once(self.imports)
-        return (
-            by_name(Backbone, self.backbone["name"], _settings(self.backbone)),
-            by_name(Sampler, self.sampler["name"], _settings(self.sampler)),
-            Protocol.from_dict(self.protocol),
-        )
+        backbone, sampler = ({**told} for told in (self.backbone, self.sampler))
+        parts = by_name(Backbone, backbone.pop("name"), backbone), by_name(Sampler, sampler.pop("name"), sampler)
+        return *parts, Protocol.from_dict(self.protocol)
 
     def load(self) -> Split:
         """The split, which must be the one that the job was made for."""
@@ -124,20 +104,10 @@ class Job:
 
     def run(self, device: str = "auto", on_epoch: OnEpoch | None = None, split: Split | None = None) -> Result:
         """Train and judge; `split` is that of the folder where it is at hand. Ctrl-C leaves no result."""
-        from sahcns.model import fit
-
         split = self.load() if split is None else split
         backbone, sampler, protocol = self.build()
-        run = fit(
-            split,
-            backbone,
-            sampler,
-            protocol=protocol,
-            seed=self.seed,
-            device=device,
-            kernels=self.kernels,
-            on_epoch=on_epoch,
-        )
+        terms: dict[str, Any] = {"protocol": protocol, "seed": self.seed, "device": device, "kernels": self.kernels}
+        run = model.fit(split, backbone, sampler, **terms, on_epoch=on_epoch)
         if run.record.stopped == "interrupted":  # half a run is no result
             raise KeyboardInterrupt
         record = run.record
@@ -145,32 +115,18 @@ class Job:
             key=self.key,
             label=self.label,
             seed=self.seed,
-            backbone=record.backbone,
-            sampler=record.sampler,
-            protocol=record.protocol,
             data={"name": self.data_name, **record.data},
-            machine=record.machine,
-            best_epoch=record.best_epoch,
-            epochs_run=record.epochs_run,
-            stopped=record.stopped,
-            valid=record.valid,
-            test=record.test,
-            seconds=record.seconds,
             history=columns(record.history),
             commit=source_commit(),
             code=self.code,
             imports=list(self.imports),
             per_user=_per_user(run, split, device) if len(split.test) else None,
+            **{name: getattr(record, name) for name in OF_RECORD},
         )
 
 
-def _per_user(run: "Run", split: Split, device: str) -> dict[str, Any]:
+def _per_user(run: model.Run, split: Split, device: str) -> dict[str, Any]:
     """Test metrics of each user at the best epoch, ranked where the run ranked them."""
-    import numpy as np
-
-    from sahcns.ranking import Truth, evaluate
-    from sahcns.training.device import answering, pick_device
-
     where, mask = pick_device(device), run.record.protocol["mask"]
     with answering(where):
         truth = Truth.of(split, "test", mask, where)
@@ -178,10 +134,6 @@ def _per_user(run: "Run", split: Split, device: str) -> dict[str, Any]:
         _, own = evaluate(*vectors, truth, KS, PER_USER, per_user=True)
         users = truth.users.cpu().numpy().astype(np.int32)
     return {"user": users, **{name: values.astype(np.float32) for name, values in own.items()}}
-
-
-def _settings(described: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in described.items() if name != "name"}
 
 
 def _canonical(value: Any) -> Any:

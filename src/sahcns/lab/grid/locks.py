@@ -5,6 +5,7 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 from sahcns.errors import DataError
 from sahcns.lab.grid.result import FAILED, RUNS, USERS
@@ -40,7 +41,7 @@ def wait_for_lock(folder: Path, key: str) -> Iterator[None]:
 
 def sweep(folder: Path) -> None:
     """Remove what killed processes left: locks that nobody holds, and half-written files."""
-    refuse_without_locks()
+    _file_locks()
     keys: dict[str, list[Path]] = {path.name: [] for path in (folder / LOCKS).glob("*")}
     for path in (path for name in (RUNS, USERS, FAILED) for path in (folder / name).glob(".*")):
         keys.setdefault(path.name[1:].rsplit(".", 2)[0], []).append(path)  # .KEY.json.1f3a9c04 of `write_whole`
@@ -50,22 +51,21 @@ def sweep(folder: Path) -> None:
                 path.unlink(missing_ok=True)
 
 
-def refuse_without_locks() -> None:
-    """An error on a system that has no such locks, as Windows."""
+def _file_locks() -> ModuleType:
+    """An error on a system that has none, as Windows."""
     try:
-        import fcntl  # noqa: F401
+        import fcntl
     except ImportError:
         raise DataError(
             "what writes many runs into one folder needs the file locks of Linux and macOS, which this system does not "
             "have: use one of them (on Windows, WSL), or train one run at a time with `sahcns train`"
         ) from None
+    return fcntl
 
 
 def _locked_file(path: Path) -> int | None:
     """An open, locked file, or None if another process has it."""
-    refuse_without_locks()
-    import fcntl
-
+    fcntl = _file_locks()
     while True:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -78,12 +78,11 @@ def _locked_file(path: Path) -> int | None:
             # have locked a new file of that name.
             if os.path.samestat(os.fstat(handle), os.stat(path)):
                 return handle
-        except BlockingIOError:
-            os.close(handle)
-            return None
         except FileNotFoundError:
             pass
         except OSError as error:
             os.close(handle)
+            if isinstance(error, BlockingIOError):
+                return None
             raise DataError(f"{path} cannot be locked ({error.strerror}); choose a folder on a local disk") from error
         os.close(handle)

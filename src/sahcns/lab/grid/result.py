@@ -1,7 +1,8 @@
-"""One finished run as plain data, and the file that holds it.
+"""One finished or failed run as plain data, and the files that hold it.
 
 FOLDER/runs/KEY.json    settings, seed, data, versions, metrics, the course of training; its presence means "done"
 FOLDER/users/KEY.npz    test metrics of each user at the best epoch; written before the other, and not needed by it
+FOLDER/failed/KEY.json  why it failed
 """
 
 import io
@@ -20,6 +21,7 @@ import numpy.typing as npt
 
 from sahcns.errors import DataError, SettingError, nearest
 from sahcns.files import read_marked, write_whole
+from sahcns.lab.plain import Plain, read_from
 
 FORMAT, FORMAT_VERSION = "sahcns-result", 1
 RUNS, USERS, FAILED = "runs", "users", "failed"  # folders
@@ -57,7 +59,7 @@ def terms_differ(first: Terms, second: Terms) -> list[str]:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Result:
+class Result(Plain):
     """A finished run: what it was, under which terms, and what came out."""
 
     key: str
@@ -110,15 +112,14 @@ class Result:
 
     def metric(self, name: str, reading: str = "best", part: str = "test") -> float:
         """`recall@20` of the test part at the best validation epoch; reading "last" is where training stopped."""
-        if part not in ("test", "valid"):
-            raise SettingError(f"part={part!r} must be test or valid")
-        readings = self.test if part == "test" else self.valid
-        if reading not in readings:
-            known = ", ".join(readings) or "none"
-            raise SettingError(f"{self.key} has no reading {reading!r} of its {part} part; there are: {known}")
-        if name not in readings[reading]:
-            raise SettingError(f"{self.key} has no metric {name!r}; {nearest(name, readings[reading])}")
-        return readings[reading][name]
+        parts = {"test": self.test, "valid": self.valid}
+        if reading not in parts.get(part, {}):
+            raise SettingError(
+                f"{self.key} has no reading {reading!r} of a part {part!r}; best and last of test and valid are known"
+            )
+        if name not in parts[part][reading]:
+            raise SettingError(f"{self.key} has no metric {name!r}; {nearest(name, parts[part][reading])}")
+        return parts[part][reading][name]
 
     def users(self) -> PerUser | None:
         """Test metrics of each user, or None where that file was left behind."""
@@ -169,13 +170,38 @@ class Result:
             again="delete it and run it again",
             foreign=f"{path} is not a result of sahcns; move it elsewhere",
         )
-        missing = [name for name in _NAMES if name not in values]
-        if missing:
-            raise DataError(f"{path} is broken, it has no {missing[0]!r}; delete it and run it again")
-        return cls(**{name: values[name] for name in _NAMES}, path=path)
+        with read_from(path):
+            return cls.from_dict({**values, "path": path, "per_user": None})
 
 
 _NAMES = tuple(entry.name for entry in fields(Result) if entry.name not in ("path", "per_user"))
+
+
+@dataclass(frozen=True)
+class Failure(Plain):
+    """Why a job failed, in one sentence, and where in the code; `call` names the call of `run_grid` that met it."""
+
+    key: str
+    label: str
+    error: str
+    traceback: str = ""
+    call: str = ""
+
+    def save(self, folder: Path) -> Path:
+        values = {"format": "sahcns-failure", "format_version": 1, **self.to_dict()}
+        return write_whole(failure_path(folder, self.key), json.dumps(values, indent=2, ensure_ascii=False) + "\n")
+
+    @classmethod
+    def load(cls, folder: Path, key: str) -> "Failure | None":
+        """None where there is none, or one that cannot be read: the job is simply tried again."""
+        try:
+            return cls.from_dict(json.loads(failure_path(folder, key).read_text("utf-8")))
+        except (OSError, ValueError, TypeError, DataError):
+            return None
+
+
+def failure_path(folder: Path, key: str) -> Path:
+    return folder / FAILED / f"{key}.json"
 
 
 def result_path(folder: str | os.PathLike[str], key: str) -> Path:
@@ -191,13 +217,13 @@ def results_in(folder: str | os.PathLike[str]) -> list[Result]:
     for one in results:
         if one.path is not None and one.key != one.path.stem:  # a copy would be counted as one more seed
             raise DataError(f"{one.path} holds the result {one.key!r}; give it its own name back, or move it elsewhere")
+
+    def order(one: Result) -> tuple[Any, ...]:
+        """Results of one table, one row and ascending seeds stand together."""
+        name, fingerprint = one.data.get("name", ""), one.data["fingerprint"]
+        return name, fingerprint, one.backbone["name"], one.label, one.seed, one.key
+
     return sorted(results, key=order)
-
-
-def order(result: Result) -> tuple[Any, ...]:
-    """Results of one table, one row and ascending seeds stand together."""
-    data = result.data
-    return data.get("name", ""), data["fingerprint"], result.backbone["name"], result.label, result.seed, result.key
 
 
 def columns(history: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

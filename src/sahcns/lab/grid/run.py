@@ -6,21 +6,19 @@ FOLDER/failed/KEY.json    failed; tried again by the next call
 FOLDER/claims/KEY         its lock: some process works on it
 """
 
-import json
 import sysconfig
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from sahcns.data.split import Split
 from sahcns.errors import DeviceError, SahcnsError
-from sahcns.files import write_whole
 from sahcns.lab.grid.job import Job
 from sahcns.lab.grid.locks import lock
-from sahcns.lab.grid.result import FAILED, Result, result_path
+from sahcns.lab.grid.result import Failure, Result, failure_path, result_path
 
 PATIENCE = 0.2  # seconds between looks at a job that another process has
 NOT_THE_USERS = (f"{Path(__file__).parents[2]}/", *map(sysconfig.get_path, ("stdlib", "purelib", "platlib")))
@@ -43,30 +41,6 @@ OnEvent = Callable[[Event], None]
 
 
 @dataclass(frozen=True)
-class Failure:
-    """Why a job failed, in one sentence, and where in the code; `call` names the call of `run_grid` that met it."""
-
-    key: str
-    label: str
-    error: str
-    traceback: str = ""
-    call: str = ""
-
-    def save(self, folder: Path) -> Path:
-        values = {"format": "sahcns-failure", "format_version": 1, **self.__dict__}
-        return write_whole(failure_path(folder, self.key), json.dumps(values, indent=2, ensure_ascii=False) + "\n")
-
-    @classmethod
-    def load(cls, folder: Path, key: str) -> "Failure | None":
-        """None where there is none, or one that cannot be read: the job is simply tried again."""
-        try:
-            values = json.loads(failure_path(folder, key).read_text("utf-8"))
-            return cls(key, values["label"], values["error"], values["traceback"], values["call"])
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
-
-
-@dataclass(frozen=True)
 class Call:
     """One call of `run_grid`, as all its workers know it."""
 
@@ -77,16 +51,13 @@ class Call:
     processes: int  # side by side; noted in each result, whose times are those of a shared machine
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class Outcome:
     """The results and the failures of a grid, both in the order of the jobs."""
 
     folder: Path
-    results: list[Result]
+    results: list[Result] = field(repr=False)
     failures: list[Failure]
-
-    def __repr__(self) -> str:
-        return f"Outcome({str(self.folder)!r}, {len(self.results)} results, {len(self.failures)} failures)"
 
 
 def run_jobs(jobs: Sequence[Job], call: Call, tell: OnEvent) -> None:
@@ -114,10 +85,6 @@ def stored_result(job: Job, folder: Path) -> Result | None:
     """The job's result under the job's label, if it is there."""
     path = result_path(folder, job.key)
     return replace(Result.load(path), label=job.label) if path.exists() else None
-
-
-def failure_path(folder: Path, key: str) -> Path:
-    return folder / FAILED / f"{key}.json"
 
 
 def one_sentence(error: BaseException) -> str:

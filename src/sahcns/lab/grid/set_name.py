@@ -1,7 +1,7 @@
 """What a prepared set is called in tables: the catalogue's name, and what makes it another set than the catalogue's."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,30 +28,18 @@ def _changes(wanted: NamedSet, recipe: Mapping[str, Any]) -> Iterator[str]:
     """Each setting that is not the catalogue's, in a word or two."""
     own = wanted.recipe.to_dict()
     counts = list(own) if "all" in wanted.parts else ["unseen", *(["seed"] if "valid" not in wanted.parts else [])]
-    for setting in counts:
-        value = recipe.get(setting, own[setting])
-        if setting == "ratios":
-            same = _shares(value) == _shares(own[setting])
-        elif setting == "core":
-            same = max(value, 1) == max(wanted.recipe.core, 1)  # 0 and 1 are off
-        else:
-            same = value == own[setting]
-        if not same:
-            yield _said(setting, value)
-
-
-def _said(setting: str, value: Any) -> str:
-    words = {
-        "events": lambda: "all events" if value is None else "+".join(value),
-        "min_rating": lambda: "all ratings" if value is None else f"ratings ≥ {value:g}",
-        "years": lambda: "all years" if value is None else "{}–{}".format(*value),
-        "core": lambda: f"{value}-core" if value > 1 else "no core",
-        "split": lambda: f"split {value}",
-        "ratios": lambda: ":".join(f"{share:g}" for share in value),
+    alike: dict[str, Callable[[Any], Any]] = {
+        "ratios": lambda ratios: [round(share / sum(ratios), 9) for share in ratios],  # 8:1:1 is 0.8:0.1:0.1
+        "core": lambda core: max(core, 1),  # 0 and 1 are off
     }
-    return words.get(setting, lambda: f"{setting} {value}")()
-
-
-def _shares(ratios: Any) -> list[float]:
-    """8:1:1 is 0.8:0.1:0.1."""
-    return [round(share / sum(ratios), 9) for share in ratios]
+    words: dict[str, Callable[[Any], str]] = {
+        "events": lambda events: "all events" if events is None else "+".join(events),
+        "min_rating": lambda least: "all ratings" if least is None else f"ratings ≥ {least:g}",
+        "years": lambda years: "all years" if years is None else "{}–{}".format(*years),
+        "core": lambda core: f"{core}-core" if core > 1 else "no core",
+        "ratios": lambda ratios: ":".join(f"{share:g}" for share in ratios),
+    }
+    for setting in counts:
+        value, same = recipe.get(setting, own[setting]), alike.get(setting, lambda value: value)
+        if same(value) != same(own[setting]):
+            yield words[setting](value) if setting in words else f"{setting} {value}"

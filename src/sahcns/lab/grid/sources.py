@@ -28,16 +28,12 @@ def own_code(*kinds: type) -> str | None:
     It covers the files of the classes and of their parents, and what these files import from beside them. Of a class typed
     into a notebook it covers the text of the class.
     """
-    files = dict.fromkeys(own_files(*kinds))
-    waiting = list(files)
+    files, waiting = set[Path](), own_files(*kinds)
     while waiting:
-        for path in _imports(waiting.pop()):
-            if path not in files:
-                files[path] = None
-                waiting.append(path)
-    texts = sorted(path.read_bytes() for path in files) + sorted(
-        _typed_text(kind) for kind in _own(*kinds) if _file(kind) is None
-    )
+        files.update(waiting)
+        waiting = [path for file in waiting for path in _imports(file) if path not in files]
+    texts = sorted(path.read_bytes() for path in files)
+    texts += sorted(_typed_text(kind) for kind in _own(*kinds) if _file(kind) is None)
     return hashlib.sha256(b"".join(hashlib.sha256(text).digest() for text in texts)).hexdigest()[:16] if texts else None
 
 
@@ -62,16 +58,13 @@ def _file(kind: type) -> Path | None:
 def _imports(file: Path) -> Iterator[Path]:
     """The files beside a file that it imports, wherever in it the import stands."""
     for node in ast.walk(ast.parse(file.read_bytes())):
-        names: list[str] = []
-        if isinstance(node, ast.Import):
-            names = [one.name for one in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            home = f"{node.module}." if node.module else ""
-            names = [home + one.name for one in node.names] + [node.module or ""]
-        for parts in (name.split(".") for name in names):
-            for end in range(len(parts)):
-                place = file.parent.joinpath(*parts[: end + 1])
-                yield from (path for path in (place.with_suffix(".py"), place / "__init__.py") if path.is_file())
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            home = [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
+            for name in node.names:
+                parts = ".".join([*home, name.name]).split(".")
+                for end in range(len(parts)):
+                    place = file.parent.joinpath(*parts[: end + 1])
+                    yield from (path for path in (place.with_suffix(".py"), place / "__init__.py") if path.is_file())
 
 
 def _typed_text(kind: type) -> bytes:

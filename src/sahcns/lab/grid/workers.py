@@ -8,23 +8,26 @@ That is safe because every piece of work is under a lock, which the system frees
 import contextlib
 import json
 import os
-import queue
 import secrets
+import selectors
 import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from sahcns.errors import DeviceError, SahcnsError, SettingError, TrainingError
+from sahcns.kernels import resolve_path
 from sahcns.lab.grid.job import Job
 from sahcns.lab.grid.locks import lock, sweep
-from sahcns.lab.grid.run import Call, Event, Failure, OnEvent, Outcome, failure_path, late, run_jobs, stored_result
-
-Reports = queue.Queue[tuple["Worker", dict[str, Any] | None]]  # None: the worker has ended
+from sahcns.lab.grid.result import Failure, failure_path
+from sahcns.lab.grid.run import Call, Event, OnEvent, Outcome, late, run_jobs, stored_result
+from sahcns.training.device import pick_device
 
 
 def run_grid(
@@ -45,9 +48,6 @@ def run_grid(
     folder in order. What failed in an earlier call comes last, so that one that is deadly does not bar the way for good.
     After `until`, in seconds as `time.time()` counts them, no job is begun, and the rest are left for another call.
     """
-    from sahcns.kernels import resolve_path
-    from sahcns.training.device import pick_device
-
     if workers < 1:
         raise SettingError(f"workers={workers} must be 1 or more")
     home, tell = Path(folder), on_event or (lambda event: None)
@@ -56,25 +56,20 @@ def run_grid(
     for path in {job.kernels for job in wanted}:
         resolve_path(where, path)
     sweep(home)
-    missing = []
+    done = {job.key: result for job in wanted if (result := stored_result(job, home)) is not None}
     for job in wanted:
-        result = stored_result(job, home)
-        if result is None:
-            missing.append(job)
-        else:
-            tell(Event("skipped", job, result))
+        if job.key in done:
+            tell(Event("skipped", job, done[job.key]))
+    missing = [job for job in wanted if job.key not in done]
     missing.sort(key=lambda job: failure_path(home, job.key).exists())
     call = Call(home, device, secrets.token_hex(8), until, processes=max(1, min(workers, len(missing))))
     try:
-        if call.processes == 1:
-            run_jobs(missing, call, tell)
-        else:
-            run_in_processes(missing, call, tell)
+        (run_jobs if call.processes == 1 else run_in_processes)(missing, call, tell)
     finally:
         sweep(home)
     results = [result for job in wanted if (result := stored_result(job, home)) is not None]
-    done = {result.key for result in results}
-    failures = [Failure.load(home, job.key) for job in wanted if job.key not in done]
+    left = {job.key for job in wanted} - {result.key for result in results}
+    failures = (Failure.load(home, job.key) for job in wanted if job.key in left)
     return Outcome(home, results, [failure for failure in failures if failure is not None])
 
 
@@ -98,12 +93,13 @@ def start_child(module: str, order: Mapping[str, Any], stdout: int) -> "subproce
     return process
 
 
-def end_children(processes: "Collection[subprocess.Popen[str]]") -> None:
+def end_children(processes: "Collection[subprocess.Popen[str]]", *, signal: bool = True) -> None:
     """Signal all before waiting for any: on a GPU that they share, the end of one can break the work of the others."""
-    for process in processes:
+    for process in processes if signal else ():
         process.terminate()
     for process in processes:
-        process.wait()
+        with contextlib.suppress(OSError), process:  # which waits, and closes its pipes
+            pass
 
 
 def order_of_parent() -> dict[str, Any]:
@@ -121,35 +117,19 @@ def _end_with_parent() -> None:
 
 @dataclass(eq=False)
 class Worker:
-    """A process, the key of the job that it is at, and whether it has begun any."""
+    """A process, the job that it is at, whether it has begun any, and what it has said of its next line."""
 
     process: "subprocess.Popen[str]"
-    reader: threading.Thread = field(init=False)
-    job: str | None = None
+    job: Job | None = None
     has_worked: bool = False
+    rest: bytes = b""
 
-    @classmethod
-    def start(cls, order: dict[str, Any], reports: Reports) -> "Worker":
-        worker = cls(start_child("sahcns.lab.grid.workers", order, subprocess.PIPE))
-        worker.reader = threading.Thread(target=worker._read, args=(reports,), daemon=True)
-        worker.reader.start()
-        return worker
-
-    def _read(self, reports: Reports) -> None:
+    def reports(self) -> list[dict[str, Any]] | None:
+        """Those that have come, as soon as there is one; None at its end."""
         assert self.process.stdout is not None
-        for line in self.process.stdout:
-            if line.endswith("\n"):  # else it was killed in the middle of a word
-                reports.put((self, json.loads(line)))
-        self.process.wait()
-        reports.put((self, None))
-
-    def close(self) -> None:
-        """After its end."""
-        self.reader.join()
-        for pipe in (self.process.stdin, self.process.stdout):
-            if pipe is not None:
-                with contextlib.suppress(OSError):
-                    pipe.close()
+        text = os.read(self.process.stdout.fileno(), 1 << 16)
+        *lines, self.rest = (self.rest + text).split(b"\n")
+        return [json.loads(line) for line in lines] if text else None
 
 
 def run_in_processes(jobs: Sequence[Job], call: Call, tell: OnEvent) -> None:
@@ -157,54 +137,54 @@ def run_in_processes(jobs: Sequence[Job], call: Call, tell: OnEvent) -> None:
 
     A worker that died before it had begun a job is not replaced: every replacement has cost a job, so there is an end.
     """
-    import torch
-
     order = {
         "jobs": [asdict(job) for job in jobs],
         "call": {**call.__dict__, "folder": str(call.folder)},
         "threads": max(1, torch.get_num_threads() // call.processes),
     }
-    by_key, reports, open_keys = {job.key: job for job in jobs}, Reports(), {job.key for job in jobs}
-    running: set[Worker] = set()
+    open_jobs, running = {job.key: job for job in jobs}, dict[int, Worker]()
+    by_key, pipes = dict(open_jobs), selectors.DefaultSelector()
+
+    def start() -> None:
+        worker = Worker(start_child("sahcns.lab.grid.workers", order, subprocess.PIPE))
+        assert worker.process.stdout is not None
+        running[pipes.register(worker.process.stdout, selectors.EVENT_READ).fd] = worker
+
+    def pass_on(worker: Worker, report: dict[str, Any]) -> None:
+        kind, job = report["kind"], by_key[report["key"]]
+        if kind == "elsewhere" and any(other.job is job for other in running.values()):
+            return
+        if kind == "started":
+            worker.job, worker.has_worked = job, True
+        result = None
+        if kind in ("finished", "failed"):
+            worker.job = None if worker.job is job else worker.job
+            if open_jobs.pop(job.key, None) is None:  # two workers may see one end
+                return
+            result = stored_result(job, call.folder) if kind == "finished" else None
+        tell(Event(kind, job, result, report["entry"], report["error"]))
+
     try:
         for _ in range(call.processes):
-            running.add(Worker.start(order, reports))
+            start()
         while running:
-            worker, report = reports.get()
-            if report is not None:
-                event = _event(worker, report, by_key[report["key"]], open_keys, call.folder)
-                ours = any(other.job == report["key"] for other in running)
-                if event is not None and not (event.kind == "elsewhere" and ours):
-                    tell(event)
-                continue
-            running.discard(worker)
-            worker.close()
-            code = worker.process.returncode
-            if code and worker.job is not None:
-                _note_loss(by_key[worker.job], code, call)
-            if code and worker.has_worked and open_keys:
-                running.add(Worker.start(order, reports))
+            for key, _ in pipes.select():
+                worker, reports = running[key.fd], running[key.fd].reports()
+                for report in reports or ():
+                    pass_on(worker, report)
+                if reports is None:
+                    del running[pipes.unregister(key.fileobj).fd]
+                    end_children([worker.process], signal=False)
+                    code = worker.process.returncode
+                    if code and worker.job is not None:
+                        _note_loss(worker.job, code, call)
+                    if code and worker.has_worked and open_jobs:
+                        start()
     finally:
-        end_children([worker.process for worker in running])
-        for worker in running:
-            worker.close()
-    if open_keys and not late(call.until):
-        raise TrainingError(f"the worker processes ended with {len(open_keys)} jobs left; their errors stand above")
-
-
-def _event(worker: Worker, report: dict[str, Any], job: Job, open_keys: set[str], folder: Path) -> Event | None:
-    """A report as an event; None for the end of a job that was reported before, since two workers may see it."""
-    key, kind = report["key"], report["kind"]
-    if kind == "started":
-        worker.job, worker.has_worked = key, True
-    elif kind in ("finished", "failed"):
-        worker.job = None if worker.job == key else worker.job
-        if key not in open_keys:
-            return None
-        open_keys.discard(key)
-    return Event(
-        kind, job, stored_result(job, folder) if kind == "finished" else None, report["entry"], report["error"]
-    )
+        end_children([worker.process for worker in running.values()])
+        pipes.close()
+    if open_jobs and not late(call.until):
+        raise TrainingError(f"the worker processes ended with {len(open_jobs)} jobs left; their errors stand above")
 
 
 def _note_loss(job: Job, code: int, call: Call) -> None:
@@ -225,7 +205,6 @@ def _work() -> None:
     order = order_of_parent()
     reports = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what a sampler prints goes to stderr
-    import torch
 
     def tell(event: Event) -> None:
         values = {"kind": event.kind, "key": event.job.key, "entry": event.entry, "error": event.error}
