@@ -69,6 +69,11 @@ def abandoned(target: Path, ending: str) -> Iterator[Path]:
                 yield found
 
 
+def plain(value: object) -> object:
+    """For `json.dumps`: numbers of numpy as numbers, anything else as text."""
+    return value.item() if hasattr(value, "item") else str(value)
+
+
 def read_json(path: Path, *, missing: str, again: str) -> Any:
     """The content of a JSON file. `missing`: the sentence where there is none; `again`: how a broken one is made anew."""
     try:

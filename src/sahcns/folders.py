@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sahcns.errors import DataError
-from sahcns.files import abandoned, read_marked
+from sahcns.files import abandoned, plain, read_marked
 from sahcns.version import __version__
 
 File = tuple[str, Iterable[bytes | memoryview]]
@@ -79,7 +79,7 @@ def write_folder(
             listed = {name: _write(fresh / name, pieces) for name, pieces in files}
             heading = {"format": kind.format, "format_version": kind.version, "sahcns_version": __version__}
             rest = {name: value for name, value in described.items() if name not in heading}
-            text = json.dumps(heading | rest | {"files": listed}, indent=2, ensure_ascii=False, default=_plain)
+            text = json.dumps(heading | rest | {"files": listed}, indent=2, ensure_ascii=False, default=plain)
             _write(fresh / kind.description, [f"{text}\n".encode()])
             for name, pieces in beside:
                 _write(fresh / name, pieces)
@@ -145,9 +145,9 @@ def stamp(kind: FolderKind, folder: str | os.PathLike[str]) -> Stamp | None:
 
 def read_description(kind: FolderKind, folder: str | os.PathLike[str]) -> dict[str, Any]:
     """The JSON file alone, without a look at the others."""
-    stem = kind.description.removesuffix(".json")
-    there = f"has no {kind.description}" if Path(folder).is_dir() else "is not there"
-    there = "is a file, not a folder" if Path(folder).is_file() else there
+    stem, there = kind.description.removesuffix(".json"), "is not there"
+    if Path(folder).exists():
+        there = f"has no {kind.description}" if Path(folder).is_dir() else "is a file, not a folder"
     return read_marked(
         home_of(folder) / kind.description,
         kind.format,
@@ -163,20 +163,19 @@ def refuse_foreign(kind: FolderKind, folder: str | os.PathLike[str]) -> None:
     target = Path(os.path.realpath(folder))
     if not target.exists():
         return
-    if not target.is_dir():
-        raise DataError(f"{target} is a file, not a folder; choose another place for the {kind.what}")
-    if target.is_mount():
-        raise DataError(
-            f"{target} is a mount point, and a {kind.what} is replaced whole, folder and all; choose a folder in it"
-        )
-    own: set[str] = set()
+    own, why = set[str](), ""
     with contextlib.suppress(OSError, ValueError):
         described = json.loads((target / kind.description).read_text(encoding="utf-8"))
         if isinstance(described, dict) and described.get("format") == kind.format:
             own = {kind.description, *described.get("files", ()), *kind.some}
-    foreign = sorted({entry.name for entry in target.iterdir()} - own)
-    if foreign:
-        raise DataError(f"{target} holds {foreign[0]!r}, which is not part of a {kind.what}; choose another folder")
+    if not target.is_dir():
+        why = f"is a file, not a folder; choose another place for the {kind.what}"
+    elif target.is_mount():
+        why = f"is a mount point, and a {kind.what} is replaced whole, folder and all; choose a folder in it"
+    elif foreign := sorted({entry.name for entry in target.iterdir()} - own):
+        why = f"holds {foreign[0]!r}, which is not part of a {kind.what}; choose another folder"
+    if why:
+        raise DataError(f"{target} {why}")
 
 
 def npy(array: npt.NDArray[Any]) -> tuple[bytes, memoryview]:
@@ -236,27 +235,34 @@ def lock(folder: Path, seconds: float) -> Iterator[bool]:
     True where there are no locks: on Windows, in a folder that may not be listed, on some file systems.
     """
     try:
-        import fcntl
+        import fcntl  # noqa: F401
 
         handle = os.open(folder, os.O_RDONLY)
     except (ImportError, PermissionError):
         yield True
         return
-    ends, held = time.monotonic() + seconds, False
+    held = True
     try:
-        while not held:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                held = True
-            except BlockingIOError:
-                if time.monotonic() >= ends:
-                    break
-                time.sleep(0.01)
-            except OSError:
-                held = True
+        with contextlib.suppress(OSError):
+            held = lock_file(handle, seconds)
         yield held
     finally:
         os.close(handle)
+
+
+def lock_file(handle: int, seconds: float = 0.0) -> bool:
+    """Lock an open file, until it is closed; False if somebody else still has it after `seconds`."""
+    import fcntl
+
+    ends = time.monotonic() + seconds
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            if time.monotonic() >= ends:
+                return False
+        time.sleep(0.01)
 
 
 def _aside(target: Path) -> Path:
@@ -272,18 +278,16 @@ def _clear_up(target: Path) -> None:
 
 
 def _check(kind: FolderKind, home: Path, name: str, entry: Any, contents: bool) -> None:
-    path = home / name
+    path, difference = home / name, ""
     if path.parent != home or not isinstance(entry, dict) or not {"bytes", "sha256"} <= entry.keys():
         raise DataError(f"{home / kind.description} lists {name!r}, which is not a file of its folder; {kind.again}")
-    difference = ""
     try:
-        size = path.stat().st_size
-        if size != entry["bytes"]:
-            difference = f"{size:,} bytes, not {entry['bytes']:,}"
-        elif contents:
-            with open(path, "rb") as file:
-                same = hashlib.file_digest(file, "sha256").hexdigest() == entry["sha256"]
-            difference = "" if same else "its SHA-256 differs"
+        with open(path, "rb") as file:
+            size = os.stat(file.fileno()).st_size
+            if size != entry["bytes"]:
+                difference = f"{size:,} bytes, not {entry['bytes']:,}"
+            elif contents and hashlib.file_digest(file, "sha256").hexdigest() != entry["sha256"]:
+                difference = "its SHA-256 differs"
     except FileNotFoundError:
         raise DataError(f"{path} is missing; {kind.again}") from None
     except OSError as error:
@@ -300,8 +304,3 @@ def _sync(folder: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
-
-
-def _plain(value: object) -> object:
-    """Numbers of numpy as numbers, anything else as text."""
-    return value.item() if isinstance(value, np.generic) else str(value)

@@ -28,14 +28,11 @@ class Allowed:
 
     def __str__(self) -> str:
         if self.choices:
-            return " | ".join(str(choice) for choice in self.choices)
+            return " | ".join(map(str, self.choices))
         if self.low is not None and self.high is not None:
             return f"in [{self.low:g}, {self.high:g}]"
-        if self.above is not None:
-            return f"> {self.above:g}" + (f" and <= {self.high:g}" if self.high is not None else "")
-        if self.low is not None:
-            return f">= {self.low:g}"
-        return f"<= {self.high:g}" if self.high is not None else "any"
+        ends = {">=": self.low, ">": self.above, "<=": self.high}
+        return " and ".join(f"{sign} {end:g}" for sign, end in ends.items() if end is not None) or "any"
 
     def holds(self, value: Any) -> bool:
         if self.choices:
@@ -132,16 +129,17 @@ class Configured:
     def _check(self, argument: str, value: object, allowed: Allowed | None, kind: str) -> None:
         if value is None and "None" in kind:
             return
-        number = isinstance(value, Real) and not isinstance(value, bool)
+        number, must = isinstance(value, Real) and not isinstance(value, bool), ""
         if kind.startswith(("int", "float")) and not number:
-            raise SettingError(f"{type(self).__name__}: {argument}={value!r} must be a number")
-        if kind.startswith("int") and not isinstance(value, Integral):
-            raise SettingError(f"{type(self).__name__}: {argument}={value!r} must be a whole number")
-        if kind == "bool" and not isinstance(value, bool):
-            raise SettingError(f"{type(self).__name__}: {argument}={value!r} must be true or false")
-        if allowed is not None and (number or allowed.choices) and not allowed.holds(value):
-            must = "a finite number" if str(allowed) == "any" else allowed
-            raise SettingError(f"{type(self).__name__}: {argument}={value!r} is not allowed; it must be {must}")
+            must = "must be a number"
+        elif kind.startswith("int") and not isinstance(value, Integral):
+            must = "must be a whole number"
+        elif kind == "bool" and not isinstance(value, bool):
+            must = "must be true or false"
+        elif allowed is not None and (number or allowed.choices) and not allowed.holds(value):
+            must = f"is not allowed; it must be {'a finite number' if str(allowed) == 'any' else allowed}"
+        if must:
+            raise SettingError(f"{type(self).__name__}: {argument}={value!r} {must}")
 
     @classmethod
     def settings(cls) -> list[dict[str, str]]:
@@ -188,8 +186,6 @@ class Configured:
 
 
 Base = TypeVar("Base", bound=Configured)
-
-
 WORDS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 _READ: tuple[tuple[str, Callable[[str], object], str], ...] = (
     ("int", int, "a whole number"),

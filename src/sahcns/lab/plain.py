@@ -22,12 +22,10 @@ class Plain:
         """From what `to_dict` gave, or from its JSON, where tuples have become lists."""
         hints = get_type_hints(cls)
         names = [entry.name for entry in fields(cls)]
-        missing = [name for name in names if name not in values]
-        if missing:
-            raise DataError(
-                f"there is no {missing[0]!r} in this {cls.__name__}, so another version of sahcns wrote it; delete it and "
-                "make it again"
-            )
+        for name in names:
+            if name not in values:
+                why = f"there is no {name!r} in this {cls.__name__}, so another version of sahcns wrote it"
+                raise DataError(f"{why}; delete it and make it again")
         return cls(**{name: _restored(hints[name], values[name]) for name in names})
 
 

@@ -5,9 +5,9 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 
 from sahcns.errors import DataError
+from sahcns.folders import lock_file
 from sahcns.lab.grid.result import FAILED, RUNS, USERS
 
 LOCKS = "claims"  # the name on disk, which earlier versions know
@@ -41,7 +41,7 @@ def wait_for_lock(folder: Path, key: str) -> Iterator[None]:
 
 def sweep(folder: Path) -> None:
     """Remove what killed processes left: locks that nobody holds, and half-written files."""
-    _file_locks()
+    refuse_without_locks()
     keys: dict[str, list[Path]] = {path.name: [] for path in (folder / LOCKS).glob("*")}
     for path in (path for name in (RUNS, USERS, FAILED) for path in (folder / name).glob(".*")):
         keys.setdefault(path.name[1:].rsplit(".", 2)[0], []).append(path)  # .KEY.json.1f3a9c04 of `write_whole`
@@ -51,21 +51,20 @@ def sweep(folder: Path) -> None:
                 path.unlink(missing_ok=True)
 
 
-def _file_locks() -> ModuleType:
-    """An error on a system that has none, as Windows."""
+def refuse_without_locks() -> None:
+    """An error on a system that has no such locks, as Windows."""
     try:
-        import fcntl
+        import fcntl  # noqa: F401
     except ImportError:
         raise DataError(
             "what writes many runs into one folder needs the file locks of Linux and macOS, which this system does not "
             "have: use one of them (on Windows, WSL), or train one run at a time with `sahcns train`"
         ) from None
-    return fcntl
 
 
 def _locked_file(path: Path) -> int | None:
     """An open, locked file, or None if another process has it."""
-    fcntl = _file_locks()
+    refuse_without_locks()
     while True:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -73,7 +72,9 @@ def _locked_file(path: Path) -> int | None:
         except OSError as error:
             raise DataError(f"cannot write {path}: {error.strerror}") from error
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not lock_file(handle):
+                os.close(handle)
+                return None
             # The last holder removes the file when it leaves: then ours has no name any more, and another process may
             # have locked a new file of that name.
             if os.path.samestat(os.fstat(handle), os.stat(path)):
@@ -82,7 +83,5 @@ def _locked_file(path: Path) -> int | None:
             pass
         except OSError as error:
             os.close(handle)
-            if isinstance(error, BlockingIOError):
-                return None
             raise DataError(f"{path} cannot be locked ({error.strerror}); choose a folder on a local disk") from error
         os.close(handle)

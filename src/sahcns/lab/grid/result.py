@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sahcns.errors import DataError, SettingError, nearest
-from sahcns.files import read_marked, write_whole
+from sahcns.files import plain, read_marked, write_whole
 from sahcns.lab.plain import Plain, read_from
 
 FORMAT, FORMAT_VERSION = "sahcns-result", 1
@@ -153,7 +153,7 @@ class Result(Plain):
     def to_json(self) -> str:
         """A line for each key: small, and readable in a diff."""
         lines = [
-            f"  {json.dumps(name)}: {json.dumps(value, ensure_ascii=False, default=_plain)}"
+            f"  {json.dumps(name)}: {json.dumps(value, ensure_ascii=False, default=plain)}"
             for name, value in self.to_dict().items()
         ]
         return "{\n" + ",\n".join(lines) + "\n}\n"
@@ -247,8 +247,3 @@ def columns(history: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "seconds": [float(f"{entry['seconds']:.4g}") for entry in history],
         "looks": looks,
     }
-
-
-def _plain(value: object) -> object:
-    """Numbers of numpy as numbers, anything else as text."""
-    return value.item() if isinstance(value, np.generic) else str(value)
