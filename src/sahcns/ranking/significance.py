@@ -1,6 +1,7 @@
 """Whether a difference between two methods is more than luck; docs/statistics.md says which test answers what.
 
-Every result has a field `why`: the reason, in words, where a number is missing (NaN).
+Every result has a field `why`: the reason, in words, where a number is missing (NaN). The bootstrap is our own: scipy's
+draws differ from machine to machine, and it draws anew for each of many comparisons over the same users.
 """
 
 import math
@@ -25,17 +26,23 @@ ONE_SEED = "one seed: nothing is known about its luck"
 
 
 @dataclass(frozen=True)
-class Paired:
-    """What n pairs of seeds say about the difference first − second."""
+class Tested:
+    """What a test says about first − second over n seeds or users; `p` is two-sided."""
 
     n: int
-    difference: float  # mean of first − second
-    std: float = math.nan  # of the differences, with n − 1
-    low: float = math.nan  # confidence interval of the mean difference
+    difference: float = math.nan  # the mean
+    low: float = math.nan  # its confidence interval
     high: float = math.nan
-    t: float = math.nan
-    p: float = math.nan  # two-sided
+    p: float = math.nan
     why: str = ""
+
+
+@dataclass(frozen=True)
+class Paired(Tested):
+    """What n pairs of seeds say."""
+
+    std: float = math.nan  # of the differences, with n − 1
+    t: float = math.nan
     level: float = 0.95
 
     @property
@@ -56,48 +63,40 @@ class Paired:
         return seeds_needed(self.effect)
 
 
+@dataclass(frozen=True)
+class SignedRank(Tested):
+    """`better` and `worse` are shares of all users."""
+
+    better: float = math.nan
+    worse: float = math.nan
+
+
 def paired_t(first: Sequence[float], second: Sequence[float], level: float = 0.95) -> Paired:
     """Two-sided paired t-test of equal means, with the interval of the difference and its size.
 
     first, second [n]: one value a seed, in the same order of seeds. t = √n · mean(d) / std(d), n − 1 degrees of freedom.
     """
-    a, b = np.asarray(first, float), np.asarray(second, float)
-    if a.ndim != 1 or a.shape != b.shape:
-        raise SettingError(f"a paired test needs two lists of equal length; these have shapes {a.shape} and {b.shape}")
+    a, b = _two(first, second)
     d, n = a - b, len(a)
-    if n == 0:
-        return Paired(0, math.nan, why="no seed in common")
-    if not np.isfinite(d).all():
-        return Paired(n, math.nan, why=f"{int((~np.isfinite(d)).sum())} of {n} seeds have no number")
+    if why := _missing(d, "seeds", "no seed in common"):
+        return Paired(n, why=why)
     mean = float(d.mean())
     if n == 1:
         return Paired(1, mean, why=ONE_SEED)
     if not d.any():
-        return Paired(n, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, why="identical in every seed")
+        return Paired(n, 0.0, 0.0, 0.0, 1.0, "identical in every seed", std=0.0, t=0.0)
     std = float(d.std(ddof=1))
     if std <= 1e-12 * max(np.abs(a).max(), np.abs(b).max()):  # what rounding leaves of equal differences
-        return Paired(n, mean, 0.0, mean, mean, why="the same difference in every seed: t is not defined")
+        return Paired(n, mean, mean, mean, why="the same difference in every seed: t is not defined", std=0.0)
     from scipy import special
 
     error = std / math.sqrt(n)
     half = float(special.stdtrit(n - 1, (1 + level) / 2)) * error
     p = float(2 * special.stdtr(n - 1, -abs(mean / error)))
-    return Paired(n, mean, std, mean - half, mean + half, mean / error, p, level=level)
+    return Paired(n, mean, mean - half, mean + half, p, std=std, t=mean / error, level=level)
 
 
-@dataclass(frozen=True)
-class Published:
-    """ours − theirs with its interval and two-sided p."""
-
-    n: int
-    difference: float
-    low: float = math.nan
-    high: float = math.nan
-    p: float = math.nan
-    why: str = ""
-
-
-def against_published(ours: Sequence[float], mean: float, std: float, n: int = 5, level: float = 0.95) -> Published:
+def against_published(ours: Sequence[float], mean: float, std: float, n: int = 5, level: float = 0.95) -> Tested:
     """Welch's t-test of our values against a mean ± std over n runs, in the same unit.
 
     t = (m₁ − m₂) / √(s₁²/n₁ + s₂²/n₂), with Welch and Satterthwaite's degrees of freedom. Their seeds are not ours, so
@@ -106,35 +105,21 @@ def against_published(ours: Sequence[float], mean: float, std: float, n: int = 5
     if n < 2 or not std >= 0:
         raise SettingError(f"std={std}, n={n}: a published spread needs std >= 0 over 2 runs or more")
     values = np.asarray(ours, float)
-    if not len(values):
-        return Published(0, math.nan, why="no runs of ours")
-    if not np.isfinite(values).all():
-        missing = int((~np.isfinite(values)).sum())
-        return Published(len(values), math.nan, why=f"{missing} of {len(values)} seeds have no number")
+    if why := _missing(values, "seeds", "no runs of ours"):
+        return Tested(len(values), why=why)
     difference = float(values.mean() - mean)
     if len(values) == 1:
-        return Published(1, difference, why=ONE_SEED)
-    from scipy import stats
+        return Tested(1, difference, why=ONE_SEED)
+    from scipy import special
 
     own, other = float(values.var(ddof=1)) / len(values), std**2 / n
     if own + other == 0:
-        return Published(len(values), difference, why="no spread on either side: t is not defined")
+        return Tested(len(values), difference, why="no spread on either side: t is not defined")
     error = math.sqrt(own + other)
     df = (own + other) ** 2 / (own**2 / (len(values) - 1) + other**2 / (n - 1))
-    half = float(stats.t.isf((1 - level) / 2, df)) * error
-    p = float(2 * stats.t.sf(abs(difference) / error, df))
-    return Published(len(values), difference, difference - half, difference + half, p)
-
-
-@dataclass(frozen=True)
-class SignedRank:
-    """`better` and `worse` are shares of all users; `p` is two-sided."""
-
-    users: int
-    better: float = math.nan
-    worse: float = math.nan
-    p: float = math.nan
-    why: str = ""
+    half = float(special.stdtrit(df, (1 + level) / 2)) * error
+    p = float(2 * special.stdtr(df, -abs(difference) / error))
+    return Tested(len(values), difference, difference - half, difference + half, p)
 
 
 def wilcoxon_users(first: Values, second: Values) -> SignedRank:
@@ -144,23 +129,33 @@ def wilcoxon_users(first: Values, second: Values) -> SignedRank:
     as Wilcoxon did. The p-value is exact where few users differ, else the normal approximation, corrected for ties.
     """
     d = differences(first, second)
-    if not len(d):
-        return SignedRank(0, why="no users")
-    if not np.isfinite(d).all():
-        return SignedRank(len(d), why=f"{int((~np.isfinite(d)).sum())} of {len(d)} users have no number")
-    better, worse = float((d > 0).mean()), float((d < 0).mean())
+    if why := _missing(d, "users", "no users"):
+        return SignedRank(len(d), why=why)
+    mean, better, worse = float(d.mean()), float((d > 0).mean()), float((d < 0).mean())
     if not d.any():
-        return SignedRank(len(d), 0.0, 0.0, 1.0, "identical for every user")
+        return SignedRank(len(d), 0.0, p=1.0, why="identical for every user", better=0.0, worse=0.0)
     from scipy import stats
 
-    return SignedRank(len(d), better, worse, float(stats.wilcoxon(_with_ties(d[d != 0]), zero_method="wilcox").pvalue))
+    p = float(stats.wilcoxon(_with_ties(d[d != 0]), zero_method="wilcox").pvalue)
+    return SignedRank(len(d), mean, p=p, better=better, worse=worse)
+
+
+def _two(first: Values, second: Values) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    a, b = np.asarray(first, np.float64), np.asarray(second, np.float64)
+    if a.ndim != 1 or a.shape != b.shape:
+        raise SettingError(f"a paired test needs two lists of equal length; these have shapes {a.shape} and {b.shape}")
+    return a, b
+
+
+def _missing(d: npt.NDArray[np.float64], what: str, none: str) -> str:
+    """Why nothing can be said; empty where all are numbers."""
+    absent = int((~np.isfinite(d)).sum())
+    return none if not len(d) else f"{absent} of {len(d)} {what} have no number" if absent else ""
 
 
 def differences(first: Values, second: Values) -> npt.NDArray[np.float64]:
     """first − second [U], zero where only rounding differs: stored values are float32, and means are added in any order."""
-    a, b = np.asarray(first, np.float64), np.asarray(second, np.float64)
-    if a.ndim != 1 or a.shape != b.shape:
-        raise SettingError(f"a paired test needs two lists of equal length; these have shapes {a.shape} and {b.shape}")
+    a, b = _two(first, second)
     d = a - b
     d[np.abs(d) <= ROUNDING * np.maximum(np.abs(a), np.abs(b))] = 0.0
     return d
@@ -176,21 +171,9 @@ def _with_ties(d: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return np.copysign(equal, d)
 
 
-@dataclass(frozen=True)
-class Bootstrap:
-    """The mean difference over users, its percentile interval and two-sided p."""
-
-    users: int
-    difference: float = math.nan
-    low: float = math.nan
-    high: float = math.nan
-    p: float = math.nan
-    why: str = ""
-
-
 def bootstrap_users(
     first: Values, second: Values, *, resamples: int = 10_000, seed: int = 0, level: float = 0.95
-) -> Bootstrap:
+) -> Tested:
     """Draw the users anew, with replacement, and average first − second over each draw.
 
     first, second [U]: one value a user, in the same order of users. With m the mean and m* that of a draw, the interval
@@ -202,25 +185,24 @@ def bootstrap_users(
 
 def bootstrap_columns(
     d: npt.NDArray[np.float64], *, resamples: int = 10_000, seed: int = 0, level: float = 0.95
-) -> list[Bootstrap]:
+) -> list[Tested]:
     """`bootstrap_users` for C comparisons over the same users at once, which costs little more than one; d [U, C]."""
     users = len(d)
-    if users == 0:
-        return [Bootstrap(0, why="no users") for _ in range(d.shape[1])]
-    if users == 1:
-        return [Bootstrap(1, float(value), why="one user: every draw is the same") for value in d[0]]
-    missing = (~np.isfinite(d)).sum(0)
-    means = _resampled(np.where(missing == 0, d, 0.0), resamples, seed)
+    if users < 2:
+        why = "one user: every draw is the same" if users else "no users"
+        return [Tested(users, float(column.sum()) if users else math.nan, why=why) for column in d.T]
+    reasons = [_missing(values, "users", "") for values in d.T]
+    means = _resampled(np.where([not why for why in reasons], d, 0.0), resamples, seed)
     results = []
-    for values, drawn, absent in zip(d.T, means.T, missing, strict=True):
-        if absent:
-            results.append(Bootstrap(users, why=f"{absent} of {users} users have no number"))
+    for values, drawn, why in zip(d.T, means.T, reasons, strict=True):
+        if why:
+            results.append(Tested(users, why=why))
             continue
         mean = float(values.mean())
         low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
         # A draw as far away as the sample itself must count, whatever order its users are added in.
         beyond = int((np.abs(drawn - mean) >= abs(mean) - 1e-12 * np.abs(values).max()).sum())
-        results.append(Bootstrap(users, mean, float(low), float(high), (1 + beyond) / (1 + resamples)))
+        results.append(Tested(users, mean, float(low), float(high), (1 + beyond) / (1 + resamples)))
     return results
 
 

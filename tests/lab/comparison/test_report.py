@@ -203,7 +203,6 @@ def test_facts_hold_what_one_must_know(tmp_path: Path) -> None:
     assert facts["Runs"] == "24, seeds 2020–2023"
     assert facts["Data toys"] == "500 users, 90 items; fingerprint toys0123456789abcdef"
     assert facts["Protocol"] == "batch 2048, epochs 100, mask train; kernels cpu"
-    assert facts["Sampler sahc"] == "pool 10, 20; alpha 0.3; schedule None; gated True"
     assert (facts["Versions"], facts["Device"], facts["Commit"]) == ("sahcns 0.1, torch 2.9", "cpu", "unknown")
     assert facts["Own files"] == "my.py"
 
@@ -228,9 +227,7 @@ def test_what_is_said_to_repeat_it_is_a_plan_that_can_be_read(tmp_path: Path) ->
         {"name": "dns", "label": "dns-50", "pool": 50},
     ]
     assert plan["protocol"] == {"batch": 2048, "epochs": 100, "mask": "train"}
-    assert (
-        dict(comparison_report(results, command="sahcns compare toys").facts)["To repeat it"] == "sahcns compare toys"
-    )
+    assert ("To repeat it", "sahcns compare toys") in comparison_report(results, command="sahcns compare toys").facts
 
 
 def test_settings_that_differ_by_set_are_repeated_set_by_set() -> None:

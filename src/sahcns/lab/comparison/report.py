@@ -1,7 +1,7 @@
 """A comparison as a whole report: a verdict, what to beware of, how it was made. No sentence claims more than a test."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from sahcns.lab.comparison.boards import Board, boards_of, own_versions
@@ -106,7 +106,7 @@ def cautions(boards: Sequence[Board]) -> list[str]:
 
 
 def facts(boards: Sequence[Board], command: str = "") -> list[tuple[str, str]]:
-    """Runs, data, protocol, settings, versions, device, sources, and a command that makes it all again."""
+    """Runs, data, protocol, versions, device, sources, and a command with all settings that makes it all again."""
     results = [result for board in boards for result in board.results]
     rows = [("Runs", f"{len(results)}, seeds {listed({result.seed for result in results})}")]
     for name, fingerprint in {name: mark for board in boards for name, mark in board.data.items()}.items():
@@ -116,8 +116,6 @@ def facts(boards: Sequence[Board], command: str = "") -> list[tuple[str, str]]:
     for at, board in enumerate(boards, 1):
         name = f"Protocol {at}" if len(boards) > 1 else "Protocol"
         rows.append((name, f"{board.protocol}; kernels {board.terms.kernels}"))
-    rows += _settings("Backbone", [(one.backbone["name"], one.backbone) for one in results])
-    rows += _settings("Sampler", [(one.label, one.sampler) for one in results])
     versions = (", ".join(f"{key} {one.machine[key]}" for key in VERSIONS if key in one.machine) for one in results)
     rows += [
         ("Versions", _counted(versions)),
@@ -127,7 +125,7 @@ def facts(boards: Sequence[Board], command: str = "") -> list[tuple[str, str]]:
     ]
     own = sorted({path for one in results for path in one.imports})
     rows += [("Own files", ", ".join(own))] if own else []
-    return rows + [("To repeat it", text) for text in ([command] if command else map(repeat, boards))]
+    return rows + [("To repeat it", text) for text in (*([command] if command else []), *map(repeat, boards))]
 
 
 def repeat(board: Board) -> str:
@@ -162,19 +160,6 @@ def _plan(board: Board, sets: list[str]) -> dict[str, Any]:
     if board.terms.kernels == "reference" or "-" in board.terms.kernels:  # `auto` finds the others on the machine
         plan["kernels"] = board.terms.kernels
     return plan
-
-
-def _settings(what: str, parts: Iterable[tuple[str, Mapping[str, Any]]]) -> list[tuple[str, str]]:
-    """`Sampler sahc`: `pool 5, 10, 20; alpha 0.3`, every value that some run has."""
-    values: dict[str, dict[str, dict[str, None]]] = {}
-    for label, part in parts:
-        for key, value in part.items():
-            if (key, value) != ("name", label):
-                values.setdefault(label, {}).setdefault(key, {})[str(value)] = None
-    return [
-        (f"{what} {label}", "; ".join(f"{key} {', '.join(own)}" for key, own in settings.items()))
-        for label, settings in values.items()
-    ]
 
 
 def _counted(values: Iterable[str]) -> str:

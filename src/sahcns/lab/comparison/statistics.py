@@ -12,9 +12,8 @@ from sahcns.lab.comparison.boards import Board, Row
 from sahcns.lab.comparison.naming import ranked
 from sahcns.lab.grid.result import PerUser
 from sahcns.ranking.significance import (
-    Bootstrap,
     Paired,
-    SignedRank,
+    Tested,
     bootstrap_columns,
     differences,
     holm,
@@ -62,7 +61,7 @@ class Contrast:
     seeds: tuple[int, ...]  # those that both have
     unshared: tuple[int, ...]  # those that only one has, left out of every test
     paired: Paired
-    over_users: Mapping[str, SignedRank | Bootstrap] = field(default_factory=dict)
+    over_users: Mapping[str, Tested] = field(default_factory=dict)
 
     @property
     def place(self) -> tuple[str, str]:
@@ -207,7 +206,7 @@ def with_users(board: Board, contrasts: Sequence[Contrast], tests: Sequence[str]
             values.append(files[run.key][one.metric].astype(np.float64))
         return np.mean(values, 0) if values else None
 
-    found: list[dict[str, SignedRank | Bootstrap]] = [{} for _ in contrasts]
+    found: list[dict[str, Tested]] = [{} for _ in contrasts]
     columns: dict[str, dict[int, npt.NDArray[np.float64]]] = {}  # of one set, so over the same users
     for at, one in enumerate(contrasts):
         first, second = means(one, one.first), means(one, one.second)

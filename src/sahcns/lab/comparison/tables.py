@@ -20,9 +20,8 @@ from sahcns.lab.comparison.statistics import (
     leads,
     leads_with_users,
     pairs,
-    ranking,
     reference_of,
-    summary,
+    summaries,
     with_users,
 )
 from sahcns.lab.grid.result import Result, terms_differ
@@ -30,6 +29,7 @@ from sahcns.lab.report.parts import Cell, Mark, Table
 from sahcns.ranking.significance import SignedRank, seeds_needed
 
 METRICS = ("recall@10", "ndcg@10", "recall@20", "ndcg@20")
+MISSING = Cell("–", hint="not run")
 LEFT_OUT = ("format", "format_version", "history")  # of the table of runs
 OVER_USERS = "over users, each user's value averaged over the seeds that both have"
 HOW = {
@@ -103,11 +103,12 @@ def main_table(board: Board, metrics: Sequence[str], baseline: str | None, test:
         (lead.second.data, lead.second.first, lead.second.metric): (lead, p)
         for lead, p in zip(gains, adjusted(gains, test), strict=True)
     }
-    marked = {
-        (data, backbone, metric): _first_two(board, data, backbone, metric)
-        for data, backbone in board.places
-        for metric in filter(ranked, metrics)
-    }
+    summed = summaries(board, metrics)
+    means: dict[tuple[str, str, str], list[float]] = {}
+    for (data, row, metric), one in summed.items():
+        if ranked(metric) and not math.isnan(one.mean):
+            means.setdefault((data, row.backbone, metric), []).append(one.mean)
+    two = {place: sorted(set(own), reverse=True)[:2] for place, own in means.items() if len(own) > 1}
     uneven, several = len(board.seeds) > 1, len(board.backbones) > 1
     rows = []
     for row in board.rows:
@@ -117,8 +118,8 @@ def main_table(board: Board, metrics: Sequence[str], baseline: str | None, test:
             cells.append("–".join(map(str, dict.fromkeys((counts[0], counts[-1])))))
         for data in board.data:
             for metric in metrics:
-                two = marked.get((data, row.backbone, metric), [])
-                cells.append(_cell(summary(board, data, row, metric), two, stars.get((data, row, metric)), test))
+                place, best = (data, row, metric), two.get((data, row.backbone, metric), [])
+                cells.append(_cell(summed[place], best, stars.get(place), test) if place in summed else MISSING)
         rows.append(cells)
     columns = [*(["Backbone"] if several else []), "Method", *([">Seeds"] if uneven else [])]
     heads = {data: f"{data} · " if len(board.data) > 1 else "" for data in board.data}
@@ -138,16 +139,7 @@ def main_table(board: Board, metrics: Sequence[str], baseline: str | None, test:
     return Table("comparison", "", columns, rows, " ".join(caption))
 
 
-def _first_two(board: Board, data: str, backbone: str, metric: str) -> list[float]:
-    """The highest mean and the next lower one, which methods may share; nothing where one method stands alone."""
-    order = ranking(board, data, backbone, metric)
-    means = dict.fromkeys(summary(board, data, row, metric).mean for row in order)
-    return list(means)[:2] if len(order) > 1 else []
-
-
 def _cell(one: Summary, two: Sequence[float], star: tuple[Lead, float] | None, test: str) -> Cell:
-    if not one.n:
-        return Cell("–", hint="not run")
     broken = [seed for seed, value in zip(one.seeds, one.values, strict=True) if not math.isfinite(value)]
     if broken:
         return Cell("–", hint=f"not a number with seed {listed(broken)}")
@@ -214,7 +206,7 @@ def _user_cell(one: Contrast, test: str, holm: float) -> Cell:
     """Holm's p of a test over users; its own p as a hint."""
     made, factor = one.over_users.get(test), scale(one.metric)
     if isinstance(made, SignedRank):
-        told = f"better for {made.better:.1%} and worse for {made.worse:.1%} of {made.users} users"
+        told = f"better for {made.better:.1%} and worse for {made.worse:.1%} of {made.n} users"
     elif made is not None:
         told = f"95 % from {number(factor * made.low, sign=True)} to {number(factor * made.high, sign=True)}"
     return Cell(chance(holm), hint=one.why_not(test) or f"p {chance(one.p(test))}; {told}")
