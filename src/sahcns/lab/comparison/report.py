@@ -70,7 +70,7 @@ def verdict(board: Board, metrics: Sequence[str], baseline: str | None) -> str:
         if lead.second.metric == headline and lead.significant(p):
             winners.setdefault(method, []).append((where, p))
         elif lead.second.metric == headline:
-            why = hardest.why_not("t") if p != p else f"p {chance(p)} after Holm"
+            why = hardest.tested("t").why if p != p else f"p {chance(p)} after Holm"
             if hardest.paired.difference <= 0:  # more seeds of one than of the other can make its mean the higher one
                 why = "no better on the seeds that both have"
             ahead = f"{method} leads in {long_name(headline)} on {where}, but is not shown to be better than"

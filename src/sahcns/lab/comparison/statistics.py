@@ -68,17 +68,16 @@ class Contrast:
         """The set and the backbone, as in `Board.places`."""
         return self.data, self.first.backbone
 
-    def p(self, test: str) -> float:
-        """Of the test by this name; NaN where it could not be made, which over seeds takes at least three."""
-        if test == "t":
-            return self.paired.p if len(self.seeds) >= MIN_SEEDS else math.nan
-        return self.over_users[test].p if test in self.over_users else math.nan
+    def tested(self, test: str) -> Tested:
+        """The test by this name; over seeds it takes at least three."""
+        if test != "t":
+            return self.over_users.get(test, Tested(0, why="no user's values were kept"))
+        few = Tested(len(self.seeds), why=self.paired.why or f"fewer than {MIN_SEEDS} seeds")
+        return self.paired if len(self.seeds) >= MIN_SEEDS else few
 
-    def why_not(self, test: str) -> str:
-        """Why there is no p."""
-        if test == "t":
-            return self.paired.why or f"fewer than {MIN_SEEDS} seeds"
-        return self.over_users[test].why if test in self.over_users else "no user's values were kept"
+    def p(self, test: str) -> float:
+        """NaN where it could not be made."""
+        return self.tested(test).p
 
 
 @dataclass(frozen=True)

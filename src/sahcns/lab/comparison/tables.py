@@ -196,7 +196,7 @@ def _seed_cells(one: Contrast, holm: float) -> list[Cell | str]:
         number(factor * paired.low, sign=True),
         number(factor * paired.high, sign=True),
         Cell(chance(paired.p), hint=paired.why),
-        Cell(chance(holm), note="*" if holm < ALPHA else "", hint="" if holm == holm else one.why_not("t")),
+        Cell(chance(holm), note="*" if holm < ALPHA else "", hint="" if holm == holm else one.tested("t").why),
         Cell(number(paired.effect, sign=True), hint=spread if known else paired.why),
         Cell(needed if known and paired.effect else "–", hint=_seeds_range(one) if known else paired.why),
     ]
@@ -204,12 +204,12 @@ def _seed_cells(one: Contrast, holm: float) -> list[Cell | str]:
 
 def _user_cell(one: Contrast, test: str, holm: float) -> Cell:
     """Holm's p of a test over users; its own p as a hint."""
-    made, factor = one.over_users.get(test), scale(one.metric)
+    made = one.tested(test)
+    low, high = (number(scale(one.metric) * end, sign=True) for end in (made.low, made.high))
+    told = f"95 % from {low} to {high}"
     if isinstance(made, SignedRank):
         told = f"better for {made.better:.1%} and worse for {made.worse:.1%} of {made.n} users"
-    elif made is not None:
-        told = f"95 % from {number(factor * made.low, sign=True)} to {number(factor * made.high, sign=True)}"
-    return Cell(chance(holm), hint=one.why_not(test) or f"p {chance(one.p(test))}; {told}")
+    return Cell(chance(holm), hint=made.why or f"p {chance(made.p)}; {told}")
 
 
 def _seeds_range(one: Contrast) -> str:
@@ -229,7 +229,7 @@ def _untested(tests: Sequence[Contrast | Lead], test: str) -> str:
     if any(not math.isnan(one.p(test)) for one in tests):
         return ""
     contrasts = [each for one in tests for each in (one.contrasts if isinstance(one, Lead) else [one])]
-    return f"Nothing was tested: {joined(sorted({one.why_not(test) for one in contrasts})) or 'there is no pair'}."
+    return f"Nothing was tested: {joined(sorted({one.tested(test).why for one in contrasts})) or 'there is no pair'}."
 
 
 def _unit(metrics: Sequence[str], unit: str) -> str:
