@@ -191,14 +191,6 @@ def test_what_is_not_better_when_higher_has_no_best() -> None:
     assert "points but for Popularity" in pairs.caption
 
 
-def test_a_method_that_was_not_run_on_a_set_has_a_dash() -> None:
-    [table] = comparison_tables(
-        [*chosen(THREE, ONE), *chosen({"dns": [0.1, 0.2]}, ONE, data="yelp")], metrics=ONE, pairwise=False
-    )
-    assert [cell.text for cell in main(table)["rns"]] == ["11.20 ± 0.08", "–"]
-    assert main(table)["rns"][1].hint == "not run"
-
-
 @pytest.mark.parametrize(
     ("wrong", "named"), [({"metrics": ("recal@20",)}, "recall@20"), ({"baseline": "rsn"}, "rns"), ({"test": "z"}, "z")]
 )

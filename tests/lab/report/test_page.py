@@ -9,7 +9,7 @@ import pytest
 
 from sahcns.lab.report.page import safe_json, to_html
 from sahcns.lab.report.palette import COLOURS
-from sahcns.lab.report.parts import Cell, Report, Section, Table, unique_names
+from sahcns.lab.report.parts import Report, unique_names
 from tests.lab.report.sample import BARS, CLOUD, CURVES, EVIL, FIGURES, REPORT, TABLE
 
 VOID = {"meta", "link", "br", "img"}
@@ -113,15 +113,6 @@ def test_contents_lead_to_sections_and_no_anchor_is_there_twice(read: Reader) ->
     ids = [attributes["id"] for _, attributes in read.found if "id" in attributes]
     assert len(set(ids)) == len(ids)
     assert set(targets) < set(ids)
-
-
-def test_bold_and_underlined_are_explained_once() -> None:
-    def explained(table: Table) -> bool:
-        return "Bold is the best" in to_html(Report("r", [], [Section("s", [table])]))
-
-    assert explained(TABLE)
-    assert not explained(replace(TABLE, caption="Best in bold."))
-    assert not explained(Table("t", "T", ["a"], [[Cell("x", "best")]]))
 
 
 def test_facts_and_prose_are_readable(page: str) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from sahcns.lab.report.palette import COLOURS, LOOKS, REST, drawn_series, fixed_look, looks_of, painted
+from sahcns.lab.report.palette import COLOURS, LOOKS, REST, drawn_series, fixed_look, looks_of
 from sahcns.lab.report.parts import Figure, Kind, Series
 from sahcns.samplers import Sampler
 from sahcns.settings import named
@@ -62,13 +62,6 @@ def contrast(one: str, other: str) -> float:
     return (bright + 0.05) / (dark + 0.05)
 
 
-def test_the_simulation_confuses_what_it_should() -> None:
-    """Red and green of equal light are one to those without either cone, and blue is not."""
-    red, green, blue = "#c00000", "#5d6000", "#0000ff"
-    assert distance(red, green, "deuteranopia") < 0.4 * distance(red, green, "full")
-    assert distance(red, blue, "deuteranopia") > 0.3
-
-
 @pytest.mark.parametrize("seen", SEEN)
 @pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
 def test_the_nine_samplers_are_told_apart(theme: int, seen: str) -> None:
@@ -109,7 +102,3 @@ def test_many_series_of_one_sampler_are_told_apart(kind: Kind, role: str) -> Non
     looks = [look for _, look in drawn_series(Figure("f", "F", "x", "y", series, kind=kind))]
     assert len(set(looks)) == 7
     assert len({look.colour for look in looks}) == (1 if role else 7)
-
-
-def test_colours_are_written_out_for_what_stands_outside_of_a_page() -> None:
-    assert painted("a var(--sahc) b") == f"a {COLOURS['sahc'][0]} b"

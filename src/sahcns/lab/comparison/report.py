@@ -6,7 +6,7 @@ from typing import Any
 
 from sahcns.lab.comparison.boards import Board, boards_of, own_versions
 from sahcns.lab.comparison.figures import comparison_figures, differences
-from sahcns.lab.comparison.naming import chance, frozen, joined, listed, long_name, ranked
+from sahcns.lab.comparison.naming import chance, frozen, joined, listed, long_name, number, ranked
 from sahcns.lab.comparison.statistics import adjusted, leads, pairs, reference_of
 from sahcns.lab.comparison.tables import METRICS, comparison_tables
 from sahcns.lab.grid.result import Result
@@ -70,8 +70,13 @@ def verdict(board: Board, metrics: Sequence[str], baseline: str | None) -> str:
         if lead.second.metric == headline and lead.significant(p):
             winners.setdefault(method, []).append((where, p))
         elif lead.second.metric == headline:
-            why = hardest.tested("t").why if p != p else f"p {chance(p)} after Holm"
-            if hardest.paired.difference <= 0:  # more seeds of one than of the other can make its mean the higher one
+            gap = hardest.paired.difference
+            why = (
+                hardest.tested("t").why
+                if p != p
+                else f"{number(100 * gap, sign=True)} points, p {chance(p)} after Holm"
+            )
+            if gap <= 0:  # more seeds of one than of the other can make its mean the higher one
                 why = "no better on the seeds that both have"
             ahead = f"{method} leads in {long_name(headline)} on {where}, but is not shown to be better than"
             open_places.append(f"{ahead} {hardest.second.method} ({why})")
