@@ -216,7 +216,7 @@ def with_users(board: Board, contrasts: Sequence[Contrast], tests: Sequence[str]
     for own in columns.values() if "bootstrap" in tests else ():
         for at, drawn in zip(own, bootstrap_columns(np.stack([*own.values()], 1)), strict=True):
             found[at]["bootstrap"] = drawn
-    return [replace(one, over_users=tests) for one, tests in zip(contrasts, found, strict=True)]
+    return [replace(one, over_users={**one.over_users, **tests}) for one, tests in zip(contrasts, found, strict=True)]
 
 
 def leads_with_users(board: Board, gains: Sequence[Lead], test: str) -> list[Lead]:
