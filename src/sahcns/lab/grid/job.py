@@ -7,12 +7,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from sahcns import model
-from sahcns.backbones import Backbone
 from sahcns.data.prepared import load_split, read_manifest
 from sahcns.data.split import Split
 from sahcns.errors import DataError
@@ -20,12 +16,12 @@ from sahcns.importing import import_once
 from sahcns.lab.grid.result import Result, columns
 from sahcns.lab.grid.set_name import data_name
 from sahcns.lab.grid.sources import own_code, source_commit
-from sahcns.ranking import Truth, evaluate
-from sahcns.samplers import Sampler
-from sahcns.settings import by_name
-from sahcns.training import Protocol
-from sahcns.training.device import answering, pick_device
-from sahcns.training.record import described
+
+if TYPE_CHECKING:  # results are read, and their keys made, without torch
+    from sahcns.backbones import Backbone
+    from sahcns.model import Run
+    from sahcns.samplers import Sampler
+    from sahcns.training import Protocol
 
 OnEpoch = Callable[[dict[str, Any]], None]
 OF_RECORD = (  # what a result takes over as it is
@@ -58,9 +54,9 @@ class Job:
     def of(
         cls,
         folder: str | os.PathLike[str],
-        backbone: Backbone,
-        sampler: Sampler,
-        protocol: Protocol,
+        backbone: "Backbone",
+        sampler: "Sampler",
+        protocol: "Protocol",
         seed: int = 0,
         *,
         kernels: str = "auto",
@@ -68,6 +64,8 @@ class Job:
         imports: Iterable[str | os.PathLike[str]] = (),
     ) -> "Job":
         """From the parts themselves, on the set in a prepared folder."""
+        from sahcns.training.record import described
+
         for part in (backbone, sampler):
             part.check_plain()  # as text in the key two large tensors would be one, and a function never the same
         manifest, code = read_manifest(folder), own_code(type(backbone), type(sampler))
@@ -85,8 +83,13 @@ class Job:
         short = hashlib.sha256(text.encode()).hexdigest()[:10]
         return f"{_slug(self.backbone['name'])}-{_slug(self.sampler['name'])}-s{self.seed}-{short}"
 
-    def build(self) -> tuple[Backbone, Sampler, Protocol]:
+    def build(self) -> "tuple[Backbone, Sampler, Protocol]":
         """The parts, from their descriptions; the user's own files are imported first."""
+        from sahcns.backbones import Backbone
+        from sahcns.samplers import Sampler
+        from sahcns.settings import by_name
+        from sahcns.training import Protocol
+
         import_once(self.imports)
         backbone, sampler = ({**told} for told in (self.backbone, self.sampler))
         parts = by_name(Backbone, backbone.pop("name"), backbone), by_name(Sampler, sampler.pop("name"), sampler)
@@ -104,10 +107,12 @@ class Job:
 
     def run(self, device: str = "auto", on_epoch: OnEpoch | None = None, split: Split | None = None) -> Result:
         """Train and judge; `split` is that of the folder where it is at hand. Ctrl-C leaves no result."""
+        from sahcns.model import fit
+
         split = self.load() if split is None else split
         backbone, sampler, protocol = self.build()
         terms: dict[str, Any] = {"protocol": protocol, "seed": self.seed, "device": device, "kernels": self.kernels}
-        run = model.fit(split, backbone, sampler, **terms, on_epoch=on_epoch)
+        run = fit(split, backbone, sampler, **terms, on_epoch=on_epoch)
         if run.record.stopped == "interrupted":  # half a run is no result
             raise KeyboardInterrupt
         record = run.record
@@ -125,8 +130,13 @@ class Job:
         )
 
 
-def _per_user(run: model.Run, split: Split, device: str) -> dict[str, Any]:
+def _per_user(run: "Run", split: Split, device: str) -> dict[str, Any]:
     """Test metrics of each user at the best epoch, ranked where the run ranked them."""
+    import numpy as np
+
+    from sahcns.ranking import Truth, evaluate
+    from sahcns.training.device import answering, pick_device
+
     where, mask = pick_device(device), run.record.protocol["mask"]
     with answering(where):
         truth = Truth.of(split, "test", mask, where)

@@ -98,7 +98,11 @@ def end_children(processes: "Collection[subprocess.Popen[str]]", *, signal: bool
     for process in processes if signal else ():
         process.terminate()
     for process in processes:
-        with contextlib.suppress(OSError), process:  # which waits, and closes its pipes
+        process.wait()
+        with (
+            contextlib.suppress(OSError),
+            process,
+        ):  # which closes its pipes; a child ends at once when its stdin closes
             pass
 
 
