@@ -93,17 +93,20 @@ def start_child(module: str, order: Mapping[str, Any], stdout: int) -> "subproce
     return process
 
 
-def end_children(processes: "Collection[subprocess.Popen[str]]", *, signal: bool = True) -> None:
+def end_children(processes: "Collection[subprocess.Popen[str]]") -> None:
     """Signal all before waiting for any: on a GPU that they share, the end of one can break the work of the others."""
-    for process in processes if signal else ():
+    for process in processes:
         process.terminate()
     for process in processes:
-        process.wait()
-        with (
-            contextlib.suppress(OSError),
-            process,
-        ):  # which closes its pipes; a child ends at once when its stdin closes
-            pass
+        close_child(process)
+
+
+def close_child(process: "subprocess.Popen[str]") -> None:
+    """Wait for its end, and then close its pipes: a child ends at once when its stdin closes."""
+    process.wait()
+    for pipe in filter(None, (process.stdin, process.stdout)):
+        with contextlib.suppress(OSError):
+            pipe.close()
 
 
 def order_of_parent() -> dict[str, Any]:
@@ -178,7 +181,7 @@ def run_in_processes(jobs: Sequence[Job], call: Call, tell: OnEvent) -> None:
                     pass_on(worker, report)
                 if reports is None:
                     del running[pipes.unregister(key.fileobj).fd]
-                    end_children([worker.process], signal=False)
+                    close_child(worker.process)
                     code = worker.process.returncode
                     if code and worker.job is not None:
                         _note_loss(worker.job, code, call)
