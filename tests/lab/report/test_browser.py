@@ -192,6 +192,9 @@ def test_dark_by_the_system_and_by_the_reader(visit: Open) -> None:
     assert colours() == light
     page.emulate_media(color_scheme="dark")
     assert colours() == light  # the reader has chosen
+    page.locator("#theme").click()
+    page.emulate_media(media="print")
+    assert colours()[1] == light[1]  # paper is light
 
 
 def test_saving_gives_a_drawing_that_stands_alone(desk: Any) -> None:

@@ -8,7 +8,6 @@ from html.parser import HTMLParser
 import pytest
 
 from sahcns.lab.report.page import safe_json, to_html
-from sahcns.lab.report.palette import COLOURS
 from sahcns.lab.report.parts import Report, unique_names
 from tests.lab.report.sample import BARS, CLOUD, CURVES, EVIL, FIGURES, REPORT, TABLE
 
@@ -121,12 +120,6 @@ def test_facts_and_prose_are_readable(page: str) -> None:
     made = to_html(Report("r", ["use `sahcns <x>`: 95 % at p < 0.05, but a < b; `x = 1`"], []))
     words = "use <code>sahcns &lt;x&gt;</code>: 95~% at p~&lt;~0.05, but a &lt; b; <code>x = 1</code>"
     assert words.replace("~", "\N{NO-BREAK SPACE}") in made
-
-
-def test_both_themes_are_there_and_paper_is_light(page: str) -> None:
-    style = page[page.index("<style>") : page.index("</style>")]
-    assert style.count(f"--ink:{COLOURS['ink'][0]}") == 1
-    assert re.findall(r"@media screen[^{]*\{:root\S*\{color-scheme:(\w+)", style) == ["dark", "dark"]
 
 
 def test_names_become_anchors_and_files() -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from sahcns.errors import SahcnsError
 from sahcns.lab.report.palette import COLOURS, Look, drawn_series, looks_of
 from sahcns.lab.report.parts import Figure, Report, Table, unique_names
+from sahcns.lab.report.tables import coded
 from sahcns.lab.report.tables import to_html as table_html
 from sahcns.version import __version__
 
@@ -73,16 +74,8 @@ def looks_in(report: Report) -> dict[str, Look]:
 
 
 def themes() -> str:
-    """The colours as variables of CSS: light, dark where the system or the reader wants it, and always light on paper."""
-
-    def variables(theme: str, place: int) -> str:
-        return f"color-scheme:{theme};" + "".join(f"--{name}:{both[place]};" for name, both in COLOURS.items())
-
-    return (
-        f":root{{{variables('light', 0)}}}\n@media screen{{:root[data-theme=dark]{{{variables('dark', 1)}}}}}\n"
-        "@media screen and (prefers-color-scheme:dark){"
-        f":root:not([data-theme=light]){{{variables('dark', 1)}}}}}\n"
-    )
+    """The colours as variables of CSS, each light and dark; the style says which of the two it is."""
+    return f":root{{{''.join(f'--{name}:light-dark({light},{dark});' for name, (light, dark) in COLOURS.items())}}}\n"
 
 
 def _drawing() -> tuple[Draw | None, str]:
@@ -172,13 +165,11 @@ def _fact(value: str) -> str:
 def prose(text: str) -> str:
     """Text with its `code` set as such, and nothing else in it obeyed; `95 %` and `p < 0.05` are not broken into lines."""
     kept = re.compile(r"(?<=\w) ([<>=±×]) (?=[-+\d])|(?<=\d) (?=%)")
-    parts = re.split(r"`([^`]+)`", text)
-    return "".join(
-        f"<code>{escape(part)}</code>"
-        if at % 2
-        else escape(kept.sub(lambda found: found[0].replace(" ", "\N{NO-BREAK SPACE}"), part))
-        for at, part in enumerate(parts)
-    )
+
+    def plain(part: str) -> str:
+        return escape(kept.sub(lambda found: found[0].replace(" ", "\N{NO-BREAK SPACE}"), part))
+
+    return coded(text, plain, lambda part: f"<code>{escape(part)}</code>")
 
 
 def safe_json(value: object) -> str:

@@ -32,10 +32,9 @@ def _name(column: str) -> str:
     return column.removeprefix(">")
 
 
-def _coded(text: str, plain: Callable[[str], str], code: str) -> str:
-    """A text with its `code` set as such, and the rest as it is written in that language."""
-    parts = re.split(r"`([^`]+)`", text)
-    return "".join(code.format(plain(part), part) if at % 2 else plain(part) for at, part in enumerate(parts))
+def coded(text: str, plain: Callable[[str], str], code: Callable[[str], str]) -> str:
+    """A text with its `code` set as such, and the rest as plain text, each as a language writes it."""
+    return "".join((code if at % 2 else plain)(part) for at, part in enumerate(re.split(r"`([^`]+)`", text)))
 
 
 # HTML
@@ -118,7 +117,7 @@ def to_markdown(table: Table, *, title: bool = True) -> str:
     heads = line(_escaped(_name(column)) for column in table.columns)
     ruler = line("---:" if column.startswith(">") else "---" for column in table.columns)
     body = "\n".join([heads, ruler, *(line(map(marked, row)) for row in table.cells)])
-    above, below = (_coded(text, _escaped, "`{1}`") if title else "" for text in (table.title, table.caption))
+    above, below = (coded(text, _escaped, "`{}`".format) if title else "" for text in (table.title, table.caption))
     return "\n\n".join(filter(None, [f"**{above}**" if above else "", body, below])) + "\n"
 
 
@@ -256,7 +255,7 @@ def letters_missing(table: Table) -> str:
 
 def tex(text: str) -> str:
     """Nothing in it means anything to LaTeX; `code` is set as such, and a minus before a digit is a minus."""
-    return _coded(_one_line(text), _signs, r"\texttt{{{0}}}")
+    return coded(_one_line(text), _signs, lambda part: rf"\texttt{{{_signs(part)}}}")
 
 
 def _one_line(text: str) -> str:
