@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from sahcns.data.catalogue import prepare_named as prepare_named
     from sahcns.data.readers import read as read
     from sahcns.errors import SahcnsError as SahcnsError
+    from sahcns.graph import Graph as Graph
     from sahcns.lab.comparison.compare import compare as compare
     from sahcns.lab.grid.result import Result as Result
     from sahcns.lab.tune.tune import tune as tune
@@ -67,6 +68,7 @@ _HOMES = {
         *("Matching", "Mixture", "Sampler"),  # to write one's own
     ),
     "sahcns.objectives": ("BPR", "Objective", "SampledSoftmax"),
+    "sahcns.graph": ("Graph",),
     "sahcns.rng": ("Rng",),
     "sahcns.settings": ("Between", "setting"),
     "sahcns.training": ("Protocol",),

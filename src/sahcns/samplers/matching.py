@@ -3,6 +3,7 @@
 Nothing here carries gradient. What a sampler does not ask for is not computed.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Real
@@ -11,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from sahcns.aggregation import Aggregation
+from sahcns.aggregation import Aggregation, Kind
 from sahcns.errors import TrainingError
 from sahcns.graph import Batch, Graph
 from sahcns.samplers.mixture import WHOLE, Mixture
@@ -36,6 +37,44 @@ class Matching:
         """A sampler may hand on a part of its pools or pairs, with gaps in between that kernels do not see."""
         self.users, self.positives = self.users.contiguous(), self.positives.contiguous()
         self.candidates, self.pairs = self.candidates.contiguous(), self.pairs.contiguous()
+
+    @classmethod
+    def of(
+        cls,
+        user_layers: Sequence[Tensor],
+        item_layers: Sequence[Tensor],
+        users: Tensor,
+        positives: Tensor,
+        candidates: Tensor,
+        *,
+        graph: Graph | None = None,
+        aggregation: Kind | Aggregation = "mean",
+        **more: Any,
+    ) -> "Matching":
+        """A batch of somebody else's loop: `sampler.choose(Matching.of(…), rng)` has its negatives.
+
+        user_layers, item_layers   T tables [n_users, d] and [n_items, d]; a model without layers has one of each
+        users, positives           [B] rows of them
+        candidates                 [B, N] items the users have not had; `graph.draw(users, N, rng)` draws them
+        graph                      `Graph.of(split)`, for samplers that look at popularity or at what users have
+        aggregation                how the model makes one embedding of its layers: "mean", "sum" or "concat"
+        more                       `pairs`, `epoch`, `parameters`, `state`, for samplers that read them
+        """
+        shapes = [list(table.shape) for table in (*user_layers, *item_layers)]
+        if len(user_layers) != len(item_layers) or len({tuple(shape[1:]) for shape in shapes}) != 1:
+            raise TrainingError(
+                f"Matching.of takes as many tables of users as of items, all of one width; it was given {shapes}"
+            )
+        if users.shape != positives.shape or candidates.shape[:-1] != users.shape or users.dim() != 1:
+            given = ", ".join(str(list(ids.shape)) for ids in (users, positives, candidates))
+            raise TrainingError(
+                f"Matching.of takes users [B], positives [B] and candidates [B, N]; it was given {given}"
+            )
+        layers = tuple(torch.cat(pair).detach() for pair in zip(user_layers, item_layers, strict=True))
+        known = graph or _Sizes(len(user_layers[0]), len(item_layers[0]))
+        told = {"pairs": torch.arange(len(users), device=users.device), "epoch": torch.zeros((), device=users.device)}
+        agg = aggregation if isinstance(aggregation, Aggregation) else Aggregation(aggregation)
+        return cls(users, positives, candidates, layers=layers, graph=known, aggregation=agg, **(told | more))
 
     @cached_property
     def user_layers(self) -> Tensor:
@@ -149,6 +188,18 @@ class Matching:
         raise TrainingError(
             f"match.{method} takes {what} as a {number}tensor {shape} with B={len(self.users)}; it was given {given}"
         )
+
+
+class _Sizes(Graph):
+    """A graph of which nothing but its sizes is known: scores are those, and anything else is a sentence."""
+
+    def __init__(self, n_users: int, n_items: int) -> None:
+        self.__dict__.update(n_users=n_users, n_items=n_items)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise TrainingError(f"this sampler looks at the graph's {name}; give Matching.of(…, graph=Graph.of(split))")
 
 
 def seen_in(graph: Graph, users: Tensor, items: Tensor) -> Tensor:

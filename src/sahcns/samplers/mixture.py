@@ -1,5 +1,6 @@
 """What a sampler returns: a negative is a mixture of real items, layer by layer."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
 
@@ -7,6 +8,7 @@ import torch
 from torch import Tensor
 
 from sahcns.errors import TrainingError
+from sahcns.graph import Read, mix_rows
 
 WHOLE = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)  # types of ids; a mask is none
 
@@ -64,6 +66,14 @@ class Mixture:
         width = max(side.shape[1] for side in ids)
         items = torch.stack([side.expand(-1, width) for side in ids], dim=1)  # [B, 2, T or 1]
         return cls(items[:, None], torch.stack([share, 1.0 - share], dim=1)[:, None])
+
+    def apply(self, item_layers: Sequence[Tensor]) -> Tensor:
+        """[B, K, T, d], with gradient: the negatives themselves, of T item tables [n_items, d]."""
+        full = self.checked(len(self.items), len(item_layers), "the sampler", item_layers[0].dtype)
+        pairs, several = full.items.shape[:2]
+        weights = None if full.weights is None else full.weights.flatten(0, 1)
+        (rows,) = mix_rows(tuple(item_layers), Read(full.items.flatten(0, 1), weights))
+        return rows.view(pairs, several, *rows.shape[1:])
 
     def checked(self, pairs: int, layers: int, sampler: str, dtype: torch.dtype | None = None) -> "Mixture":
         """In its full form, items [B, K, M, T or 1] and weights [B, K, M, T] of `dtype`; a wrong shape is an error."""
