@@ -26,6 +26,7 @@ COMMANDS = (
     Entry("samplers", "sahcns.cli.manual", "The samplers there are, with their arguments.", "samplers"),
     Entry("backbones", "sahcns.cli.manual", "The backbones there are, with their arguments.", "backbones"),
     Entry("tune", "sahcns.cli.tune", "Search for each sampler's best settings, on validation."),
+    Entry("from-recbole", "sahcns.cli.from_recbole", "Run what a RecBole configuration says."),
     Entry("bench", "sahcns.cli.bench", "Where the time of training goes on this machine."),
 )
 
