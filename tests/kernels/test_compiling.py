@@ -14,10 +14,10 @@ ROOM = 227 * 1024  # bytes of shared memory that a program may have at compute c
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """What `compiling.py` has to say, with nothing kept from an earlier time."""
+def found(pytestconfig: pytest.Config) -> Any:
+    """What `compiling.py` has to say; kernels that have not changed since the last time are not compiled again."""
     env = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
-    env["TRITON_CACHE_DIR"] = str(tmp_path_factory.mktemp("triton"))
+    env["TRITON_CACHE_DIR"] = str(pytestconfig.cache.mkdir("triton"))  # type: ignore[union-attr]
     command = [sys.executable, "-m", "tests.kernels.compiling", "90"]
     run = subprocess.run(command, cwd=HERE, env=env, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr

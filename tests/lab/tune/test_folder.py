@@ -1,6 +1,7 @@
 """Trials that processes share: the budget is kept, dead ones are made again, other terms are refused. Nothing is trained."""
 
 import contextlib
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from sahcns.errors import DataError
 from sahcns.lab.tune.folder import SearchFolder, open_folder
 from sahcns.lab.tune.search import TRIALS, Trial, read_search
 from sahcns.lab.tune.space import Space
-from sahcns.samplers import DNS, DNSMN, SAHC
+from sahcns.samplers import AHNS, DNS, DNSMN, SAHC
 
 TERMS: dict[str, Any] = {
     "data": {"name": "films", "fingerprint": "abc123def456789"},
@@ -22,6 +23,7 @@ TERMS: dict[str, Any] = {
     "kernels": "auto",
     "pruning": {"rule": "median", "on": True, "after_trials": 5, "after_epochs": 2},
 }
+STORED = Path(__file__).parents[3] / "reproduction" / "results" / "tuning" / "amazon-toys"
 WHOLE = {**TERMS, "pruning": {"on": False}}
 SMALL = Space.of(DNSMN, search={"pool": (4,)})  # top_k 1, 2, 3, 4
 
@@ -153,6 +155,17 @@ def test_a_folder_with_something_else_in_it_is_left_alone(tmp_path: Path, file: 
         pass
     assert [path.name for path in tmp_path.iterdir() if path.name != "claims"] == [file]
     assert (tmp_path / file).read_text() == content
+
+
+def test_a_folder_of_an_earlier_version_goes_on(tmp_path: Path) -> None:
+    shutil.copy(STORED / TRIALS, tmp_path)
+    old = read_search(tmp_path)
+    ahns = Space.of(AHNS, search={"pool": (10,)})
+    with open_folder(tmp_path, {name: getattr(old, name) for name in TERMS}) as folder:
+        assert folder.enrol([ahns], 50).trials == old.trials
+        taken = take(folder, ahns)
+    assert taken.point not in [trial.point for trial in old.of("ahns")]
+    assert taken.number == sum(trial.sampler == "ahns" for trial in old.trials)
 
 
 def test_a_search_may_stand_beside_a_comparison(tmp_path: Path) -> None:
