@@ -17,7 +17,7 @@ ROOM = 227 * 1024  # bytes of shared memory that a program may have at compute c
 def found(pytestconfig: pytest.Config) -> Any:
     """What `compiling.py` has to say; kernels that have not changed since the last time are not compiled again."""
     env = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
-    env["TRITON_CACHE_DIR"] = str(pytestconfig.cache.mkdir("triton"))  # type: ignore[union-attr]
+    env["TRITON_CACHE_DIR"] = str(pytestconfig.cache.mkdir("triton"))
     command = [sys.executable, "-m", "tests.kernels.compiling", "90"]
     run = subprocess.run(command, cwd=HERE, env=env, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
