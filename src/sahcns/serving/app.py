@@ -5,6 +5,7 @@ object, for those who have more items than fit into an address.
 """
 
 import asyncio
+import functools
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Annotated, Any
@@ -26,6 +27,7 @@ from sahcns.serving.batching import Batcher
 from sahcns.serving.gate import Gate, Limits
 from sahcns.serving.live import LiveModel, Loaded
 from sahcns.serving.page import add_page
+from sahcns.serving.quick import QuickRoute
 from sahcns.serving.schema import (
     MOST_ROWS,
     Asked,
@@ -83,7 +85,8 @@ def make_app(models: Sequence[LiveModel], limits: Limits | None = None) -> Gate:
         return by_name[asked.model].loaded
 
     async def recommend(asked: ForUsers) -> Response:
-        model = pick(asked).model
+        loaded = pick(asked)
+        model = loaded.model
         users, unknown = split_known(asked.user, model.user_ids, "user")
         if len(users) * asked.k > MOST_ROWS:
             raise SettingError(
@@ -95,32 +98,36 @@ def make_app(models: Sequence[LiveModel], limits: Limits | None = None) -> Gate:
         lists = await batcher.rank(model, wishes)
         ids = model.user_ids.decode(users)
         rows = [
-            {"user": user, "source": one.source, "items": rows_of(model, one)}
+            {"user": user, "source": one.source, "items": rows_of(loaded, one)}
             for user, one in zip(ids, lists, strict=True)
         ]
         return _json({"users": rows, "unknown": unknown})
 
     async def recommend_new(asked: ForItems) -> Response:
-        model = pick(asked).model
+        loaded = pick(asked)
+        model = loaded.model
         items, unknown = split_known(asked.item, model.item_ids, "item")
         wish = Wish(asked.k, items=torch.tensor(items), hidden=hidden_of(model, asked))
         (found,) = await batcher.rank(model, [wish])
-        return _json({"source": found.source, "items": rows_of(model, found), "unknown": unknown})
+        return _json({"source": found.source, "items": rows_of(loaded, found), "unknown": unknown})
 
-    @app.get("/recommend", response_model=UserLists)
     async def lists_of_users(asked: Annotated[ForUsers, Query()]) -> Response:
         """The best items of users. Each list says its source: the model, a fold-in of what is known, or what is popular."""
         return await recommend(asked)
+
+    quick = functools.partial(app.router.add_api_route, methods=["GET"], route_class_override=QuickRoute)
+    quick("/recommend", lists_of_users, response_model=UserLists)
 
     @app.post("/recommend", response_model=UserLists)
     async def lists_of_many_users(asked: ForUsers) -> Response:
         """The same, with the fields in the body."""
         return await recommend(asked)
 
-    @app.get("/new", response_model=NewList)
     async def list_of_somebody_new(asked: Annotated[ForItems, Query()]) -> Response:
         """The best items for somebody whom the model does not know, from the items that they have."""
         return await recommend_new(asked)
+
+    quick("/new", list_of_somebody_new, response_model=NewList)
 
     @app.post("/new", response_model=NewList)
     async def list_of_a_basket(asked: ForItems) -> Response:
@@ -133,11 +140,13 @@ def make_app(models: Sequence[LiveModel], limits: Limits | None = None) -> Gate:
         found = pick(asked).model.similar_items(asked.item, asked.k, **limits_of(asked))
         return _json({"items": list_rows(found)})
 
-    @app.get("/popular", response_model=ItemList)
-    def popular_items(asked: Annotated[Asked, Query()]) -> Response:
+    async def popular_items(asked: Annotated[Asked, Query()]) -> Response:
         """What most people have, for somebody of whom nothing is known."""
-        found = pick(asked).model.popular(asked.k, **limits_of(asked))
-        return _json({"items": list_rows(found)})
+        loaded = pick(asked)
+        (found,) = await batcher.rank(loaded.model, [Wish(asked.k, hidden=hidden_of(loaded.model, asked))])
+        return _json({"items": rows_of(loaded, found)})
+
+    quick("/popular", popular_items, response_model=ItemList)
 
     @app.get("/search", response_model=Found)
     def search(asked: Annotated[ForText, Query()]) -> Response:
@@ -225,14 +234,12 @@ def hidden_of(model: Recommender, asked: Asked) -> Tensor:
     return model.hidden(**limits_of(asked)) if asked.without or asked.only or asked.category else NO_ITEMS
 
 
-def rows_of(model: Recommender, found: RankedList) -> list[dict[str, Any]]:
+def rows_of(loaded: Loaded, found: RankedList) -> list[dict[str, Any]]:
     """A list as plain values, as `sahcns recommend --json` shows it too."""
-    titles = model.titles
+    named = map(loaded.name_of, found.items)
     return [
-        {"rank": rank, "item": item, "title": None if titles is None else titles[at] or None, "score": score}
-        for rank, (item, at, score) in enumerate(
-            zip(model.item_ids.decode(found.items), found.items, found.scores, strict=True), 1
-        )
+        {"rank": rank, "item": item, "title": title, "score": score}
+        for rank, ((item, title), score) in enumerate(zip(named, found.scores, strict=True), 1)
     ]
 
 

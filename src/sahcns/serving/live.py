@@ -1,11 +1,13 @@
 """The model of a folder while the folder changes: a new one is loaded aside and then takes the place of the former."""
 
+import ctypes
 import os
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from threading import Lock
 
@@ -18,6 +20,7 @@ from sahcns.model.recommender import Recommender
 from sahcns.serving.inspector import Inspector
 from sahcns.serving.search import Search
 
+NAMES = 1 << 16  # items whose names are kept: some 10 MB
 RETRY_SECONDS = 5.0  # until a new model that could not be loaded is tried again
 
 
@@ -28,6 +31,12 @@ class Loaded:
     model: Recommender
     name: str
     lock: Lock = field(default_factory=Lock)  # so that two who ask first do not both compute it
+
+    @cached_property
+    def name_of(self) -> Callable[[int], tuple[Id, str | None]]:
+        """The id and the title of an item by position; those that many are shown are kept as they are sent."""
+        ids, title = self.model.item_ids, self.model.title
+        return lru_cache(NAMES)(lambda item: (ids[item], title(item)))
 
     @cached_property
     def _search(self) -> Search:
@@ -93,6 +102,7 @@ class LiveModel:
             self._failure, self._not_before = (current, why), time.monotonic() + RETRY_SECONDS
             return
         self.loaded, self.stamp = Loaded(model, self.name), current
+        _trim_memory()
         self.on_swap()
         self.tell(f"{self.folder} holds a new model, which answers from now on")
 
@@ -102,3 +112,11 @@ def _load(folder: Path) -> Recommender:
     model = Recommender.load(folder)
     model.prepare()
     return model
+
+
+def _trim_memory() -> None:
+    """Hand freed memory back to the system: glibc would keep that of several former models."""
+    if sys.platform == "linux":
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+        if trim is not None:
+            trim(0)

@@ -44,6 +44,8 @@ class TextIndex:
 
 def folded_text(text: str) -> str:
     """In small letters without accents, on one line: KÖLN and koln are one."""
+    if text.isascii():
+        return " ".join(text.lower().split())
     plain = unicodedata.normalize("NFKD", text.casefold())
     return " ".join("".join(letter for letter in plain if not unicodedata.combining(letter)).split())
 

@@ -1,0 +1,48 @@
+"""A route that reads its query by itself, for what is asked a thousand times a second.
+
+FastAPI documents it like any other. But it looks at every field of a query anew for each request, which takes as long as
+all the rest of an answer; here the fields that are lists are looked up once.
+"""
+
+from collections.abc import Callable, Coroutine
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from urllib.parse import parse_qsl
+
+from fastapi import Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from pydantic import BaseModel, ValidationError
+
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+
+
+class QuickRoute(APIRoute):
+    """The endpoint is asynchronous, takes one model of the query, and returns a response."""
+
+    def get_route_handler(self) -> Handler:
+        (asked,) = (kind for name, kind in get_type_hints(self.endpoint).items() if name != "return")
+        lists = {name for name, field in asked.model_fields.items() if _is_list(field.annotation)}
+        endpoint = self.endpoint
+
+        async def answer(request: Request) -> Response:
+            found: Response = await endpoint(_read(asked, lists, request.scope["query_string"]))
+            return found
+
+        return answer
+
+
+def _read(asked: type[BaseModel], lists: set[str], query: bytes) -> BaseModel:
+    fields: dict[str, Any] = {}
+    for name, value in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
+        if name in lists:
+            fields.setdefault(name, []).append(value)
+        else:
+            fields[name] = value
+    try:
+        return asked.model_validate(fields)
+    except ValidationError as error:
+        raise RequestValidationError(error.errors()) from None
+
+
+def _is_list(annotation: Any) -> bool:
+    return get_origin(get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation) is list
