@@ -8,10 +8,11 @@ READY  := $(VENV)/.ready
 SETS ?= prepared
 RUN   = $(BIN)/python -m reproduction run $(if $(ONLY),--only $(ONLY)) $(ARGS)
 
-.PHONY: help demo test check format reproduce reproduce-quick results clean
+.PHONY: help demo test docs check format reproduce reproduce-quick results clean
 help:
 	@echo "make demo    train RNS and SAHC-NS on the embedded MovieLens set and show recommendations"
 	@echo "make test    lint, types and all tests (what CI runs)"
+	@echo "make docs    the documentation as a site, in build/site"
 	@echo "make check   lint and types only"
 	@echo "make format  rewrite the sources in the house format"
 	@echo "make reproduce        run the paper's study on the sets in SETS=prepared, as far as it is missing"
@@ -35,6 +36,9 @@ check: $(READY)
 
 test: check
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto
+
+docs: $(READY)
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 reproduce: $(READY)
 	@$(RUN) $(SETS)

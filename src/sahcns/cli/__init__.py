@@ -27,6 +27,7 @@ COMMANDS = (
     Entry("backbones", "sahcns.cli.manual", "The backbones there are, with their arguments.", "backbones"),
     Entry("tune", "sahcns.cli.tune", "Search for each sampler's best settings, on validation."),
     Entry("from-recbole", "sahcns.cli.from_recbole", "Run what a RecBole configuration says."),
+    Entry("doctor", "sahcns.cli.doctor", "What sahcns finds on this machine."),
     Entry("bench", "sahcns.cli.bench", "Where the time of training goes on this machine."),
 )
 
