@@ -9,7 +9,7 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,8 +21,7 @@ from sahcns import SahcnsError
 from sahcns.lab import DataError, SettingError
 
 if TYPE_CHECKING:
-    from reproduction.study import Study
-    from sahcns.lab import Event, Failure
+    from sahcns.lab import Failure
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -82,78 +81,25 @@ def _run(asked: argparse.Namespace) -> "Sequence[Failure]":
         device=asked.device,
         until=None if asked.minutes is None else time.time() + 60 * asked.minutes,
     )
-    failures = run_study(study, print)
+    failures = study.run(print)
     _pages(asked)
     return failures
 
 
-def run_study(study: "Study", say: Callable[[str], None]) -> "Sequence[Failure]":
-    """Part after part; what failed is returned."""
-    from reproduction.study import OutOfTime
-    from sahcns.lab import run_grid
-
-    for name in study.absent:
-        say(f"{name} is not there: what needs it is left out")
-    study.design.save(study.out)
-    study.make_splits()
-    if "tuning" in study.parts:
-        try:
-            for one, samplers in study.searches:
-                say(f"tuning {', '.join(samplers)} on {one.name}")
-                study.tune(one.folder, samplers)
-        except OutOfTime:
-            say("time is up: tuning goes on next time")
-        except SahcnsError as error:
-            if list(study.parts) == ["tuning"]:
-                raise
-            say(f"{error}; SAHC-NS goes on with the values that there are")
-    outcome = run_grid(
-        study.jobs,
-        study.out,
-        workers=study.workers,
-        device=study.device,
-        on_event=_progress(len(study.jobs), say),
-        until=study.until,
-    )
-    if "mechanisms" in study.parts:
-        study.measure_mechanisms(say)
-    if "efficiency" in study.parts:
-        study.measure_costs(say)
-    return outcome.failures
-
-
-def _progress(wanted: int, say: Callable[[str], None]) -> "Callable[[Event], None]":
-    """A line for each run that ends."""
-    ended = 0
-
-    def on_event(event: "Event") -> None:
-        nonlocal ended
-        if event.kind not in ("skipped", "finished", "failed"):
-            return
-        ended += 1
-        if event.kind != "skipped" or ended == wanted:
-            job = event.job
-            words = f"{job.data_name}, {job.backbone['name']}, {job.label}, seed {job.seed}"
-            reached = f" {event.result.metric('recall@20'):.2%}" if event.result is not None else ""
-            say(f"{ended} of {wanted} runs: {words} {event.kind}{reached}")
-
-    return on_event
-
-
 def _pages(asked: argparse.Namespace) -> "Sequence[Failure]":
-    from reproduction.does_it_hold import does_it_hold
+    from reproduction.pages import does_it_hold, results_page
     from reproduction.report import study_report
-    from reproduction.results_page import results_page
     from sahcns.lab import to_html, write_whole
 
     home = asked.out
     if not (home / STUDY).exists() and not (home / "runs").is_dir():
         raise DataError(f"{home} holds no results to report on; `make reproduce` makes them")
-    for name, one in Evidence.of(home).progress.items():
-        print(f"{name:<12}{one.count:>6} of {one.wanted:>4} {one.unit}")
-    print(f"report in {write_whole(home / 'report.html', to_html(study_report(home)), 'page')}")
+    evidence = Evidence.of(home)
+    for name, one in evidence.progress.items():
+        print(f"{name:<12}{one}")
+    print(f"report in {write_whole(home / 'report.html', to_html(study_report(evidence)), 'page')}")
     if docs := getattr(asked, "docs", None):
-        for page, text in (("results.md", results_page(home)), ("does-it-hold.md", does_it_hold(home))):
+        for page, text in (("results.md", results_page(evidence)), ("does-it-hold.md", does_it_hold(evidence))):
             print(f"page in {write_whole(docs / page, text, 'page')}")
     return ()
 

@@ -1,84 +1,81 @@
-"""Claims about who is better than whom, checked against the runs; what was not run raises `NotRun`."""
+"""How claims are checked against the results; what was not run raises `NotRun`."""
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from statistics import fmean
 
 from reproduction.design import DataSet
-from reproduction.evidence import Evidence, NotRun
+from reproduction.evidence import Evidence, NotRun, Place
+from reproduction.experiments import ARGUMENTS
+from reproduction.measurements import MODELS
 from reproduction.methods import METHOD, NINE, SOUND_AS_PRINTED, UNTUNED
-from reproduction.published import PrintedNumbers, printed_2, printed_3, printed_4
-from reproduction.scores import AT_20, METRICS, NAMES, READINGS, RECALL, Scores, joined, number
-from reproduction.sections.figure_3 import scores_so_far
-from reproduction.verdicts import UNRESOLVED, Comparison, Instance, Race, Verdict, above, first, resolved, seeds_and_p
-from sahcns.lab import Paired, holm, paired_t
+from reproduction.pace import scores_so_far
+from reproduction.published import EFFICIENCY, FIGURE_1A, FIGURE_1B, FIGURE_5A, MEAN_HARDNESS, TABLE_1, hardness_kept
+from reproduction.scores import Scores
+from reproduction.verdicts import (
+    POINTS,
+    UNRESOLVED,
+    Comparison,
+    Instance,
+    Race,
+    Verdict,
+    above,
+    first,
+    judged,
+    lead,
+    near,
+)
+from reproduction.words import AT_20, METRICS, NAMES, READINGS, RECALL, joined, number
+from sahcns.lab import Diagnostics, Group
 
-ARGUMENTS = {"alpha": "α", "lambda_max": "λmax", "pool": "N"}
-SIDES: Mapping[Verdict, str] = {"holds": "resolved for", "does not hold": "resolved the other way for"}
-
-Check = Callable[[Evidence], list[Instance]]
-
-
-def best_of_nine(reading: str = "best", part: str = "table2") -> Check:
-    """SAHC-NS against the strongest other, on each set and in each metric; of many seeds only where they are many."""
-
-    def check(evidence: Evidence) -> list[Instance]:
-        design = evidence.design
-        races: list[Race] = []
-        for one in design.powered_sets if part == "power" else design.sets:
-            numbers = printed_2(one.like) if part == "table2" and one.printed else {}
-            races += _races(evidence, part, one.folder, "lightgcn", METRICS, reading, numbers)
-        if part == "power" and any(min(one.n for one in race.rivals.values()) <= design.seeds for race in races):
-            raise NotRun(part)
-        return first(races)
-
-    return check
+Check = Callable[[Evidence], Iterable[Instance]]
 
 
-def best_on_backbones(evidence: Evidence) -> list[Instance]:
-    """SAHC-NS against the strongest other on NGCF and SimGCL."""
+def best(evidence: Evidence, part: str, reading: str = "best", metrics: Sequence[str] = METRICS) -> list[Instance]:
+    """SAHC-NS against the strongest other of a table, in each of its cells."""
     races = []
-    for backbone in ("ngcf", "simgcl"):
-        for one in evidence.design.pair_sets:
-            numbers = printed_4(backbone, one.like) if one.printed else {}
-            races += _races(evidence, "table4", one.folder, backbone, AT_20, "best", numbers, f"{backbone}, ")
+    for place in evidence.places(part, reading):
+        if part == "splits" and place.data == evidence.design.single:
+            continue  # not a random one
+        wanted = {row.label for row in evidence.rows(part) if row.data == place.data} - {UNTUNED}
+        numbers = evidence.printed(place)
+        for metric in metrics:
+            methods = evidence.methods(place, metric)
+            if wanted - methods.keys() or few(evidence, part, methods):  # the best of some may not be the best of all
+                raise NotRun(part)
+            rivals = {label: mean for (label, one), (mean, _) in numbers.items() if one == metric and label != METHOD}
+            paper = lead(numbers, METHOD, max(rivals, key=lambda label: rivals[label]), metric) if rivals else "–"
+            races.append(Race(f"{evidence.name(place)}, {NAMES[metric]}", paper, methods))
     return first(races)
 
 
-def better(first: str, second: str) -> Check:
-    """One method against another, in the ablation's five seeds and in the many.
-
-    Many seeds count where they are more than those of Table II; the paper's claim does not wait for them.
-    """
-
-    def check(evidence: Evidence) -> list[Instance]:
-        design, cells = evidence.design, []
-        for one in design.pair_sets:
-            numbers = printed_3(one.like) if one.printed else {}
-            cells += [_pair(evidence, "table3", one.folder, first, second, metric, numbers) for metric in AT_20]
-        for one in design.powered_sets:
-            if {first, second} <= evidence.methods("power", one.folder, RECALL).keys():
-                many = [
-                    _pair(evidence, "power", one.folder, first, second, metric, {}, ", many seeds") for metric in AT_20
-                ]
-                cells += [cell for cell in many if cell.paired.n > design.seeds]
-        return above(cells)
-
-    return check
+def few(evidence: Evidence, part: str, methods: Mapping[str, Scores]) -> bool:
+    """Whether what should have many seeds has no more than Table II."""
+    return part == "power" and any(own.n <= evidence.design.seeds for own in methods.values())
 
 
-def trains(method: str) -> Check:
-    """A method against RNS in Table II, on the sets where the paper prints it above."""
+def better(
+    evidence: Evidence, one: str, other: str, part: str = "table3", metrics: Sequence[str] = AT_20
+) -> list[Instance]:
+    """One method against another wherever the paper has it above, and in the many seeds, which are not waited for."""
+    cells = []
+    for place in evidence.places(part):
+        numbers = evidence.printed(place)
+        if not numbers or numbers[one, metrics[0]][0] > numbers[other, metrics[0]][0]:
+            cells += [_pair(evidence, place, one, other, metric) for metric in metrics]
+    for place in evidence.places("power") if part == "table3" else []:
+        with suppress(NotRun):
+            cells += [_pair(evidence, place, one, other, metric, ", many seeds") for metric in metrics]
+    return above(cells)
 
-    def check(evidence: Evidence) -> list[Instance]:
-        cells = []
-        for one in evidence.design.sets:
-            numbers = printed_2(one.like) if one.printed else {}
-            if not numbers or numbers[method, RECALL][0] > numbers["RNS", RECALL][0]:
-                cells.append(_pair(evidence, "table2", one.folder, method, "RNS", RECALL, numbers))
-        return above(cells)
 
-    return check
+def _pair(evidence: Evidence, place: Place, one: str, other: str, metric: str, after: str = "") -> Comparison:
+    methods = evidence.methods(place, metric)
+    own, its = methods[one], methods[other]
+    if few(evidence, place.part, {one: own, other: its}):
+        raise NotRun(place)
+    where, paper = f"{evidence.name(place)}{after}, {NAMES[metric]}", lead(evidence.printed(place), one, other, metric)
+    return Comparison(where, paper, f"{one} {own}, {other} {its}", own.minus(its))
 
 
 def best_epoch_is_what_is_printed(evidence: Evidence) -> list[Instance]:
@@ -87,65 +84,50 @@ def best_epoch_is_what_is_printed(evidence: Evidence) -> list[Instance]:
     Metric by metric, since an average over them may hide that they disagree. Tested over seeds: how far each of them
     alone is away under either reading.
     """
-    phrases, tests = {}, {}
+    cells = []
     for one in evidence.design.sets:
         for metric in METRICS if one.printed and one.same else ():
-            methods = evidence.methods("table2", one.folder, metric)
-            shared = sorted(set.intersection(*(set(methods[label].values) for label in SOUND_AS_PRINTED)))
-            away = [distance_from_print(evidence, one.folder, metrics=(metric,), seed=seed) for seed in shared]
-            gaps = distance_from_print(evidence, one.folder, metrics=(metric,))
-            where = f"{one.name}, {NAMES[metric]}"
-            phrases[where] = ", ".join(
-                f"{READINGS[reading]}: {number(gap)} points away" for reading, gap in gaps.items()
-            )
-            tests[where] = paired_t([each["last"] for each in away], [each["best"] for each in away])
-    ps = holm([test.p for test in tests.values()])
-    return [
-        Instance(where, "–", f"{phrases[where]} ({seeds_and_p(test, p)})", resolved(test, p))
-        for (where, test), p in zip(tests.items(), ps, strict=True)
-    ]
+            runs = evidence.methods(Place("table2", one.folder), metric)
+            seeds = sorted(set.intersection(*(set(runs[label].values) for label in SOUND_AS_PRINTED)))
+            away = {seed: distance_from_print(evidence, one, metrics=(metric,), seed=seed) for seed in seeds}
+            last, best = (Scores({s: gaps[reading] / 100 for s, gaps in away.items()}) for reading in ("last", "best"))
+            gaps = distance_from_print(evidence, one, metrics=(metric,))
+            who = ", ".join(f"{READINGS[reading]} {number(gap)} away" for reading, gap in gaps.items())
+            cells.append(Comparison(f"{one.name}, {NAMES[metric]}", "–", who, last.minus(best)))
+    return above(cells)
 
 
 def distance_from_print(
     evidence: Evidence,
-    data: str,
+    one: DataSet,
     methods: Sequence[str] = SOUND_AS_PRINTED,
     metrics: Sequence[str] = METRICS,
     seed: int | None = None,
 ) -> dict[str, float]:
-    """Reading → mean |ours − paper| in points over some methods and metrics of Table II.
-
-    Ours are means over seeds, or those of one seed.
-    """
-    printed, distances = printed_2(evidence.design.data(data).like), {}
+    """Reading → mean |ours − paper| in points over some methods and metrics of Table II, of means or of one seed."""
+    printed, distances = evidence.printed(Place("table2", one.folder)), {}
     for reading in READINGS:
-        gaps = []
-        for metric in metrics:
-            ours = evidence.methods("table2", data, metric, reading)
-            for label in methods:
-                mean = ours[label].mean if seed is None else ours[label].values[seed]
-                gaps.append(abs(100 * mean - printed[label, metric][0]))
-        distances[reading] = fmean(gaps)
+        ours = {metric: evidence.methods(Place("table2", one.folder, reading=reading), metric) for metric in metrics}
+        distances[reading] = fmean(
+            abs(100 * (own[label].mean if seed is None else own[label].values[seed]) - printed[label, metric][0])
+            for metric, own in ours.items()
+            for label in methods
+        )
     return distances
 
 
-def moderate(argument: str) -> Check:
+def moderate(evidence: Evidence, argument: str) -> list[Instance]:
     """The inner value of a grid that is best on validation against both of its ends."""
-
-    def check(evidence: Evidence) -> list[Instance]:
-        cells = []
-        grid = evidence.design.pools if argument == "pool" else evidence.design.grid
-        for one in evidence.design.pair_sets:
-            curve = evidence.sweep(one.folder, argument, RECALL)
-            validation = evidence.sweep(one.folder, argument, RECALL, of="valid")
-            best = max(grid[1:-1], key=lambda value: validation[value].mean)
-            for end in (grid[0], grid[-1]):
-                where = f"{one.name}, {ARGUMENTS[argument]} against {end:g}"
-                who = f"{best:g} gives {curve[best]}, {end:g} {curve[end]}"
-                cells.append(Comparison(where, "moderate is best", who, curve[best].minus(curve[end])))
-        return above(cells)
-
-    return check
+    cells, letter = [], ARGUMENTS[argument]
+    grid = evidence.design.pools if argument == "pool" else evidence.design.grid
+    for one in evidence.design.pair_sets:
+        curve = evidence.sweep(one.folder, argument, RECALL)
+        validation = evidence.sweep(one.folder, argument, RECALL, of="valid")
+        inner = max(grid[1:-1], key=lambda value: validation[value].mean)
+        for end in (grid[0], grid[-1]):
+            who = f"{letter} = {inner:g} gives {curve[inner]}, {letter} = {end:g} {curve[end]}"
+            cells.append(Comparison(one.name, "moderate is best", who, curve[inner].minus(curve[end])))
+    return above(cells)
 
 
 def soon(evidence: Evidence) -> list[Instance]:
@@ -153,110 +135,128 @@ def soon(evidence: Evidence) -> list[Instance]:
     races = []
     for one in evidence.design.sets:
         when, then = scores_so_far(evidence, one.folder)
-        races.append(_race(one.name, "better within a short time", then, f"after {when:.1f} s "))
+        races.append(Race(one.name, "better within a short time", then, f"after {when:.1f} s "))
     return first(races)
 
 
-def first_on_splits(evidence: Evidence) -> list[Instance]:
-    """SAHC-NS against RNS, DNS and MixGCF on each random split."""
-    return first(
-        [
-            _race(f"{one.name}, {NAMES[RECALL]}", "–", evidence.methods("splits", one.folder, RECALL))
-            for one in evidence.design.resplits
-        ]
-    )
-
-
 def stronger_backbones(evidence: Evidence) -> list[Instance]:
-    """For how many of the nine methods SimGCL is above LightGCN, over the seeds that both were run with.
+    """For how many of the nine methods SimGCL is above LightGCN: holds where most are and are resolved.
 
-    Holds where more than half are and are resolved, fails where as many are below; Holm over all methods and sets.
+    Holm over all methods and sets.
     """
-    tests: dict[tuple[DataSet, str], Paired] = {}
+    cells = []
     for one in evidence.design.pair_sets:
-        base = evidence.methods("table2", one.folder, RECALL)
-        strong = evidence.methods("table4", one.folder, RECALL, backbone="simgcl")
-        tests |= {(one, label): strong[label].minus(base[label]) for label in NINE}
-    verdicts = {
-        key: resolved(tests[key], p) for key, p in zip(tests, holm([one.p for one in tests.values()]), strict=True)
-    }
-    instances = []
+        base, strong = (evidence.methods(place, RECALL) for place in _base_and_strong(one))
+        cells += [Comparison(label, one.folder, "", strong[label].minus(base[label])) for label in NINE]
+    tested, instances = list(zip(cells, above(cells), strict=True)), []
     for one in evidence.design.pair_sets:
-        paper, labels = "–", list(NINE)
-        if one.printed:
-            lower, upper = printed_2(one.like), printed_4("simgcl", one.like)
-            more = sum(upper[key][0] > lower[key][0] for key in upper if key[1] == RECALL)
-            paper = f"{more} of {len(upper) // 2} methods"
-        sides = {side: [label for label in labels if verdicts[one, label] == side] for side in SIDES}
-        majority = [side for side in SIDES if len(sides[side]) > len(labels) / 2]
-        more = sum(tests[one, label].difference > 0 for label in labels)
-        phrases = [f"; {words} {joined(sides[side])}" for side, words in SIDES.items() if sides[side]]
-        where, ours = (
-            f"{one.name}, SimGCL over LightGCN in Recall@20",
-            f"{more} of {len(labels)} methods{''.join(phrases)}",
-        )
-        instances.append(Instance(where, paper, ours, majority[0] if majority else UNRESOLVED))
+        lines = [(cell, found.verdict) for cell, found in tested if cell.paper == one.folder]
+        up, down = ([cell.where for cell, own in lines if own == side] for side in ("holds", "does not hold"))
+        verdict: Verdict = "holds" if len(up) > len(lines) / 2 else UNRESOLVED
+        verdict = "does not hold" if len(down) > len(lines) / 2 else verdict
+        words = f"; resolved for {joined(up)}" * bool(up) + f"; resolved the other way for {joined(down)}" * bool(down)
+        lower, upper = (evidence.printed(place) for place in _base_and_strong(one))
+        more = sum(upper[key][0] > lower[key][0] for key in upper if key[1] == RECALL)
+        paper = f"{more} of {len(upper) // 2} methods" if upper else "–"
+        ours = f"{sum(cell.paired.difference > 0 for cell, _ in lines)} of {len(lines)} methods{words}"
+        instances.append(Instance(f"{one.name}, SimGCL over LightGCN in Recall@20", paper, ours, verdict))
     return instances
 
 
-def _races(
-    evidence: Evidence,
-    part: str,
-    data: str,
-    backbone: str,
-    metrics: Sequence[str],
-    reading: str,
-    numbers: PrintedNumbers,
-    before: str = "",
-) -> list[Race]:
-    """Of all methods of a table: the best of some may not be the best of all."""
-    name, races = evidence.design.data(data).name, []
-    wanted = {row.label for row in evidence.rows(part) if row.data == data} - {UNTUNED}
-    for metric in metrics:
-        methods = evidence.methods(part, data, metric, reading, backbone)
-        if wanted - methods.keys():
-            raise NotRun(part)
-        paper = "–"
-        if numbers:
-            own = numbers[METHOD, metric][0]
-            rivals = {label: mean for (label, one), (mean, _) in numbers.items() if one == metric and label != METHOD}
-            rival = max(rivals, key=lambda label: rivals[label])
-            lead = number(own - rivals[rival], sign=True)
-            paper = f"{METHOD} {number(own)}, {rival} {number(rivals[rival])}: {lead}"
-        races.append(_race(f"{before}{name}, {NAMES[metric]}", paper, methods))
-    return races
+def _base_and_strong(one: DataSet) -> tuple[Place, Place]:
+    return Place("table2", one.folder), Place("table4", one.folder, "simgcl")
 
 
-def _race(where: str, paper: str, methods: Mapping[str, Scores], before: str = "") -> Race:
-    """SAHC-NS against all others; runs that stand in two rows are one rival: HC-only and SAHC w/o Discrepancy."""
-    own = methods[METHOD]
-    rivals, known = {}, list[Mapping[int, float]]()
-    for method, scores in methods.items():
-        if method != METHOD and scores.values not in known:
-            rivals[f"{method} {scores}"] = own.minus(scores)
-            known.append(scores.values)
-    if not rivals:
-        raise NotRun(where)
-    # The strongest first, over the seeds that both have.
-    order = sorted(rivals, key=lambda name: (math.isnan(rivals[name].difference), rivals[name].difference))
-    return Race(where, paper, f"{before}{METHOD} {own}", {name: rivals[name] for name in order})
+def same_data(evidence: Evidence) -> Iterator[Instance]:
+    """Users, items and pairs as in Table I."""
+    for one in (one for one in evidence.design.sets if one.printed):
+        about = evidence.about(one.folder)
+        counts = about["users"], about["items"], sum(about[part] for part in ("train", "valid", "test"))
+        paper, ours = (" / ".join(f"{count:,}" for count in numbers) for numbers in (TABLE_1[one.like], counts))
+        yield judged(one, one.name, paper, ours, counts == TABLE_1[one.like])
 
 
-def _pair(
-    evidence: Evidence,
-    part: str,
-    data: str,
-    first: str,
-    second: str,
-    metric: str,
-    numbers: PrintedNumbers,
-    after: str = "",
-) -> Comparison:
-    paper = "–"
-    if (first, metric) in numbers:
-        a, b = numbers[first, metric][0], numbers[second, metric][0]
-        paper = f"{first} {number(a)}, {second} {number(b)}: {number(a - b, sign=True)}"
-    methods = evidence.methods(part, data, metric)
-    who = f"{first} {methods[first]}, {second} {methods[second]}"
-    where = f"{evidence.design.data(data).name}{after}, {NAMES[metric]}"
-    return Comparison(where, paper, who, methods[first].minus(methods[second]))
+def pool_shares(evidence: Evidence) -> Iterator[Instance]:
+    """Fig. 1(a)."""
+    for one, seen in _pools(evidence):
+        marks = zip(("under 0.10", "over 0.20"), (seen.pools.near, seen.pools.far), strict=True)
+        for (words, share), paper in zip(marks, FIGURE_1A[one.like] if one.printed else (), strict=False):
+            yield near(one, f"{one.name}, pools with a gap {words}", paper, 100 * share)
+
+
+def pool_variety(evidence: Evidence) -> Iterator[Instance]:
+    """Fig. 1(a) in words: hard pools and easy pools are both common, each more than a quarter."""
+    for one, seen in _pools(evidence):
+        paper = "{:.0f} % hard, {:.0f} % easy".format(*FIGURE_1A[one.like]) if one.printed else "–"
+        easy, hard = 100 * seen.pools.far, 100 * seen.pools.near
+        ours = f"{hard:.2f} % under 0.10, {easy:.2f} % over 0.20"
+        yield judged(one, one.name, paper, ours, min(easy, hard) > 25)
+
+
+def hidden_by_scores(evidence: Evidence) -> Iterator[Instance]:
+    """Fig. 1(b)."""
+    most, quarter = FIGURE_1B
+    for one, seen in _pools(evidence):
+        if seen.pools.over_020 is not None and seen.pools.over_050 is not None:
+            many, some = 100 * seen.pools.over_020, 100 * seen.pools.over_050
+            where = f"{one.name}, similar pairs with |Δσ|"
+            yield from [
+                judged(one, f"{where} over 0.20", "> 60 %", f"{many:.2f} %", many > most, True),
+                judged(one, f"{where} over 0.50", "about 25 %", f"{some:.2f} %", abs(some - quarter) <= POINTS, True),
+            ]
+
+
+def discrepancy_raised(evidence: Evidence) -> Iterator[Instance]:
+    """Fig. 5(a): how much."""
+    for one, where, own in _models(evidence, "SA-only"):
+        if one.printed:
+            yield near(one, where, FIGURE_5A[one.like], 100 * (own.selection.sigma_change or 0.0))
+
+
+def harder_to_read(evidence: Evidence) -> Iterator[Instance]:
+    """Fig. 5(a) in words: more discrepancy at a mean hardness that hardly changes."""
+    for one, where, seen in _models(evidence, "SA-only"):
+        paper = f"σ +{FIGURE_5A[one.like]:.2f} %, μ within {MEAN_HARDNESS} %" if one.printed else "–"
+        sigma, mu = (100 * (own or 0.0) for own in (seen.selection.sigma_change, seen.selection.mu_change))
+        holds = sigma > 0 and hardness_kept(mu)
+        yield judged(one, where, paper, f"σ {sigma:+.2f} %, μ {mu:+.2f} %", holds)
+
+
+def easy_moved_more(evidence: Evidence) -> Iterator[Instance]:
+    """Fig. 5(b)."""
+    for one, where, seen in _models(evidence, METHOD):
+        easy, hard = seen.mixing.easy, seen.mixing.hard
+        ours = f"margins close by {_closed(easy)} in easy pools, by {_closed(hard)} in hard ones"
+        yield judged(one, where, "easy more than hard", ours, easy.reduction > hard.reduction)
+
+
+def _closed(group: Group) -> str:
+    """`0.69 of 8.18 (8 %)`; without the share where there is no gap to close."""
+    share = f" ({100 * group.reduction / group.before:.0f} %)" if group.before > 0 else ""
+    return f"{group.reduction:.2f} of {group.before:.2f}{share}"
+
+
+def overhead(evidence: Evidence) -> Iterator[Instance]:
+    """The efficiency paragraph: no larger a share of an epoch than the paper's, by the parts and by whole epochs alike."""
+    for one in (one for one in evidence.design.sets if one.printed):
+        times, (dns, *_, own) = EFFICIENCY[one.like], evidence.costs[one.folder]
+        share, longer = 100 * own.extra_share, [100 * part for part in own.longer_than(dns)]
+        ends = " to ".join(dict.fromkeys(f"{end:.2f}" for end in (min(longer), max(longer))))
+        ours = f"{share:.2f} %: {1000 * own.extra:.1f} ms of {1000 * own.epoch:.1f} ms; by whole epochs {ends} %"
+        paper = f"{times.share:.2f} %: {1000 * times.extra:.0f} ms of {1000 * times.epoch:,.0f} ms"
+        inside = [round(measured, 2) <= times.share for measured in (share, *longer)]
+        cell = judged(one, one.name, paper, f"{ours}, with DNS {1000 * dns.epoch:.1f} ms", all(inside))
+        yield cell if len({*inside}) == 1 else cell._replace(verdict=UNRESOLVED)
+
+
+def _pools(evidence: Evidence) -> Iterator[tuple[DataSet, Diagnostics]]:
+    """The pools that the model trained with DNS sees on each set."""
+    for one in evidence.design.pair_sets:
+        yield one, evidence.inspections[one.folder, "dns"].diagnostics["DNS"]
+
+
+def _models(evidence: Evidence, label: str) -> Iterator[tuple[DataSet, str, Diagnostics]]:
+    """A sampler at work on each model of each set."""
+    for one in evidence.design.pair_sets:
+        for trained, words in MODELS.items():
+            yield one, f"{one.name}, {words}", evidence.inspections[one.folder, trained].diagnostics[label]

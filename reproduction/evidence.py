@@ -2,29 +2,29 @@
 
 import json
 import os
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from reproduction.design import PAPER, STUDY, Design
 from reproduction.experiments import GRIDS, TITLES, Chosen, Row, job, part_named
-from reproduction.measurements import DIAGNOSTICS, EFFICIENCY, READINGS, aged_models, cost_key, looks
-from reproduction.methods import TUNABLE, UNTUNED
+from reproduction.measurements import AgedModel, Look, Measurement, Timing, aged_models, looks, timings
+from reproduction.methods import METHOD, TUNABLE, UNTUNED
+from reproduction.published import PrintedNumbers, printed
 from reproduction.readings import PoolReadings
 from reproduction.scores import Scores
 from sahcns import Result
 from sahcns.lab import Cost, DataError, Inspection, Search, read_search, results_in
 
 TUNING = "tuning"
+BACKBONES = {"lightgcn": "", "ngcf": "NGCF, ", "simgcl": "SimGCL, "}
 Runs = Mapping[int, Result]
 """The runs of one row by seed."""
-
-
-Key = TypeVar("Key")
+Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
+Kind = TypeVar("Kind", bound=Measurement)
 
 
 class NotRun(Exception):
@@ -38,68 +38,67 @@ class Lookup(dict[Key, Value]):
         raise NotRun(key)
 
 
-@dataclass(frozen=True)
-class Progress:
+class Place(NamedTuple):
+    """Where methods are held against one another: a part of the study, a set, a backbone, and how runs are read."""
+
+    part: str
+    data: str  # folder of the set
+    backbone: str = "lightgcn"
+    reading: str = "best"
+
+
+class Progress(NamedTuple):
     """How much of a part there is."""
 
-    count: int
+    there: int
     wanted: int
     unit: str = "runs"
 
     @property
     def complete(self) -> bool:
-        return self.count >= self.wanted
+        return self.there >= self.wanted
 
-    @property
-    def state(self) -> str:
-        return "complete" if self.complete else "not finished" if self.count else "not run yet"
+    def __str__(self) -> str:
+        return f"{self.there} of {self.wanted} {self.unit}"
 
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """The design of a study and its results. Runs by other kernels than most of them are left out."""
+    """The design of a study and its results."""
 
     folder: Path
     design: Design
     chosen: Chosen
     results: Mapping[str, Result]  # by key
     searches: Mapping[str, Search]  # by folder of the set
-    files: Mapping[str, Mapping[str, Any]]  # of diagnostics, readings and efficiency, by key
+    files: Mapping[str, Mapping[str, Any]]  # of measurements, by key
     prints: Mapping[str, str]  # name of a set → its fingerprint
-    left_out: int = 0  # runs by other kernels
 
     @classmethod
     def of(cls, folder: str | os.PathLike[str]) -> "Evidence":
         """By FOLDER/study.json, or as the paper's study where there is none."""
         home = Path(folder)
         design = Design.load(home) if (home / STUDY).exists() else PAPER
-        everything = results_in(home) if (home / "runs").is_dir() else []
-        kernels = Counter(one.machine.get("kernels", "") for one in everything).most_common(1)
-        kept = [one for one in everything if one.machine.get("kernels", "") == kernels[0][0]]
-        searches = {
-            one.folder: read_search(home / TUNING / one.folder)
-            for one in design.sets
-            if (home / TUNING / one.folder / "trials.json").exists()
-        }
-        kinds = (DIAGNOSTICS, READINGS, EFFICIENCY)
-        files = {path.stem: _read(path) for kind in kinds for path in (home / kind).glob("*.json")}
+        results = {one.key: one for one in (results_in(home) if (home / "runs").is_dir() else [])}
+        homes = {one.folder: home / TUNING / one.folder for one in design.sets}
+        searches = {data: read_search(one) for data, one in homes.items() if (one / "trials.json").exists()}
+        kinds = (Look, AgedModel, Timing)
+        files = {path.stem: _read(path) for kind in kinds for path in (home / kind.folder).glob("*.json")}
         marks = [
-            *((one.data["name"], one.data["fingerprint"]) for one in kept),
+            *((one.data["name"], one.data["fingerprint"]) for one in results.values()),
             *((design.data(name).name, search.data["fingerprint"]) for name, search in searches.items()),
             *((one["data"]["name"], one["data"]["fingerprint"]) for one in files.values()),
         ]
         chosen = {name: search.chosen for name, search in searches.items()}
-        results = {one.key: one for one in kept}
-        left_out = len(everything) - len(kept)
-        return cls(home, design, chosen, results, searches, files, _fingerprints(home, marks), left_out)
+        return cls(home, design, chosen, results, searches, files, _fingerprints(home, marks))
 
     def on_known_sets(self) -> "Evidence":
         """The same with a design of the sets that results are there of, so that absent ones are not waited for."""
         design = self.design
         sets = tuple(one for one in design.sets if one.name in self.prints)
-        if not sets or design.single not in (one.folder for one in sets):
-            return self
         known = {one.folder for one in sets}
+        if design.single not in known:
+            return self
         pair, powered = (tuple(name for name in names if name in known) for names in (design.pair, design.powered))
         return replace(self, design=replace(design, sets=sets, pair=pair, powered=powered))
 
@@ -119,102 +118,107 @@ class Evidence:
         return self.design.first(part_named(part).seeds(self.design))
 
     @cached_property
-    def _runs(self) -> dict[str, list[tuple[Row, Runs]]]:
-        """Part → its rows, each with its finished runs."""
-        return {
-            part.name: [
-                (
-                    row,
-                    {
-                        seed: self.results[key]
-                        for seed in self.seeds(part.name)
-                        if (key := self.key(row, seed)) in self.results
-                    },
-                )
-                for row in self.rows(part.name)
+    def runs(self) -> dict[str, list[tuple[Row, Runs]]]:
+        """Part → its rows that were run, each with its finished runs."""
+        found: dict[str, list[tuple[Row, Runs]]] = {}
+        for part in GRIDS:
+            seeds = self.seeds(part.name)
+            keyed = [(row, {seed: self.key(row, seed) for seed in seeds}) for row in self.rows(part.name)]
+            there = [
+                (row, {s: self.results[key] for s, key in keys.items() if key in self.results}) for row, keys in keyed
             ]
-            for part in GRIDS
-        }
+            found[part.name] = [(row, runs) for row, runs in there if runs]
+        return found
 
-    def runs(self, part: str) -> list[tuple[Row, Runs]]:
-        """The rows of a part that were run, each with its runs; SAHC-NS untuned is left out."""
-        return [(row, runs) for row, runs in self._runs[part] if runs and row.label != UNTUNED]
+    def places(self, part: str, reading: str = "best") -> list[Place]:
+        """Every set and backbone of a part, in the order of its rows."""
+        found = dict.fromkeys((row.data, row.backbone["name"]) for row in self.rows(part))
+        return [Place(part, *one, reading) for one in found]
 
-    def methods(
-        self, part: str, data: str, metric: str, reading: str = "best", backbone: str = "lightgcn"
-    ) -> Lookup[str, Scores]:
-        """Label → a metric over seeds, for the rows of a part on one set that were run, in the order of the table."""
+    def name(self, place: Place) -> str:
+        """`Amazon-toys`, `NGCF, Amazon-toys`."""
+        return BACKBONES[place.backbone] + self.design.data(place.data).name
+
+    def printed(self, place: Place) -> PrintedNumbers:
+        """What the paper prints for a place; nothing where it prints nothing."""
+        one = self.design.data(place.data)
+        return printed(place.part, one.like, place.backbone) if one.printed else {}
+
+    def scores(
+        self, part: str, metric: str, key: Callable[[Row], Key | None], reading: str = "best", of: str = "test"
+    ) -> Lookup[Key, Scores]:
+        """A metric over seeds for the rows of a part that have a key and were run, in the order of the table."""
         return Lookup(
             {
-                row.label: _scores(runs, metric, reading)
-                for row, runs in self.runs(part)
-                if (row.data, row.backbone["name"]) == (data, backbone)
+                own: Scores({seed: run.metric(metric, reading, of) for seed, run in sorted(runs.items())})
+                for row, runs in self.runs[part]
+                if (own := key(row)) is not None
             }
         )
 
+    def methods(self, place: Place, metric: str) -> Lookup[str, Scores]:
+        """Label → a metric over seeds; SAHC-NS untuned is left out."""
+
+        def label(row: Row) -> str | None:
+            here = (row.data, row.backbone["name"]) == (place.data, place.backbone)
+            return row.label if here and row.label != UNTUNED else None
+
+        return self.scores(place.part, metric, label, place.reading)
+
+    def cells(self, places: Sequence[Place], metrics: Sequence[str]) -> dict[tuple[Place, str], Lookup[str, Scores]]:
+        """(place, metric) → the methods there."""
+        return {(place, metric): self.methods(place, metric) for place in places for metric in metrics}
+
     def groups(self, part: str, data: str, metric: str) -> Lookup[tuple[str, str], Scores]:
         """(label, group) → a metric over seeds, for parts whose rows are told apart by a group."""
-        return Lookup(
-            {(row.label, row.group): _scores(runs, metric) for row, runs in self.runs(part) if row.data == data}
-        )
+        return self.scores(part, metric, lambda row: (row.label, row.group) if row.data == data else None)
 
     def sweep(
         self, data: str, argument: str, metric: str, reading: str = "best", of: str = "test"
     ) -> Lookup[float, Scores]:
         """Fig. 4: value of the argument → a metric of SAHC-NS over seeds, for what was run."""
-        return Lookup(
-            {
-                float(row.sampler[argument]): _scores(runs, metric, reading, of)
-                for row, runs in self.runs("figure4")
-                if (row.data, row.group) == (data, argument) and row.sampler is not None
-            }
-        )
 
-    def untuned(self, data: str, metric: str) -> Scores | None:
-        """SAHC-NS with α = 0.3 and λmax = 0.5 in Table II, where tuning chose other values."""
-        rows = (runs for row, runs in self._runs["table2"] if (row.data, row.label) == (data, UNTUNED) and runs)
-        return next((_scores(runs, metric) for runs in rows), None)
+        def value(row: Row) -> float | None:
+            here = (row.data, row.group) == (data, argument)
+            return float(row.sampler[argument]) if here and row.sampler is not None else None
+
+        return self.scores("figure4", metric, value, reading, of)
+
+    def untuned(self, data: str, metric: str) -> Mapping[str, Scores]:
+        """Table II with the untuned values of SAHC-NS, where tuning chose others."""
+        own = self.scores("table2", metric, lambda row: METHOD if (row.data, row.label) == (data, UNTUNED) else None)
+        return {**self.methods(Place("table2", data), metric), **own}
 
     def about(self, data: str) -> Mapping[str, Any]:
         """Name, fingerprint and counts of a set, from any run on it."""
         known: Lookup[str, Mapping[str, Any]] = Lookup({one.data["name"]: one.data for one in self.results.values()})
         return known[self.design.data(data).name]
 
+    def measured(self, wanted: Iterable[Kind]) -> Iterator[tuple[Kind, Mapping[str, Any]]]:
+        """The measurements that are there, each with its file."""
+        for one in wanted:
+            if (key := one.key(self.fingerprint(one.data))) in self.files:
+                yield one, self.files[key]
+
     @cached_property
     def inspections(self) -> Lookup[tuple[str, str], Inspection]:
         """(folder of the set, sampler that the model was trained with) → what was seen in it."""
-        keys = {
-            (one.data, one.trained["name"]): one.key(self.fingerprint(one.data))
-            for one in looks(self.design, self.chosen)
-        }
-        return Lookup(
-            {place: Inspection.from_dict(self.files[key]) for place, key in keys.items() if key in self.files}
-        )
+        there = self.measured(looks(self.design, self.chosen))
+        return Lookup({(one.data, one.trained["name"]): Inspection.from_dict(values) for one, values in there})
 
     @cached_property
     def readings(self) -> Lookup[str, dict[int, PoolReadings]]:
         """Folder of the set → epochs of the model → what Figs 1 and 5(a) are in it, read in several ways."""
         readings: Lookup[str, dict[int, PoolReadings]] = Lookup()
-        for one in aged_models(self.design):
-            key = one.key(self.fingerprint(one.data))
-            if key in self.files:
-                readings.setdefault(one.data, {})[one.age] = PoolReadings.from_dict(self.files[key]["readings"])
+        for one, values in self.measured(aged_models(self.design)):
+            readings.setdefault(one.data, {})[one.age] = PoolReadings.from_dict(values["readings"])
         return readings
 
     @cached_property
     def costs(self) -> Lookup[str, Sequence[Cost]]:
         """By folder of the set: DNS, SA-only, SAHC-NS."""
-        keys = {
-            one.folder: cost_key(self.design, self.chosen, one.folder, self.fingerprint(one.folder))
-            for one in self.design.sets
-        }
-        return Lookup(
-            {
-                data: [Cost.from_dict(cost) for cost in self.files[key]["costs"]]
-                for data, key in keys.items()
-                if key in self.files
-            }
-        )
+        there = self.measured(timings(self.design, self.chosen))
+        return Lookup({one.data: [Cost.from_dict(cost) for cost in values["costs"]] for one, values in there})
 
     @cached_property
     def progress(self) -> dict[str, Progress]:
@@ -226,17 +230,12 @@ class Evidence:
             ended = sum(search.finished(name) for search in self.searches.values() for name in search.samplers)
             return Progress(ended, len(TUNABLE) * len(self.design.sets), "searches")
         if part == "mechanisms":
-            models = len(looks(self.design, self.chosen)) + len(aged_models(self.design))
-            read = sum(len(ages) for ages in self.readings.values())
-            return Progress(len(self.inspections) + read, models, "models looked into")
+            models = [*looks(self.design, self.chosen), *aged_models(self.design)]
+            return Progress(sum(1 for _ in self.measured(models)), len(models), "models looked into")
         if part == "efficiency":
             return Progress(len(self.costs), len(self.design.sets), "sets timed")
         wanted = {self.key(row, seed) for row in self.rows(part) for seed in self.seeds(part)}
         return Progress(sum(key in self.results for key in wanted), len(wanted))
-
-
-def _scores(runs: Runs, metric: str, reading: str = "best", of: str = "test") -> Scores:
-    return Scores({seed: run.metric(metric, reading, of) for seed, run in sorted(runs.items())})
 
 
 def _read(path: Path) -> dict[str, Any]:

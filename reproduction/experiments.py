@@ -16,6 +16,7 @@ FAILING = ("DENS", "AHNS")  # as printed they do not train on Toys, and a larger
 WIDE = "SAHC-Fixed, U(0, 1)"
 TOP = 5  # of a pool, that DNS(M,N) chooses from
 FOUR = ("RNS", "DNS", "MixGCF", METHOD)  # that protocols and splits are tried with
+ARGUMENTS = {"alpha": "α", "lambda_max": "λmax", "pool": "N"}  # of Fig. 4
 CHOICES: Mapping[str, Settings] = {
     "as the paper's lineage has it": {},
     "validation items masked too": {"mask": "train+valid"},
@@ -60,67 +61,56 @@ def at_work(chosen: Chosen, data: str) -> Settings:
     return {name: value or usual[name] for name, value in own.items()}
 
 
-def _row(
+def _rows(
     design: Design,
     data: str,
-    label: str,
-    described: Settings | None,
-    *,
+    methods: Mapping[str, Settings | None],
     backbone: str = "lightgcn",
     protocol: Settings | None = None,
     group: str = "",
-) -> Row:
-    changed = {**design.protocol, **(protocol or {})}
-    return Row(data, label, described, design.backbone(backbone), changed, group)
+) -> Iterator[Row]:
+    for label, described in methods.items():
+        yield Row(data, label, described, design.backbone(backbone), {**design.protocol, **(protocol or {})}, group)
 
 
 def _table_2(design: Design, chosen: Chosen) -> Iterator[Row]:
     for one in design.sets:
         own = own_settings(chosen, one.folder)
-        for label, described in nine(one.like, own).items():
-            yield _row(design, one.folder, label, described)
-        if own != sampler("sahc"):
-            yield _row(design, one.folder, UNTUNED, sampler("sahc"))
+        untuned = {} if own == sampler("sahc") else {UNTUNED: sampler("sahc")}
+        yield from _rows(design, one.folder, {**nine(one.like, own), **untuned})
 
 
 def _equal(design: Design, chosen: Chosen) -> Iterator[Row]:
     for one in design.sets:
-        for label, described in equal(chosen.get(one.folder, {}), design.pool).items():
-            yield _row(design, one.folder, label, described)
+        yield from _rows(design, one.folder, equal(chosen.get(one.folder, {}), design.pool))
 
 
 def _table_3(design: Design, chosen: Chosen) -> Iterator[Row]:
     for data in design.pair:
         own = at_work(chosen, data)
-        for label, described in variants(own).items():
-            yield _row(design, data, label, described)
-        yield _row(design, data, WIDE, sampler("sahc-fixed", alpha=own["alpha"], high=1.0))
+        yield from _rows(design, data, {**variants(own), WIDE: sampler("sahc-fixed", alpha=own["alpha"], high=1.0)})
 
 
 def _table_4(design: Design, chosen: Chosen) -> Iterator[Row]:
     for name in ("ngcf", "simgcl"):
-        for data in design.pair:
-            for label, described in nine(design.data(data).like, own_settings(chosen, data)).items():
-                yield _row(design, data, label, described, backbone=name)
+        for one in design.pair_sets:
+            yield from _rows(design, one.folder, nine(one.like, own_settings(chosen, one.folder)), name)
 
 
 def _figure_4(design: Design, chosen: Chosen) -> Iterator[Row]:
+    values: dict[str, Sequence[float]] = {"alpha": design.grid, "lambda_max": design.grid, "pool": design.pools}
     for data in design.pair:
-        own = at_work(chosen, data)
-        values: dict[str, Sequence[float]] = {"alpha": design.grid, "lambda_max": design.grid, "pool": design.pools}
         for argument, tried in values.items():
             for value in tried:
-                yield _row(design, data, METHOD, {**own, argument: value}, group=argument)
+                own = {**at_work(chosen, data), argument: value}
+                yield from _rows(design, data, {METHOD: own}, group=argument)
 
 
 def _power(design: Design, chosen: Chosen) -> Iterator[Row]:
-    for data in design.powered:
-        own = at_work(chosen, data)
-        baselines = nine(design.data(data).like, own)
-        for label in ("DNS(M,N)", "MixGCF"):
-            yield _row(design, data, label, baselines[label])
-        for label, described in variants(own).items():
-            yield _row(design, data, label, described)
+    for one in design.powered_sets:
+        own = at_work(chosen, one.folder)
+        rivals = {label: nine(one.like, own)[label] for label in ("DNS(M,N)", "MixGCF")}
+        yield from _rows(design, one.folder, {**rivals, **variants(own)})
 
 
 def _pools(design: Design, chosen: Chosen) -> Iterator[Row]:
@@ -128,25 +118,27 @@ def _pools(design: Design, chosen: Chosen) -> Iterator[Row]:
     printed = nine(design.data(design.single).like, at_work(chosen, design.single))
     tuned = equal(chosen.get(design.single, {}), design.pool)
     for pool in design.wide_pools:
+        sized: dict[str, Settings | None] = {}
         for label in HARD:
-            described = tuned[label] if label in FAILING else printed[label]
-            changed = {"pool": pool, **({"top_k": min(TOP, pool)} if label == "DNS(M,N)" else {})}
-            sized = None if described is None else {**described, **changed}
-            yield _row(design, design.single, label, sized, group=str(pool))
+            own = tuned[label] if label in FAILING else printed[label]
+            top = {"top_k": min(TOP, pool)} if label == "DNS(M,N)" else {}
+            sized[label] = None if own is None else {**own, "pool": pool, **top}
+        yield from _rows(design, design.single, sized, group=str(pool))
+
+
+def _four(design: Design, chosen: Chosen) -> dict[str, Settings | None]:
+    methods = nine(design.data(design.single).like, own_settings(chosen, design.single))
+    return {label: methods[label] for label in FOUR}
 
 
 def _choices(design: Design, chosen: Chosen) -> Iterator[Row]:
-    methods = nine(design.data(design.single).like, own_settings(chosen, design.single))
     for words, changed in CHOICES.items():
-        for label in FOUR:
-            yield _row(design, design.single, label, methods[label], protocol=changed, group=words)
+        yield from _rows(design, design.single, _four(design, chosen), protocol=changed, group=words)
 
 
 def _splits(design: Design, chosen: Chosen) -> Iterator[Row]:
-    methods = nine(design.data(design.single).like, own_settings(chosen, design.single))
     for one in (design.data(design.single), *design.resplits):
-        for label in FOUR:
-            yield _row(design, one.folder, label, methods[label])
+        yield from _rows(design, one.folder, _four(design, chosen))
 
 
 GRIDS: Sequence[Part] = (

@@ -6,10 +6,10 @@ Each measurement is a small JSON file under a key that stands for all that decid
 import hashlib
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from reproduction.design import FIRST_SEED, Design
 from reproduction.experiments import Chosen, at_work
@@ -21,25 +21,66 @@ from sahcns.lab import Pairs, source_commit, wait_for_lock, write_whole
 if TYPE_CHECKING:
     from sahcns import Backbone, Run, Sampler, Split
 
-DIAGNOSTICS, READINGS, EFFICIENCY = "diagnostics", "readings", "efficiency"  # folders of the results
+Kind = TypeVar("Kind", "Backbone", "Sampler")
 POOL_SEED = 0  # of the pools that all samplers see
+SEEDS = (FIRST_SEED, POOL_SEED)
+MODELS = {"dns": "trained with DNS", "sahc": "trained with SAHC-NS"}
 ROUNDS = 5  # in which samplers are timed in turn
 
 
 @dataclass(frozen=True)
-class Model:
-    """A model to train for Figs 1 and 5."""
+class Measurement:
+    """Something to measure on a set."""
 
+    folder: ClassVar[str]  # of the results
     data: str  # folder of the set
-    trained: Settings  # the sampler that it is trained with
     backbone: Settings
     protocol: Settings
 
+    def key(self, fingerprint: str) -> str:
+        raise NotImplementedError
+
+    def measure(self, split: "Split", device: str) -> dict[str, Any]:
+        """What its file holds beside what all have."""
+        raise NotImplementedError
+
+    def make(self, results: Path, prepared: Path, name: str, device: str, fingerprint: str) -> bool:
+        """Make its file unless it is there; whether it was made here. Other processes wait until it is."""
+        key = self.key(fingerprint)
+        path = results / self.folder / f"{key}.json"
+        if path.exists():
+            return False
+        with wait_for_lock(results, f"{self.folder}-{key}"):
+            if path.exists():
+                return False
+            began = time.perf_counter()
+            own = self.measure(load_split(prepared), device)
+            values = {
+                "format": f"sahcns-{self.folder}",
+                "format_version": 1,
+                "key": key,
+                "commit": source_commit(),
+                "seconds": round(time.perf_counter() - began, 3),
+                "protocol": self.protocol,
+                **own,
+                "data": {"name": name, "fingerprint": fingerprint, **own.get("data", {})},
+            }
+            lines = (f"  {json.dumps(one)}: {json.dumps(value, ensure_ascii=False)}" for one, value in values.items())
+            write_whole(path, "{\n" + ",\n".join(lines) + "\n}\n", self.folder)
+        return True
+
+
+@dataclass(frozen=True)
+class Model(Measurement):
+    """A model to train for Figs 1 and 5."""
+
+    trained: Settings  # the sampler that it is trained with
+
     def fit(self, split: "Split", device: str, whole: bool = False) -> "Run":
-        from sahcns import Protocol, fit
+        from sahcns import Backbone, Protocol, Sampler, fit
 
         parts, protocol = (
-            (build_backbone(self.backbone), build_sampler(self.trained)),
+            (build(Backbone, self.backbone), build(Sampler, self.trained)),
             Protocol.from_dict(self.protocol),
         )
         run = fit(split, *parts, protocol=protocol, seed=FIRST_SEED, device=device, whole=whole)
@@ -47,35 +88,30 @@ class Model:
             raise KeyboardInterrupt
         return run
 
-    def head(self, kind: str, key: str, began: float, run: "Run") -> dict[str, Any]:
-        about = {"seed": FIRST_SEED, "protocol": self.protocol, "machine": run.record.machine}
-        return {**_head(kind, key, began), **about}
-
 
 @dataclass(frozen=True)
 class Look(Model):
-    """A model, and the samplers that are put to work on it."""
+    """A model, and the samplers that are put to work on it over all training pairs."""
 
+    folder = "diagnostics"
     samplers: Mapping[str, Settings]  # by label
 
     def key(self, fingerprint: str) -> str:
         """`lightgcn-dns-s2020-1f3a9c04de`."""
-        parts = (fingerprint, self.trained, dict(self.samplers), self.backbone, self.protocol, FIRST_SEED, POOL_SEED)
+        parts = (fingerprint, self.trained, dict(self.samplers), self.backbone, self.protocol, *SEEDS)
         return f"{self.backbone['name']}-{self.trained['name']}-s{FIRST_SEED}-{_digest(parts)}"
 
-    def measure(self, folder: Path, name: str, device: str = "auto") -> dict[str, Any]:
-        """Train the model and put each sampler to work on it over all training pairs."""
+    def measure(self, split: "Split", device: str) -> dict[str, Any]:
+        from sahcns import Sampler
         from sahcns.lab import Inspection, TrainedModel, diagnose
 
-        began, split = time.perf_counter(), load_split(folder)
         run = self.fit(split, device)
-        model = TrainedModel.of(run, split, device=device)
-        diagnostics = {
-            label: diagnose(model, sampler=build_sampler(one), seed=POOL_SEED) for label, one in self.samplers.items()
-        }
+        model, samplers = TrainedModel.of(run, split, device=device), self.samplers.items()
+        diagnostics = {label: diagnose(model, sampler=build(Sampler, one), seed=POOL_SEED) for label, one in samplers}
         return {
-            **self.head(DIAGNOSTICS, self.key(split.fingerprint), began, run),
-            "data": {"name": name, **run.record.data},
+            "seed": FIRST_SEED,
+            "machine": run.record.machine,
+            "data": run.record.data,
             "test": run.record.test,
             **Inspection(model.about, POOL_SEED, diagnostics=diagnostics).to_dict(),
         }
@@ -92,7 +128,7 @@ def looks(design: Design, chosen: Chosen) -> list[Look]:
             "HC-only": sampler("hc-only", lambda_max=own["lambda_max"]),
             METHOD: own,
         }
-        models += [Look(data, one, design.backbone(), design.protocol, samplers) for one in (samplers["DNS"], own)]
+        models += [Look(data, design.backbone(), design.protocol, one, samplers) for one in (samplers["DNS"], own)]
     return models
 
 
@@ -100,106 +136,67 @@ def looks(design: Design, chosen: Chosen) -> list[Look]:
 class AgedModel(Model):
     """A model trained for so many epochs, in which Figs 1 and 5(a) are read in several ways."""
 
+    folder = "readings"
     age: int
     alphas: tuple[float, ...]
 
     def key(self, fingerprint: str) -> str:
         """`amazon-toys-20-epochs-1f3a9c04de`."""
-        parts = (fingerprint, self.trained, self.backbone, self.protocol, self.alphas, FIRST_SEED, POOL_SEED)
+        parts = (fingerprint, self.trained, self.backbone, self.protocol, self.alphas, *SEEDS)
         return f"{self.data}-{self.age}-epochs-{_digest(parts)}"
 
-    def measure(self, folder: Path, name: str, device: str = "auto") -> dict[str, Any]:
-        """Train the model for its epochs and read Figs 1 and 5(a) in it, in all ways."""
+    def measure(self, split: "Split", device: str) -> dict[str, Any]:
         from sahcns.lab import TrainedModel
 
-        began, split = time.perf_counter(), load_split(folder)
         # Without validation every epoch is run, and the last one is kept.
         run = self.fit(replace(split, valid=Pairs.none(), test=Pairs.none()), device, whole=True)
         readings = read_pools(TrainedModel.of(run, device=device), self.alphas, self.trained["pool"], POOL_SEED)
-        return {
-            **self.head(READINGS, self.key(split.fingerprint), began, run),
-            "data": {"name": name, "fingerprint": split.fingerprint},
-            "age": self.age,
-            "readings": readings.to_dict(),
-        }
+        about = {"seed": FIRST_SEED, "machine": run.record.machine, "age": self.age}
+        return {**about, "readings": readings.to_dict()}
 
 
 def aged_models(design: Design) -> list[AgedModel]:
     """On each set a model of each age, trained with DNS."""
     return [
-        AgedModel(data, sampler("dns"), design.backbone(), {**design.protocol, "epochs": age}, age, design.grid)
+        AgedModel(data, design.backbone(), {**design.protocol, "epochs": age}, sampler("dns"), age, design.grid)
         for data in design.pair
         for age in design.ages
     ]
 
 
-def timed_samplers(chosen: Chosen, data: str) -> list[Settings]:
-    """In the paper's order: hardest of the pool, with SA, with SA and HC."""
-    own = at_work(chosen, data)
-    return [sampler("dns"), sampler("sa-only", alpha=own["alpha"]), own]
+@dataclass(frozen=True)
+class Timing(Measurement):
+    """Samplers timed: their forward pass and a whole epoch."""
+
+    folder = "efficiency"
+    samplers: tuple[Settings, ...]
+
+    def key(self, fingerprint: str) -> str:
+        return f"{self.data}-{_digest((fingerprint, self.samplers, self.backbone, self.protocol))}"
+
+    def measure(self, split: "Split", device: str) -> dict[str, Any]:
+        from sahcns import Backbone, Protocol, Sampler
+        from sahcns.lab import sampler_cost
+
+        model, protocol = build(Backbone, self.backbone), Protocol.from_dict(self.protocol)
+        samplers = [build(Sampler, one) for one in self.samplers]
+        costs = sampler_cost(split, samplers, model, protocol=protocol, device=device, epochs=3, rounds=ROUNDS)
+        machine = {"device": costs[0].device, "kernels": costs[0].kernels}
+        return {"backbone": self.backbone, "machine": machine, "costs": [one.to_dict() for one in costs]}
 
 
-def cost_key(design: Design, chosen: Chosen, data: str, fingerprint: str) -> str:
-    """The name of the file that holds what was timed on a set."""
-    return f"{data}-{_digest((fingerprint, timed_samplers(chosen, data), design.backbone(), design.protocol))}"
+def timings(design: Design, chosen: Chosen) -> list[Timing]:
+    """On each set, in the paper's order: hardest of the pool, with SA, with SA and HC."""
+    own = {one.folder: at_work(chosen, one.folder) for one in design.sets}
+    samplers = {data: (sampler("dns"), sampler("sa-only", alpha=one["alpha"]), one) for data, one in own.items()}
+    return [Timing(data, design.backbone(), design.protocol, timed) for data, timed in samplers.items()]
 
 
-def time_samplers(
-    design: Design, chosen: Chosen, data: str, key: str, folder: Path, device: str = "auto"
-) -> dict[str, Any]:
-    """DNS, SA-only and SAHC-NS: their forward pass and a whole epoch."""
-    from sahcns import Protocol
-    from sahcns.lab import sampler_cost
-
-    began, split = time.perf_counter(), load_split(folder)
-    model, protocol = build_backbone(design.backbone()), Protocol.from_dict(design.protocol)
-    samplers = [build_sampler(one) for one in timed_samplers(chosen, data)]
-    costs = sampler_cost(split, samplers, model, protocol=protocol, device=device, epochs=3, rounds=ROUNDS)
-    return {
-        **_head(EFFICIENCY, key, began),
-        "data": {"name": design.data(data).name, "fingerprint": split.fingerprint},
-        "backbone": design.backbone(),
-        "protocol": design.protocol,
-        "machine": {"device": costs[0].device, "kernels": costs[0].kernels},
-        "costs": [one.to_dict() for one in costs],
-    }
-
-
-def measure_once(folder: Path, kind: str, key: str, measure: Callable[[], Mapping[str, Any]]) -> bool:
-    """Make FOLDER/KIND/KEY.json unless it is there; whether it was made here. Other processes wait until it is."""
-    path = folder / kind / f"{key}.json"
-    if path.exists():
-        return False
-    with wait_for_lock(folder, f"{kind}-{key}"):
-        if path.exists():
-            return False
-        lines = (f"  {json.dumps(name)}: {json.dumps(value, ensure_ascii=False)}" for name, value in measure().items())
-        write_whole(path, "{\n" + ",\n".join(lines) + "\n}\n", kind)
-    return True
-
-
-def build_sampler(described: Settings) -> "Sampler":
-    from sahcns import Sampler
+def build(kind: type[Kind], described: Settings) -> Kind:
+    """A sampler or a backbone."""
     from sahcns.lab import by_name
 
-    return by_name(Sampler, described["name"], {name: one for name, one in described.items() if name != "name"})
-
-
-def build_backbone(described: Settings) -> "Backbone":
-    from sahcns import Backbone
-    from sahcns.lab import by_name
-
-    return by_name(Backbone, described["name"], {name: one for name, one in described.items() if name != "name"})
-
-
-def _head(kind: str, key: str, began: float) -> dict[str, Any]:
-    return {
-        "format": f"sahcns-{kind}",
-        "format_version": 1,
-        "key": key,
-        "commit": source_commit(),
-        "seconds": round(time.perf_counter() - began, 3),
-    }
+    return by_name(kind, described["name"], {name: one for name, one in described.items() if name != "name"})
 
 
 def _digest(parts: Any) -> str:

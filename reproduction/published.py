@@ -1,15 +1,19 @@
 """What the paper prints, in percent unless another unit is named. Table II: mean and standard deviation over five seeds."""
 
 import re
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 from reproduction.methods import ML1M, TOYS, YELP
-from reproduction.scores import AT_20, METRICS
+from reproduction.words import AT_20, METRICS
+
+PrintedNumbers = dict[tuple[str, str], tuple[float, float | None]]
+"""(method, metric) → mean, and standard deviation where there is one."""
 
 # users, items, interactions
 TABLE_1 = {TOYS: (15_306, 10_074, 247_181), YELP: (20_206, 15_674, 468_033), ML1M: (6_040, 3_629, 836_478)}
 
+# Toys, Yelp, ML-1m: each metric with its deviation
 _TABLE_2 = """
 RNS       7.88 .17 5.11 .08 11.32 .19 6.13 .07   8.11 .10 5.24 .09 13.28 .09 6.86 .07   17.30 .24 20.77 .22 26.64 .12 22.85 .14
 DNS       9.09 .13 6.08 .08 12.66 .20 7.14 .09   8.39 .08 5.49 .06 13.67 .06 7.15 .06   18.19 .15 21.60 .16 27.68 .24 23.75 .18
@@ -22,12 +26,9 @@ DivNS     8.89 .19 5.87 .11 12.46 .31 6.94 .15   8.43 .13 5.50 .07 13.69 .14 7.1
 SAHC-NS   9.61 .14 6.57 .08 13.24 .22 7.65 .12   9.03 .04 5.95 .03 14.63 .17 7.72 .06   18.96 .17 22.50 .15 28.63 .15 24.56 .18
 """
 
-
-PrintedNumbers = dict[tuple[str, str], tuple[float, float | None]]
-"""(method, metric) → mean, and standard deviation where there is one."""
-
-# variant: Toys Recall@20, NDCG@20, Yelp Recall@20, NDCG@20
-_TABLE_3 = """
+# Toys Recall@20, NDCG@20, Yelp Recall@20, NDCG@20
+_TABLES = {
+    "table3": """
 DNS                   12.66 7.14  13.67 7.15
 SA-only               13.00 7.42  13.98 7.47
 HC-only               13.04 7.53  14.24 7.56
@@ -36,8 +37,7 @@ SAHC w/o Mean         12.04 6.95  13.68 7.11
 SAHC-Fixed            13.10 7.33  14.21 7.46
 SAHC-Global           13.08 7.54  14.25 7.39
 SAHC-NS               13.24 7.65  14.63 7.72
-"""
-_TABLE_4 = {
+""",
     "ngcf": """
 RNS        8.65 4.55  11.13 5.57
 DNS       11.24 6.00  13.39 6.99
@@ -76,8 +76,7 @@ def hardness_kept(change: float) -> bool:
     return round(abs(change), 1) <= MEAN_HARDNESS
 
 
-@dataclass(frozen=True)
-class Times:
+class Times(NamedTuple):
     """The efficiency paragraph: seconds an epoch of the sampler's forward pass, and of the whole epoch."""
 
     dns: float
@@ -98,36 +97,23 @@ EFFICIENCY = {
 }
 
 
-def printed_2(like: str) -> PrintedNumbers:
-    at = 8 * (TOYS, YELP, ML1M).index(like)
-    return {
-        (label, metric): (values[at + 2 * k], values[at + 2 * k + 1])
-        for label, values in _lines(_TABLE_2)
-        for k, metric in enumerate(METRICS)
-    }
-
-
-def printed_3(like: str) -> PrintedNumbers:
-    return _pair_of_sets(_TABLE_3, like)
-
-
-def printed_4(backbone: str, like: str) -> PrintedNumbers:
-    return _pair_of_sets(_TABLE_4[backbone], like)
-
-
-def _pair_of_sets(text: str, like: str) -> PrintedNumbers:
-    """Empty for a set that the table does not have."""
-    at = {TOYS: 0, YELP: 2}.get(like)
-    if at is None:
-        return {}
-    return {(label, metric): (values[at + k], None) for label, values in _lines(text) for k, metric in enumerate(AT_20)}
+def printed(part: str, like: str, backbone: str = "lightgcn") -> PrintedNumbers:
+    """Of Tables II, III and IV for a set; empty where the paper has none."""
+    if part == "table2":
+        at = 8 * (TOYS, YELP, ML1M).index(like)
+        return {
+            (label, metric): (values[at + 2 * k], values[at + 2 * k + 1])
+            for label, values in _lines(_TABLE_2)
+            for k, metric in enumerate(METRICS)
+        }
+    text, at = _TABLES.get(backbone if part == "table4" else part, ""), {TOYS: 0, YELP: 2}.get(like, 4)
+    lines = _lines(text) if at < 4 else []
+    return {(label, metric): (values[at + k], None) for label, values in lines for k, metric in enumerate(AT_20)}
 
 
 @cache
 def _lines(text: str) -> list[tuple[str, list[float]]]:
     """The label of each line and its numbers."""
-    lines = []
-    for line in text.strip().splitlines():
-        label = re.split(r"\s+(?=[\d.])", line, maxsplit=1)[0]
-        lines.append((label, [float(value) for value in line.removeprefix(label).split()]))
-    return lines
+    labels = [re.split(r"\s+(?=[\d.])", line, maxsplit=1)[0] for line in text.strip().splitlines()]
+    lines = zip(labels, text.strip().splitlines(), strict=True)
+    return [(label, [float(value) for value in line.removeprefix(label).split()]) for label, line in lines]

@@ -6,85 +6,64 @@ from itertools import pairwise
 from statistics import fmean, median
 
 from reproduction.design import DataSet
-from reproduction.evidence import Evidence, NotRun
+from reproduction.evidence import Evidence, NotRun, Place
 from reproduction.experiments import WIDE
-from reproduction.mechanism_checks import MODELS
+from reproduction.measurements import MODELS
 from reproduction.methods import METHOD, SOUND_AS_PRINTED, Settings
+from reproduction.pace import NEAR, pace
 from reproduction.published import EFFICIENCY, FIGURE_1A, FIGURE_1B, FIGURE_5A, MEAN_HARDNESS, hardness_kept
 from reproduction.readings import PoolReadings
-from reproduction.scores import AT_20, METRICS, NAMES, RECALL, joined, number, points
-from reproduction.sections.figure_3 import NEAR, pace
-from reproduction.verdicts import resolved
-from sahcns.lab import Paired, holm
+from reproduction.scores import stars
+from reproduction.words import AT_20, METRICS, NAMES, RECALL, joined, number, points
+from sahcns.lab import Paired
 
 Reason = Callable[[Evidence], str]
 
 
-def strongest_rivals(part: str) -> Reason:
+def strongest_rivals(evidence: Evidence, part: str) -> str:
     """Who is strongest in how many cells, and with which pool."""
-
-    def reason(evidence: Evidence) -> str:
-        pools = {
-            (row.data, row.backbone["name"], row.label): int(runs[min(runs)].sampler["pool"])
-            for row, runs in evidence.runs(part)
-        }
-        strongest: Counter[tuple[str, int]] = Counter()
-        for data, backbone, label in pools:
-            for metric in (AT_20 if part == "table4" else METRICS) if label == METHOD else ():
-                methods = evidence.methods(part, data, metric, backbone=backbone)
-                first = max((one for one in methods if one != METHOD), key=lambda one: methods[one].mean)
-                strongest[first, pools[data, backbone, first]] += 1
-        own = joined([str(pool) for pool in sorted({pool for (*_, label), pool in pools.items() if label == METHOD})])
-        who = joined([f"{label} with a pool of {pool} in {count}" for (label, pool), count in strongest.most_common()])
-        return f"The strongest other in {strongest.total()} cells is {who}; {METHOD} has {own}."
-
-    return reason
+    pools = {(row.data, row.label): int(runs[min(runs)].sampler["pool"]) for row, runs in evidence.runs[part]}
+    strongest: Counter[tuple[str, int]] = Counter()
+    for (place, _), methods in evidence.cells(evidence.places(part), AT_20 if part == "table4" else METRICS).items():
+        first = max((one for one in methods if one != METHOD), key=lambda one: methods[one].mean)
+        strongest[first, pools[place.data, first]] += 1
+    who = joined([f"{label} with a pool of {pool} in {count}" for (label, pool), count in strongest.most_common()])
+    own = joined([str(pool) for pool in sorted({pool for (_, label), pool in pools.items() if label == METHOD})])
+    return f"The strongest other in {strongest.total()} cells is {who}; {METHOD} has {own}."
 
 
-def where_it_stopped(first: str, second: str) -> Reason:
+def where_it_stopped(evidence: Evidence, one: str, other: str) -> str:
     """The ablation's difference read at the epoch where training stopped."""
-
-    def reason(evidence: Evidence) -> str:
-        tests = {}
-        for one in evidence.design.pair_sets:
-            methods = evidence.methods("table3", one.folder, RECALL, "last")
-            tests[f"on {one.name}"] = methods[first].minus(methods[second])
-        return f"Read where training stopped, the difference in Recall@20 is {_tested(tests)}."
-
-    return reason
+    tests = {}
+    for place in evidence.places("table3", "last"):
+        methods = evidence.methods(place, RECALL)
+        tests[f"on {evidence.name(place)}"] = methods[one].minus(methods[other])
+    return f"Read where training stopped, the difference in Recall@20 is {_tested(tests)}."
 
 
 def more_strength(evidence: Evidence) -> str:
     """SAHC-NS against strengths from U(0, 1): those from U(0, λmax) are also the smaller ones, so both may be the cause."""
-    tests = {}
-    for one in evidence.design.pair_sets:
-        for metric in AT_20:
-            methods = evidence.methods("table3", one.folder, metric)
-            tests[f"in {NAMES[metric]} on {one.name}"] = methods[METHOD].minus(methods[WIDE])
-    return (
-        "U(0, λmax) is also less strength than HC gives most pools. Over strengths from U(0, 1) SAHC-NS is "
-        f"{_tested(tests)}."
-    )
+    tests = {
+        f"in {NAMES[metric]} on {evidence.name(place)}": methods[METHOD].minus(methods[WIDE])
+        for (place, metric), methods in evidence.cells(evidence.places("table3"), AT_20).items()
+    }
+    words = "U(0, λmax) is also less strength than HC gives most pools. Over strengths from U(0, 1) SAHC-NS is"
+    return f"{words} {_tested(tests)}."
 
 
 def _tested(tests: Mapping[str, Paired]) -> str:
     """`+0.05 on Amazon-toys (not resolved)`; Holm over all of them."""
-    ps = holm([one.p for one in tests.values()])
-    return joined(
-        [
-            f"{points(one)} {where} ({'not ' * (resolved(one, p) == 'not resolved')}resolved)"
-            for (where, one), p in zip(tests.items(), ps, strict=True)
-        ]
-    )
+    marks = stars(tests)
+    return joined([f"{points(one)} {where} ({'' if marks[where] else 'not '}resolved)" for where, one in tests.items()])
 
 
 def loss_after_best(evidence: Evidence) -> str:
     """How much each method loses between its best epoch and the one where it stopped."""
     lost: dict[str, list[float]] = {}
-    for one in evidence.design.sets:
-        best, last = (evidence.methods("table2", one.folder, RECALL, reading) for reading in ("best", "last"))
-        for label in best:
-            lost.setdefault(label, []).append(best[label].percent - last[label].percent)
+    for place in evidence.places("table2"):
+        last = evidence.methods(place._replace(reading="last"), RECALL)
+        for label, best in evidence.methods(place, RECALL).items():
+            lost.setdefault(label, []).append(best.percent - last[label].percent)
     order = sorted(lost, key=lambda label: fmean(lost[label]))
     phrases = ", ".join(f"{label} {number(fmean(lost[label]))}" for label in order)
     return f"Points of Recall@20 lost after the best epoch, on average over the sets: {phrases}."
@@ -95,8 +74,8 @@ def left_to_add(evidence: Evidence) -> str:
     phrases = []
     for one in evidence.design.pair_sets:
         gains = []
-        for part, backbone in (("table2", "lightgcn"), ("table4", "simgcl")):
-            methods = evidence.methods(part, one.folder, RECALL, backbone=backbone)
+        for place in (Place("table2", one.folder), Place("table4", one.folder, "simgcl")):
+            methods = evidence.methods(place, RECALL)
             gains.append(fmean(methods[label].percent for label in SOUND_AS_PRINTED) - methods["RNS"].percent)
         phrases.append(f"{joined([number(gain, sign=True) for gain in gains])} on {one.name}")
     return (
@@ -107,15 +86,10 @@ def left_to_add(evidence: Evidence) -> str:
 
 def restless_epochs(evidence: Evidence) -> str:
     """Whole epochs may move by more than what a bound leaves room for."""
-    printed = [one for one in evidence.design.sets if one.printed]
-    moved = [
-        f"{100 * costs[0].variation:.1f} % on {one.name}"
-        for one in printed
-        if 100 * (costs := evidence.costs[one.folder])[0].variation > EFFICIENCY[one.like].share
-    ]
-    return (
-        f"From round to round a whole epoch with DNS moves by more than the bounds: {joined(moved)}." if moved else ""
-    )
+    printed = [(one, 100 * evidence.costs[one.folder][0].variation) for one in evidence.design.sets if one.printed]
+    moved = [f"{share:.1f} % on {one.name}" for one, share in printed if share > EFFICIENCY[one.like].share]
+    words = "From round to round a whole epoch with DNS moves by more than the bounds"
+    return f"{words}: {joined(moved)}." if moved else ""
 
 
 def seconds_needed(evidence: Evidence) -> str:
@@ -137,70 +111,60 @@ SCHEDULES: Kinds = {
 }
 
 
-def searched(words: str, sampler: str, kinds: Kinds) -> Reason:
+def searched(evidence: Evidence, words: str, sampler: str, kinds: Kinds) -> str:
     """The best of the search for some kinds of settings: `Amazon-toys 11.59, 13.43`."""
-
-    def reason(evidence: Evidence) -> str:
-        phrases = []
-        for one in evidence.design.sets:
-            trials = evidence.searches[one.folder].complete(sampler) if one.folder in evidence.searches else []
-            values = [
-                [100 * (trial.value or 0.0) for trial in trials if kind(trial.settings)] for kind in kinds.values()
-            ]
-            if all(values):
-                phrases.append(f"{one.name} {', '.join(number(max(reached)) for reached in values)}")
-        return (
-            f"{words} Best Recall@20 on validation with {', '.join(kinds)}: {'; '.join(phrases) or 'not searched yet'}."
-        )
-
-    return reason
+    phrases = []
+    for one in evidence.design.sets:
+        trials = evidence.searches[one.folder].complete(sampler) if one.folder in evidence.searches else []
+        values = [[100 * (trial.value or 0.0) for trial in trials if kind(trial.settings)] for kind in kinds.values()]
+        if all(values):
+            phrases.append(f"{one.name} {', '.join(number(max(reached)) for reached in values)}")
+    reached = f"Best Recall@20 on validation with {', '.join(kinds)}: {'; '.join(phrases)}."
+    return f"{words} {reached}" if phrases else words
 
 
-def curve_and_seeds(argument: str) -> Reason:
+def curve_and_seeds(evidence: Evidence, argument: str) -> str:
     """How much Fig. 4's curves move from one value to the next, beside how much seeds do."""
-
-    def reason(evidence: Evidence) -> str:
-        phrases = []
-        for one in evidence.design.pair_sets:
-            curve = [own for _, own in sorted(evidence.sweep(one.folder, argument, RECALL).items())]
-            steps = [abs(after.percent - before.percent) for before, after in pairwise(curve)]
-            phrases.append(f"{median(steps):.2f} and {median(100 * own.std for own in curve):.2f} on {one.name}")
-        return f"The paper prints no numbers. Median step to the next value and std over seeds: {', '.join(phrases)}."
-
-    return reason
+    phrases = []
+    for one in evidence.design.pair_sets:
+        curve = [own for _, own in sorted(evidence.sweep(one.folder, argument, RECALL).items())]
+        steps = [abs(after.percent - before.percent) for before, after in pairwise(curve)]
+        phrases.append(f"{median(steps):.2f} and {median(own.spread for own in curve):.2f} on {one.name}")
+    return f"The paper prints no numbers. Median step to the next value and std over seeds: {', '.join(phrases)}."
 
 
 def other_gaps(evidence: Evidence) -> str:
     """Fig. 1(a): the nearest of all normalisers and ages of the model, the same on every set."""
+    away: dict[tuple[str, int], list[float]] = {}
     sets = _read_sets(evidence)
-
-    def distance(how: tuple[str, int]) -> float:
-        gaps = [(readings[how[1]].gaps[how[0]], FIGURE_1A[one.like]) for one, readings in sets]
-        return fmean(
-            abs(100 * share - theirs)
-            for gap, (near, far) in gaps
-            for share, theirs in ((gap.near, near), (gap.far, far))
-        )
-
-    ages = set.intersection(*(set(readings) for _, readings in sets))
-    tried = [(name, age) for age in sorted(ages) for name in sets[0][1][age].gaps]
-    name, age = min(tried, key=distance)
+    for one, readings in sets:
+        for age, reading in readings.items():
+            for name, shares in reading.gaps.items():
+                pairs = zip(shares, FIGURE_1A[one.like], strict=True)
+                away.setdefault((name, age), []).extend(abs(100 * share - theirs) for share, theirs in pairs)
+    tried = {
+        how: fmean(gaps) for how, gaps in sorted(away.items(), key=lambda one: one[0][1]) if len(gaps) == 2 * len(sets)
+    }
+    name, age = min(tried, key=lambda how: tried[how])
     how = name.removeprefix("none, ") if name.startswith("none, ") else f"divided by {name}"
     return (
         f"What a gap is divided by, and when in training, is not said. The nearest of {len(tried)} readings (gaps {how}, after "
-        f"{age} epochs) is {distance((name, age)):.1f} points away."
+        f"{age} epochs) is {tried[name, age]:.1f} points away."
     )
 
 
 def other_ages(evidence: Evidence) -> str:
     """Fig. 1(b): the age of the model whose shares are nearest to the printed ones."""
+    most, quarter = FIGURE_1B
     phrases = []
     for one, readings in _read_sets(evidence):
-        shares = {
-            age: (100 * (reading.over_020 or 0.0), 100 * (reading.over_050 or 0.0)) for age, reading in readings.items()
-        }
-        age = min(shares, key=lambda age: max(0.0, FIGURE_1B[0] - shares[age][0]) + abs(shares[age][1] - FIGURE_1B[1]))
-        phrases.append(f"{one.name} {shares[age][0]:.0f} % and {shares[age][1]:.0f} % after {age}")
+        tried = [
+            (max(0.0, most - 100 * many) + abs(100 * some - quarter), age, 100 * many, 100 * some)
+            for age, reading in readings.items()
+            for many, some in [(reading.over_020 or 0.0, reading.over_050 or 0.0)]
+        ]
+        _, age, many, some = min(tried)
+        phrases.append(f"{one.name} {many:.0f} % and {some:.0f} % after {age}")
     return f"Scores grow during training, so 0.01 means something else in another epoch. The nearest: {'; '.join(phrases)}."
 
 
@@ -222,11 +186,12 @@ def other_choices(evidence: Evidence) -> str:
 
 def too_hard(evidence: Evidence) -> str:
     """Where negatives of hard pools end above their positives."""
-    places = []
-    for (data, trained), inspection in evidence.inspections.items():
-        hard = inspection.diagnostics[METHOD].mixing.hard
-        if hard.after < 0 <= hard.before:
-            places.append(f"{evidence.design.data(data).name}, {MODELS[trained]}")
+    hard = {place: seen.diagnostics[METHOD].mixing.hard for place, seen in evidence.inspections.items()}
+    places = [
+        f"{evidence.design.data(data).name}, {MODELS[trained]}"
+        for (data, trained), group in hard.items()
+        if group.after < 0 <= group.before
+    ]
     words = "In hard pools the negative ends above the positive on average, which HC is meant to avoid"
     return f"{words}: {joined(places)}." if places else ""
 

@@ -1,19 +1,17 @@
-"""A metric over seeds, the difference of two methods, and both as cells of a table."""
+"""A metric over seeds, methods against SAHC-NS, and both in words and as cells of a table."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from statistics import fmean, stdev
+from typing import NamedTuple, TypeVar
 
-import numpy as np
-
-from sahcns.lab import Cell, Paired, paired_t
+from reproduction.methods import METHOD
+from reproduction.words import number, seeds
+from sahcns.lab import Cell, Paired, holm, paired_t
 
 ALPHA = 0.05  # a difference is resolved where its p after Holm is below it
-METRICS = ("recall@10", "ndcg@10", "recall@20", "ndcg@20")
-RECALL, NDCG = AT_20 = METRICS[2:]
-NAMES = {"recall@10": "Recall@10", "ndcg@10": "NDCG@10", RECALL: "Recall@20", NDCG: "NDCG@20"}
-READINGS = {"best": "best epoch", "last": "where it stopped"}
-"""A run is read at the best validation epoch, which is the headline, and at the epoch where training stopped."""
+Key = TypeVar("Key", bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -28,16 +26,16 @@ class Scores:
 
     @property
     def mean(self) -> float:
-        return float(np.mean(list(self.values.values())))
-
-    @property
-    def std(self) -> float:
-        """With n − 1; NaN for one seed."""
-        return float(np.std(list(self.values.values()), ddof=1)) if self.n > 1 else float("nan")
+        return fmean(self.values.values())
 
     @property
     def percent(self) -> float:
         return 100 * self.mean
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation in percent, with n − 1; NaN for one seed."""
+        return 100 * stdev(self.values.values()) if self.n > 1 else math.nan
 
     def __str__(self) -> str:
         """`13.24`."""
@@ -49,56 +47,44 @@ class Scores:
         return paired_t([self.values[seed] for seed in shared], [other.values[seed] for seed in shared])
 
 
+class Difference(NamedTuple):
+    """A method minus SAHC-NS, with its p after Holm over all that was tested together."""
+
+    label: str
+    paired: Paired
+    p: float
+
+    def resolved(self, sign: int) -> bool:
+        return self.p < ALPHA and sign * self.paired.difference > 0
+
+
+def against(cells: Mapping[Key, Mapping[str, Scores]]) -> dict[Key, list[Difference]]:
+    """Each other method minus SAHC-NS, cell by cell; Holm over all. Runs that stand in two rows are tested once."""
+    tests: dict[tuple[Key, str], Paired] = {}
+    for key, methods in cells.items():
+        known = list[Mapping[int, float]]()
+        for label, scores in methods.items():
+            if METHOD in methods and label != METHOD and scores.values not in known:
+                tests[key, label] = scores.minus(methods[METHOD])
+                known.append(scores.values)
+    differences: dict[Key, list[Difference]] = {}
+    for ((key, label), paired), p in zip(tests.items(), corrected(tests).values(), strict=True):
+        differences.setdefault(key, []).append(Difference(label, paired, p))
+    return differences
+
+
+def corrected(tests: Mapping[Key, Paired]) -> dict[Key, float]:
+    """The p of each after Holm over all of them."""
+    return dict(zip(tests, holm([one.p for one in tests.values()]), strict=True))
+
+
+def stars(tests: Mapping[Key, Paired]) -> dict[Key, str]:
+    """`*` where a difference is resolved; Holm over all of them."""
+    return {key: "*" * (p < ALPHA) for key, p in corrected(tests).items()}
+
+
 def spread_cell(own: Scores | None, best: bool = False) -> Cell:
     """`13.24 ± 0.05`, a dash for what was not run."""
     if own is None:
         return Cell("–", hint="not run")
-    return Cell(
-        f"{own} ± {number(100 * own.std)}" if own.n > 1 else str(own), "best" if best else "", hint=seeds(own.n)
-    )
-
-
-def twin_cell(recall: Scores | None, ndcg: Scores | None, notes: tuple[str, str] = ("", "")) -> Cell:
-    """`13.24 / 7.65`: Recall@20 and NDCG@20, each with its note."""
-    if recall is None or ndcg is None:
-        return Cell("–", hint="not run")
-    spread = f"± {number(100 * recall.std)} / {number(100 * ndcg.std)} over " if recall.n > 1 else ""
-    return Cell(f"{recall}{notes[0]} / {ndcg}", note=notes[1], hint=f"{spread}{seeds(recall.n)}")
-
-
-def difference_cell(paired: Paired, holm: float) -> Cell:
-    """`+0.12*`, in points, with its interval and p as a hint."""
-    hint = paired.why or f"95 % {interval(paired)}; p {chance(paired.p)}, after Holm {chance(holm)}; n = {paired.n}"
-    return Cell(points(paired), note="*" if holm < ALPHA else "", hint=hint)
-
-
-def points(paired: Paired) -> str:
-    """`+0.12`: the difference in percentage points."""
-    return number(100 * paired.difference, sign=True)
-
-
-def interval(paired: Paired) -> str:
-    """`+0.05 to +0.20`: of 95 %, in points."""
-    return f"{number(100 * paired.low, sign=True)} to {number(100 * paired.high, sign=True)}"
-
-
-def number(value: float, digits: int = 2, sign: bool = False) -> str:
-    """`13.26`, with sign `+13.26`, zero always without; a dash for what is not a number."""
-    if not math.isfinite(value):
-        return "–"
-    text = f"{value:{'+' if sign else ''}.{digits}f}"
-    return text if float(text) else text.lstrip("+-")  # no -0.00
-
-
-def joined(words: Sequence[str]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
-
-
-def chance(p: float) -> str:
-    """A p-value with two digits that count: `0.031`, `2.1e-09`."""
-    return "–" if p != p else f"{p:.2g}"
-
-
-def seeds(n: int) -> str:
-    return f"{n} seed{'s' * (n != 1)}"
+    return Cell(f"{own} ± {number(own.spread)}" if own.n > 1 else str(own), "best" if best else "", hint=seeds(own.n))

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,31 +11,17 @@ import numpy as np
 
 from reproduction.design import EMBEDDED, EMBEDDED_CORE, STUDY, DataSet, Design
 from reproduction.evidence import TUNING, Evidence
-from reproduction.experiments import GRIDS, TITLES, jobs, part_named, parts_named
-from reproduction.measurements import (
-    DIAGNOSTICS,
-    EFFICIENCY,
-    READINGS,
-    AgedModel,
-    Look,
-    aged_models,
-    build_backbone,
-    cost_key,
-    looks,
-    measure_once,
-    time_samplers,
-)
+from reproduction.experiments import GRIDS, TITLES, jobs, parts_named
+from reproduction.measurements import Measurement, aged_models, build, looks, timings
 from reproduction.methods import OWN, RIVALS, TUNABLE, as_printed
-from sahcns import Recipe, Split, load_split, prepare, prepare_named, save_split
+from sahcns import Recipe, SahcnsError, Split, load_split, prepare, prepare_named, save_split
 from sahcns.lab import DataError, Interactions, Job, read_manifest
 
 if TYPE_CHECKING:
-    from sahcns.lab import SearchProgress
+    from sahcns.lab import Event, Failure, SearchProgress
 
 TUNING_SEED = 0  # none of those that tables are made with
 RATIOS = (0.8, 0.1, 0.1)  # of the random splits
-
-Say = Callable[[str], None]
 
 
 class OutOfTime(Exception):
@@ -56,14 +42,7 @@ class Study:
     until: float | None = None  # no run is begun after it; seconds as time.time() counts them
 
     @classmethod
-    def of(
-        cls,
-        design: Design,
-        prepared: Path,
-        out: Path,
-        only: Iterable[str] = (),
-        **options: Any,
-    ) -> "Study":
+    def of(cls, design: Design, prepared: Path, out: Path, only: Iterable[str] = (), **options: Any) -> "Study":
         """On the sets of the design that are in the folder `prepared`; some parts, or all. `options` are fields."""
         parts = parts_named(list(only))
         names = [one.folder for one in design.sets]
@@ -82,13 +61,39 @@ class Study:
         return [one for one in self.design.sets if one.folder in self.folders]
 
     @property
-    def absent(self) -> list[str]:
-        """Sets of the design that are not there."""
-        return [one.folder for one in self.design.sets if one.folder not in self.folders]
-
-    @property
     def late(self) -> bool:
         return self.until is not None and time.time() >= self.until
+
+    def run(self, say: Callable[[str], None]) -> "Sequence[Failure]":
+        """Part after part; what failed is returned."""
+        from sahcns.lab import run_grid
+
+        for one in self.design.sets:
+            if one.folder not in self.folders:
+                say(f"{one.folder} is not there: what needs it is left out")
+        self.design.save(self.out)
+        self.make_splits()
+        if "tuning" in self.parts:
+            try:
+                for samplers in (OWN, RIVALS):  # most tables wait for SAHC-NS alone
+                    for one in self.sets:
+                        say(f"tuning {', '.join(samplers)} on {one.name}")
+                        self.tune(one.folder, samplers)
+            except OutOfTime:
+                say("time is up: tuning goes on next time")
+            except SahcnsError as error:
+                if list(self.parts) == ["tuning"]:
+                    raise
+                say(f"{error}; SAHC-NS goes on with the values that there are")
+        progress = _progress(len(self.jobs), say)
+        options: dict[str, Any] = {"workers": self.workers, "device": self.device, "until": self.until}
+        outcome = run_grid(self.jobs, self.out, on_event=progress, **options)
+        chosen = Evidence.of(self.out).chosen
+        if "mechanisms" in self.parts:
+            self.measure([*looks(self.design, chosen), *aged_models(self.design)], say)
+        if "efficiency" in self.parts:
+            self.measure(timings(self.design, chosen), say)
+        return outcome.failures
 
     def make_splits(self) -> None:
         """The random splits of the single set, beside it, if they are wanted and not there."""
@@ -97,17 +102,12 @@ class Study:
             for seed, one in enumerate(self.design.resplits, 1):
                 self.folders[one.folder] = resplit_folder(home, home.parent / one.folder, seed)
 
-    @property
-    def searches(self) -> list[tuple[DataSet, Sequence[str]]]:
-        """What is tuned after what: SAHC-NS on every set, since most tables wait for it alone, then the others."""
-        return [(one, samplers) for samplers in (OWN, RIVALS) for one in self.sets]
-
     def tune(self, data: str, samplers: Sequence[str] = TUNABLE) -> None:
         """Samplers on one set, on validation, each with equal trials and one pool; needs Optuna.
 
         Each begins with the paper's settings for the set, as far as they are searched: the pool is not.
         """
-        from sahcns import Protocol, tune
+        from sahcns import Backbone, Protocol, tune
 
         def stop_in_time(progress: "SearchProgress") -> None:
             if (progress.trial is not None or not progress.sampler) and self.late:
@@ -118,7 +118,7 @@ class Study:
             self.folders[data],
             samplers,
             self.out / TUNING / data,
-            backbone=build_backbone(self.design.backbone()),
+            backbone=build(Backbone, self.design.backbone()),
             protocol=Protocol.from_dict(self.design.protocol),
             trials=self.design.trials,
             seed=TUNING_SEED,
@@ -134,37 +134,20 @@ class Study:
     def jobs(self) -> list[Job]:
         """The runs of all wanted grids, each once, with what tuning has chosen by now."""
         chosen = Evidence.of(self.out).chosen
+        parts = [part for part in GRIDS if part.name in self.parts]
         wanted: dict[str, Job] = {}
-        for name in (part.name for part in GRIDS if part.name in self.parts):
-            for job in jobs(part_named(name), self.design, self.folders, chosen, self.seeds):
-                wanted.setdefault(job.key, job)
+        for job in (job for part in parts for job in jobs(part, self.design, self.folders, chosen, self.seeds)):
+            wanted.setdefault(job.key, job)
         return list(wanted.values())
 
-    def measure_mechanisms(self, say: Say) -> None:
-        """Models for Figs 1 and 5, trained and looked into; then those of several ages, read in several ways."""
-        wanted: list[tuple[str, Look | AgedModel]] = [
-            *((DIAGNOSTICS, one) for one in looks(self.design, Evidence.of(self.out).chosen)),
-            *((READINGS, one) for one in aged_models(self.design)),
-        ]
-        for kind, one in wanted:
+    def measure(self, wanted: Iterable[Measurement], say: Callable[[str], None]) -> None:
+        """Models looked into, and samplers timed, on the sets that there are."""
+        for one in wanted:
             folder, name = self.folders.get(one.data), self.design.data(one.data).name
             if folder is None or self.late:
                 continue
-            key = one.key(read_manifest(folder)["fingerprint"])
-            if measure_once(self.out, kind, key, partial(one.measure, folder, name, self.device)):
-                say(f"{name}: {kind} {key}")
-
-    def measure_costs(self, say: Say) -> None:
-        """What SA and HC cost on each set."""
-        chosen = Evidence.of(self.out).chosen
-        for one in self.sets:
-            if self.late:
-                continue
-            folder = self.folders[one.folder]
-            key = cost_key(self.design, chosen, one.folder, read_manifest(folder)["fingerprint"])
-            measure = partial(time_samplers, self.design, chosen, one.folder, key, folder, self.device)
-            if measure_once(self.out, EFFICIENCY, key, measure):
-                say(f"{one.name}: DNS, SA-only and SAHC-NS timed")
+            if one.make(self.out, folder, name, self.device, read_manifest(folder)["fingerprint"]):
+                say(f"{name}: {one.folder}")
 
     def _refuse_other(self) -> None:
         """Another study, or results on other data under the same name, would end up in one report."""
@@ -180,6 +163,24 @@ class Study:
                     f"{folder} is other data (fingerprint {mark[:10]}…) than the results on {shown} in {self.out} "
                     f"({known[shown][:10]}…); choose another --out"
                 )
+
+
+def _progress(wanted: int, say: Callable[[str], None]) -> "Callable[[Event], None]":
+    """A line for each run that ends."""
+    ended = 0
+
+    def on_event(event: "Event") -> None:
+        nonlocal ended
+        if event.kind not in ("skipped", "finished", "failed"):
+            return
+        ended += 1
+        if event.kind != "skipped" or ended == wanted:
+            job = event.job
+            words = f"{job.data_name}, {job.backbone['name']}, {job.label}, seed {job.seed}"
+            reached = f" {event.result.metric('recall@20'):.2%}" if event.result is not None else ""
+            say(f"{ended} of {wanted} runs: {words} {event.kind}{reached}")
+
+    return on_event
 
 
 def resplit(split: Split, seed: int) -> Split:

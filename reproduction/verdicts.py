@@ -1,20 +1,24 @@
 """What became of a claim: a verdict for each place where it can be checked, and one for all of them."""
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple, get_args
 
-from reproduction.scores import ALPHA, chance, points, seeds
+from reproduction.design import DataSet
+from reproduction.evidence import NotRun
+from reproduction.methods import METHOD
+from reproduction.scores import ALPHA, Difference, Scores, against, corrected
+from reproduction.words import chance, number, points, seeds
 from sahcns.lab import Paired, holm
 
 Verdict = Literal["holds", "does not hold", "not resolved", "not run yet"]
-VERDICTS: tuple[Verdict, ...] = ("holds", "does not hold", "not resolved", "not run yet")
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 UNRESOLVED: Verdict = "not resolved"
+POINTS = 5.0  # how far a measured share may be from a printed one and still be called the same
 
 
-@dataclass(frozen=True)
-class Instance:
+class Instance(NamedTuple):
     """One place where a claim can be checked."""
 
     where: str  # "Amazon-toys, Recall@20"
@@ -30,7 +34,7 @@ def overall(instances: Sequence[Instance]) -> Verdict:
         return "not run yet"
     if "does not hold" in verdicts:
         return "does not hold"
-    return "holds" if verdicts == {"holds"} else "not resolved"
+    return "holds" if verdicts == {"holds"} else UNRESOLVED
 
 
 def counted(instances: Sequence[Instance]) -> str:
@@ -40,8 +44,7 @@ def counted(instances: Sequence[Instance]) -> str:
     return f"{', '.join(words)} of {len(instances)}"
 
 
-@dataclass(frozen=True)
-class Comparison:
+class Comparison(NamedTuple):
     """A paired difference that a claim wants to be above 0; in shares, shown in percent."""
 
     where: str
@@ -52,10 +55,10 @@ class Comparison:
 
 def above(comparisons: Sequence[Comparison]) -> list[Instance]:
     """Holds where the difference is above 0 and resolved, fails where it is below 0 and resolved; Holm over all of them."""
-    ps = holm([one.paired.p for one in comparisons])
+    ps = corrected(dict(enumerate(one.paired for one in comparisons)))
     return [
-        Instance(one.where, one.paper, f"{one.who}: {_difference(one.paired, p)}", resolved(one.paired, p))
-        for one, p in zip(comparisons, ps, strict=True)
+        Instance(one.where, one.paper, _in_words(one.who, one.paired, ps[at]), resolved(one.paired, ps[at]))
+        for at, one in enumerate(comparisons)
     ]
 
 
@@ -66,47 +69,62 @@ def resolved(paired: Paired, p: float) -> Verdict:
     return "holds" if paired.difference > 0 else "does not hold"
 
 
-@dataclass(frozen=True)
-class Race:
-    """A method against each of its rivals in one cell; in shares, shown in percent."""
+class Race(NamedTuple):
+    """SAHC-NS and all others in one cell."""
 
     where: str
     paper: str
-    own: str  # "SAHC-NS 13.24"
-    rivals: Mapping[str, Paired]  # "DNS 13.32" → own − rival, the strongest first
+    methods: Mapping[str, Scores]
+    before: str = ""
 
 
 def first(races: Sequence[Race]) -> list[Instance]:
-    """Holds where the method is ahead of the strongest rival, fails where a rival is ahead of it, each if resolved.
+    """Holds where SAHC-NS is ahead of the strongest rival, fails where a rival is ahead of it, each if resolved.
 
     To be first it must beat the strongest, whoever that is, so one test a cell is corrected over the cells. The strongest
     of many equals is the luckiest, so that it is behind any of them is corrected over all rivals of all cells.
     """
-    ahead = holm([next(iter(race.rivals.values())).p for race in races])
-    behind = iter(holm([paired.p for race in races for paired in race.rivals.values()]))
+    behind = against(dict(enumerate(race.methods for race in races)))
+    if len(behind) < len(races):  # nobody to race against
+        raise NotRun(races[0].where)
+    order = [sorted(behind[at], key=_strength, reverse=True) for at in range(len(races))]
     instances = []
-    for race, p in zip(races, ahead, strict=True):
-        ps = {name: next(behind) for name in race.rivals}
-        name, paired = next(iter(race.rivals.items()))
-        verdict: Verdict = "holds" if p < ALPHA else UNRESOLVED
-        if not paired.difference > 0:
-            lost = [rival for rival, one in race.rivals.items() if one.difference < 0 and ps[rival] < ALPHA]
-            name = lost[0] if lost else name
-            p, paired, verdict = ps[name], race.rivals[name], "does not hold" if lost else UNRESOLVED
-        instances.append(Instance(race.where, race.paper, f"{race.own}, {name}: {_difference(paired, p)}", verdict))
+    for race, rivals, p in zip(races, order, holm([rivals[0].paired.p for rivals in order]), strict=True):
+        shown, verdict = rivals[0]._replace(p=p), "holds" if p < ALPHA else UNRESOLVED
+        if not shown.paired.difference < 0:
+            lost = [one for one in rivals if one.resolved(+1)]
+            shown, verdict = (lost or rivals)[0], "does not hold" if lost else UNRESOLVED
+        rival = race.methods[shown.label]
+        who = f"{race.before}{METHOD} {race.methods[METHOD]}, {shown.label} {rival}"
+        ours = _in_words(who, race.methods[METHOD].minus(rival), shown.p)
+        instances.append(Instance(race.where, race.paper, ours, verdict))
     return instances
 
 
-def _difference(paired: Paired, p: float) -> str:
-    return f"{points(paired)} ({seeds_and_p(paired, p)})"
+def _strength(rival: Difference) -> float:
+    """Over the seeds that both have."""
+    return -math.inf if math.isnan(rival.paired.difference) else rival.paired.difference
 
 
-def seeds_and_p(paired: Paired, p: float) -> str:
-    """`5 seeds, p 0.041 after Holm`."""
-    return f"{seeds(paired.n)}, {paired.why or f'p {chance(p)} after Holm'}"
+def _in_words(who: str, paired: Paired, p: float) -> str:
+    """`SAHC-NS 13.24, DNS 13.32: -0.08 (5 seeds, p 0.041 after Holm)`."""
+    return f"{who}: {points(paired)} ({seeds(paired.n)}, {paired.why or f'p {chance(p)} after Holm'})"
 
 
-def within(where: str, paper: float, ours: float, tolerance: float) -> Instance:
-    """Holds where a share in percent is no farther from the paper's than `tolerance`."""
-    verdict: Verdict = "holds" if abs(ours - paper) <= tolerance else "does not hold"
-    return Instance(where, f"{paper:.2f} %", f"{ours:.2f} %", verdict)
+def judged(one: DataSet, where: str, paper: str, ours: str, holds: bool, numbers: bool = False) -> Instance:
+    """A cell without a test; a number printed for a set is neither confirmed nor refuted by another set."""
+    verdict: Verdict = "holds" if holds else "does not hold"
+    return Instance(where, paper, ours, UNRESOLVED if numbers and one.printed and not one.same else verdict)
+
+
+def near(one: DataSet, where: str, paper: float, ours: float) -> Instance:
+    """Holds where a share in percent is no farther from the paper's than `POINTS`."""
+    return judged(one, where, f"{paper:.2f} %", f"{ours:.2f} %", abs(ours - paper) <= POINTS, numbers=True)
+
+
+def lead(printed: Mapping[tuple[str, str], tuple[float, float | None]], first: str, second: str, metric: str) -> str:
+    """`SAHC-NS 13.24, DNS 12.66: +0.58`, as the paper prints it; a dash where it does not."""
+    if (first, metric) not in printed:
+        return "–"
+    a, b = printed[first, metric][0], printed[second, metric][0]
+    return f"{first} {number(a)}, {second} {number(b)}: {number(a - b, sign=True)}"

@@ -9,7 +9,7 @@ import pytest
 from reproduction.design import PAPER, QUICK, Design
 from reproduction.evidence import Evidence
 from reproduction.experiments import GRIDS, Chosen, job, jobs, part_named, parts_named
-from reproduction.measurements import aged_models, build_backbone, build_sampler, cost_key, looks
+from reproduction.measurements import aged_models, build, looks, timings
 from reproduction.methods import (
     BACKBONES,
     METHOD,
@@ -25,9 +25,9 @@ from reproduction.methods import (
     nine,
     variants,
 )
-from reproduction.published import EFFICIENCY, TABLE_1, printed_2, printed_3, printed_4
-from reproduction.scores import METRICS
+from reproduction.published import EFFICIENCY, TABLE_1, printed
 from reproduction.tests.tiny import TINY, prepared
+from reproduction.words import METRICS
 from sahcns import Backbone, Protocol, Sampler
 from sahcns.lab import SettingError
 from sahcns.settings import class_named
@@ -86,13 +86,13 @@ def test_equals_have_one_pool_and_what_tuning_chose() -> None:
 
 
 def test_the_printed_tables_agree_where_they_overlap() -> None:
-    assert printed_2(YELP)["DNS(M,N)", "ndcg@20"] == (7.32, 0.11)
-    assert printed_4("simgcl", YELP)["MixGCF", "ndcg@20"] == (7.92, None)
-    assert printed_4("ngcf", ML1M) == {}
+    assert printed("table2", YELP)["DNS(M,N)", "ndcg@20"] == (7.32, 0.11)
+    assert printed("table4", YELP, "simgcl")["MixGCF", "ndcg@20"] == (7.92, None)
+    assert printed("table4", ML1M, "ngcf") == printed("equal", TOYS) == {}
     for data in (TOYS, YELP):
         for method in ("DNS", METHOD):
             for metric in METRICS[2:]:
-                assert printed_3(data)[method, metric][0] == printed_2(data)[method, metric][0]
+                assert printed("table3", data)[method, metric][0] == printed("table2", data)[method, metric][0]
     for one in EFFICIENCY.values():
         assert 100 * one.extra / one.epoch == pytest.approx(one.share, abs=0.006)
     assert [f"{n / (users * items):.3%}" for users, items, n in TABLE_1.values()] == ["0.160%", "0.148%", "3.816%"]
@@ -125,8 +125,8 @@ def test_every_row_can_be_built_and_says_all_of_itself(design: Design) -> None:
     for part in GRIDS:
         for row in part.rows(design, chosen):
             if row.sampler is not None:
-                assert described(build_sampler(row.sampler)) == row.sampler
-            assert described(build_backbone(row.backbone)) == row.backbone
+                assert described(build(Sampler, row.sampler)) == row.sampler
+            assert described(build(Backbone, row.backbone)) == row.backbone
             assert Protocol.from_dict(row.protocol).to_dict() == row.protocol
 
 
@@ -180,9 +180,8 @@ def test_every_file_in_the_tree_belongs_to_the_study() -> None:
     assert evidence.results.keys() <= wanted
     assert design == PAPER
     assert evidence.files.keys() == {
-        *(one.key(evidence.fingerprint(one.data)) for one in looks(design, chosen)),
-        *(one.key(evidence.fingerprint(one.data)) for one in aged_models(design)),
-        *(cost_key(design, chosen, one.folder, evidence.fingerprint(one.folder)) for one in design.sets),
+        one.key(evidence.fingerprint(one.data))
+        for one in (*looks(design, chosen), *aged_models(design), *timings(design, chosen))
     }
     for one in evidence.results.values():
         assert one.commit

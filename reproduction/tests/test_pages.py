@@ -8,16 +8,16 @@ import pytest
 
 import sahcns
 import sahcns.lab
-from reproduction.does_it_hold import does_it_hold
-from reproduction.results_page import results_page
+from reproduction.evidence import Evidence
+from reproduction.pages import does_it_hold, results_page
 
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(("page", "make"), [("results.md", results_page), ("does-it-hold.md", does_it_hold)])
-def test_the_page_is_what_the_results_give(page: str, make: Callable[[Path], str]) -> None:
+def test_the_page_is_what_the_results_give(page: str, make: Callable[[Evidence], str]) -> None:
     """If it is not: make results"""
-    assert (ROOT / "docs" / page).read_text("utf-8") == make(ROOT / "reproduction" / "results")
+    assert (ROOT / "docs" / page).read_text("utf-8") == make(Evidence.of(ROOT / "reproduction" / "results"))
 
 
 @pytest.mark.parametrize(

@@ -14,12 +14,11 @@ from reproduction import design
 from reproduction.__main__ import main
 from reproduction.claims import judge
 from reproduction.design import PAPER, Design
-from reproduction.does_it_hold import does_it_hold
 from reproduction.evidence import Evidence
 from reproduction.experiments import TITLES
 from reproduction.methods import RIVALS, as_printed
+from reproduction.pages import does_it_hold, results_page
 from reproduction.report import study_report
-from reproduction.results_page import results_page
 from reproduction.study import Study, resplit, resplit_folder
 from reproduction.tests.tiny import TINY, fill, made, noisy, prepared
 from sahcns import Split, load_split, save_split
@@ -87,25 +86,24 @@ def test_each_file_says_what_it_was_made_with(home: Path) -> None:
 
 
 def test_the_report_opens_with_the_answer_and_has_every_table(home: Path) -> None:
-    report = study_report(home)
+    report = study_report(Evidence.of(home))
     assert report.summary[0].startswith("Of the paper's 27 claims ")
     assert [type(block) for block in report.lead] == [Figure, Table]
     blocks: list[Table | Figure] = [*report.tables(), *report.figures()]
     wanted = {
+        *("The paper's claims", "Beyond", "parts", "cells-Table II", "table2-best", "table2-last", "table2-pairs-best"),
+        *("table2-lightgcn-one", "table3-lightgcn-one", "table3-pairs-best", "table4-ngcf-one", "table4-pairs-best"),
+        *("diagnostics-two-sahc", "easy-and-hard-one-dns", "seconds-one", "efficiency", "figure4-alpha-one", "pools"),
         *(
-            "claims",
-            "beyond",
-            "parts",
-            "cells-Table II",
-            "table2-best",
-            "table2-last",
-            "table2-pairs-best",
-            "table2-lightgcn-one",
+            "pool-gaps-one-dns",
+            "equal-tuned",
+            "equal-pairs-last",
+            "many-seeds",
+            "gaps-one",
+            "similar-two",
+            "choices-one",
         ),
-        *("table3-lightgcn-one", "table3-pairs", "table4-ngcf-one", "table4-pairs", "pool-gaps-one-dns"),
-        *("diagnostics-two-sahc", "easy-and-hard-one-dns", "seconds-one", "efficiency", "figure4-alpha-one"),
-        *("equal-tuned", "equal-pairs-last", "many-seeds", "gaps-one", "similar-two", "choices-one", "splits"),
-        *("pools", "choices", "tuning-chosen"),
+        *("splits", "choices", "tuning-chosen"),
     }
     assert wanted <= {block.name for block in blocks}
     for kind in (Table, Figure):
@@ -116,13 +114,13 @@ def test_the_report_opens_with_the_answer_and_has_every_table(home: Path) -> Non
 
 def test_pages_are_rebuilt_without_torch_and_without_training(home: Path, tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", textwrap.dedent(ALONE), str(home), str(tmp_path)], check=True, timeout=120)
-    assert (home / "report.html").read_text("utf-8") == to_html(study_report(home))
-    assert (tmp_path / "does-it-hold.md").read_text("utf-8") == does_it_hold(home)
-    assert (tmp_path / "results.md").read_text("utf-8") == results_page(home)
+    assert (home / "report.html").read_text("utf-8") == to_html(study_report(Evidence.of(home)))
+    assert (tmp_path / "does-it-hold.md").read_text("utf-8") == does_it_hold(Evidence.of(home))
+    assert (tmp_path / "results.md").read_text("utf-8") == results_page(Evidence.of(home))
 
 
 def test_pages_change_when_a_file_changes(home: Path, tmp_path: Path) -> None:
-    evidence, before = Evidence.of(home), does_it_hold(home)
+    evidence, before = Evidence.of(home), does_it_hold(Evidence.of(home))
     row = next(row for row in evidence.rows("table2") if row.label == "RNS")
     path = home / "runs" / f"{evidence.key(row, 2020)}.json"
     whole = path.read_text("utf-8")
@@ -130,20 +128,20 @@ def test_pages_change_when_a_file_changes(home: Path, tmp_path: Path) -> None:
     values["test"]["best"]["recall@20"] = 0.987
     path.write_text(json.dumps(values), "utf-8")
     try:
-        assert does_it_hold(home) != before
+        assert does_it_hold(Evidence.of(home)) != before
     finally:
         path.write_text(whole, "utf-8")
 
 
 def test_what_is_missing_is_named(home: Path, tmp_path: Path) -> None:
     TINY.save(tmp_path)
-    text = to_html(study_report(tmp_path))
+    text = to_html(study_report(Evidence.of(tmp_path)))
     for part in TITLES:
         assert f"ONLY={part}" in text, part
-    results_page(tmp_path)
-    for one in list(Evidence.of(home).runs("table2")[0][1].values()):
+    results_page(Evidence.of(tmp_path))
+    for one in list(Evidence.of(home).runs["table2"][0][1].values()):
         one.save(tmp_path)
-    assert any("Table II (2 of " in line for line in study_report(tmp_path).summary)
+    assert any("Table II (2 of " in line for line in study_report(Evidence.of(tmp_path)).summary)
 
 
 def test_no_run_is_begun_after_the_time_and_absent_sets_are_left_out(
@@ -181,12 +179,13 @@ def test_mistakes(words: list[str], names: str, tmp_path: Path, capsys: pytest.C
     assert names in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("stage", ["tune", "measure_mechanisms", "measure_costs"])
-def test_whatever_is_stopped_goes_on_later(stage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("stage", "part"), [("tune", "tuning"), ("measure", "mechanisms"), ("measure", "efficiency")])
+def test_whatever_is_stopped_goes_on_later(
+    stage: str, part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
-    part = {"tune": "tuning", "measure_mechanisms": "mechanisms", "measure_costs": "efficiency"}[stage]
     monkeypatch.setattr(design, "PAPER", TINY)
     monkeypatch.setattr(Study, stage, stop)
     sets = prepared(tmp_path / "prepared")
@@ -207,22 +206,19 @@ def test_runs_are_found_by_their_settings_and_counted(tmp_path: Path) -> None:
     keep = {"one"}
     fill(tmp_path, TINY, parts=["table2"], keep=lambda row, seed: row.data in keep and row.label != "DNS")
     evidence = Evidence.of(tmp_path)
-    assert (evidence.progress["table2"].count, evidence.progress["table2"].wanted) == (16, 36)
-    assert (evidence.progress["splits"].count, evidence.progress["splits"].wanted) == (3, 12)  # shared runs
+    assert (evidence.progress["table2"].there, evidence.progress["table2"].wanted) == (16, 36)
+    assert (evidence.progress["splits"].there, evidence.progress["splits"].wanted) == (3, 12)  # shared runs
     row = next(row for row in evidence.rows("table2") if row.label == "BNS")
     (tmp_path / "runs" / f"{evidence.key(row, 2020)}.json").unlink()
     made(TINY, replace(row, sampler={**(row.sampler or {}), "lam": 4.0}), 2020, noisy).save(tmp_path)
-    assert Evidence.of(tmp_path).progress["table2"].count == 15  # another setting is another run
+    assert Evidence.of(tmp_path).progress["table2"].there == 15  # another setting is another run
 
 
-def test_runs_by_other_kernels_are_left_out_and_two_sets_of_one_name_refused(tmp_path: Path) -> None:
+def test_two_sets_of_one_name_are_refused(tmp_path: Path) -> None:
     fill(tmp_path, TINY, parts=["table2"])
-    paths = sorted((tmp_path / "runs").iterdir())
-    values = [json.loads(path.read_text("utf-8")) for path in paths]
-    paths[0].write_text(json.dumps({**values[0], "machine": {**values[0]["machine"], "kernels": "triton"}}), "utf-8")
-    evidence = Evidence.of(tmp_path)
-    assert (evidence.left_out, evidence.progress["table2"].count) == (1, 35)
-    paths[1].write_text(json.dumps({**values[1], "data": {**values[1]["data"], "fingerprint": "f" * 64}}), "utf-8")
+    path = next((tmp_path / "runs").iterdir())
+    values = json.loads(path.read_text("utf-8"))
+    path.write_text(json.dumps({**values, "data": {**values["data"], "fingerprint": "f" * 64}}), "utf-8")
     with pytest.raises(DataError, match="two different sets called 'Tiny"):
         Evidence.of(tmp_path)
 
