@@ -169,9 +169,13 @@ class Evidence:
         """(place, metric) → the methods there."""
         return {(place, metric): self.methods(place, metric) for place in places for metric in metrics}
 
-    def groups(self, part: str, data: str, metric: str) -> Lookup[tuple[str, str], Scores]:
-        """(label, group) → a metric over seeds, for parts whose rows are told apart by a group."""
-        return self.scores(part, metric, lambda row: (row.label, row.group) if row.data == data else None)
+    def groups(self, part: str, data: str, metric: str) -> dict[str, Lookup[str, Scores]]:
+        """Group → label → a metric over seeds, for parts whose rows are told apart by a group."""
+        groups: dict[str, Lookup[str, Scores]] = {}
+        pairs = self.scores(part, metric, lambda row: (row.group, row.label) if row.data == data else None)
+        for (group, label), own in pairs.items():
+            groups.setdefault(group, Lookup())[label] = own
+        return groups
 
     def sweep(
         self, data: str, argument: str, metric: str, reading: str = "best", of: str = "test"
@@ -240,12 +244,12 @@ class Evidence:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        values = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path} cannot be read ({error}); delete it and run `make reproduce` again") from error
-    if not isinstance(values, dict) or not {"data", "format"} <= values.keys():
-        raise DataError(f"{path} is no file of the study; move it elsewhere")
-    return values
+        values: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        return {"data": values["data"], **values}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(
+            f"{path} is no file of the study ({error!r}); delete it and run `make reproduce` again"
+        ) from error
 
 
 def _fingerprints(folder: Path, marks: Iterable[tuple[str, str]]) -> dict[str, str]:

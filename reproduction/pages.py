@@ -1,14 +1,11 @@
 """The pages docs/does-it-hold.md, the paper's claims one by one, and docs/results.md, which sampler to use."""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from reproduction.claims import BEYOND, Judgement, counts_in_words, judge
-from reproduction.evidence import Evidence, NotRun, Place
-from reproduction.experiments import HARD
+from reproduction.evidence import Evidence, NotRun
 from reproduction.methods import METHOD, NINE
-from reproduction.reasons import loss_after_best
 from reproduction.report import (
     RULES,
     SECTIONS,
@@ -19,9 +16,9 @@ from reproduction.report import (
     verdicts_table,
 )
 from reproduction.scores import against, stars
-from reproduction.sections.methods import highest_means, places_of_parts, ranking_by_reading, readings_table
+from reproduction.sections.methods import places_of_parts, ranking_by_reading, readings_table
 from reproduction.sections.settings import settings_in_words
-from reproduction.words import AT_20, METRICS, NAMES, READINGS, RECALL, joined, number, points
+from reproduction.words import METRICS, RECALL, number, points
 from sahcns.lab import Table, to_markdown
 
 MADE_BY = "made by `make results` from the runs in `reproduction/results`"
@@ -93,7 +90,7 @@ def _overview(judgements: Sequence[Judgement], start: int = 1) -> str:
 def _results(evidence: Evidence) -> Iterator[str]:
     yield "# Results"
     if all(one.complete for one in evidence.progress.values()):
-        yield "\n".join(f"* {line}" for line in in_short(evidence))
+        yield _markdown(in_short(evidence))
         yield USE
     yield from missing_parts(evidence)
     yield (
@@ -111,100 +108,33 @@ def _results(evidence: Evidence) -> Iterator[str]:
             yield _markdown(block) if isinstance(block, Table) else str(block).replace("*", "\\*")
 
 
-def in_short(evidence: Evidence) -> list[str]:
-    """The page's answer: one line for each question, with the numbers that decide it."""
-    lost = loss_after_best(evidence)
-    return [
-        _hard_against_random(evidence),
-        _as_published(evidence),
-        _tuned_alike(evidence),
-        _pools(evidence),
-        _part(evidence, "Calibration alone (HC-only)", "HC-only"),
-        _part(evidence, "The structure-aware choice alone (SA-only)", "SA-only"),
-        f"**If training is not stopped in time**: {lost[:1].lower()}{lost[1:]}",
-        _backbones(evidence),
-    ]
-
-
-def _hard_against_random(evidence: Evidence) -> str:
-    gains = []
-    below: dict[str, list[str]] = {}
+def in_short(evidence: Evidence) -> Table:
+    """The page's answer: a row for each question."""
+    rows: dict[str, list[str]] = {}
+    for part, words in (("table2", "best as published"), ("equal", "best tuned alike, one pool")):
+        for (place, metric), differences in against(evidence.cells(evidence.places(part), METRICS)).items():
+            if metric != RECALL:
+                continue
+            methods = evidence.methods(place, metric)
+            first = max(methods, key=lambda label: methods[label].mean)
+            mark = "*" * any(one.label == first and one.resolved(+1) for one in differences)
+            rival = f" ({METHOD} {methods[METHOD]})" if first != METHOD else ""
+            rows.setdefault(words, []).append(f"{first} {methods[first]}{mark}{rival}")
     for place in evidence.places("table2"):
-        cells, name = evidence.methods(place, RECALL), evidence.name(place)
-        gains.append(f"{number(cells[METHOD].percent - cells['RNS'].percent, 1, sign=True)} on {name}")
-        for label in (label for label in HARD if cells[label].mean < cells["RNS"].mean):
-            below.setdefault(label, []).append(name)
-    words = f"**Hard against random negatives**: {METHOD} minus RNS in points of Recall@20 is {joined(gains)}."
-    return (
-        f"{words} Below random as published: {joined([f'{one} on {joined(names)}' for one, names in below.items()])}."
-    )
-
-
-def _as_published(evidence: Evidence) -> str:
-    cells, first = highest_means(evidence)
-    return (
-        f"**With the paper's settings** {METHOD} has the highest mean in {first} of {cells} cells (a metric on a set). "
-        f"Resolved ahead of it with {evidence.design.many} seeds: {_ahead(evidence, evidence.places('power'), AT_20)}."
-    )
-
-
-def _tuned_alike(evidence: Evidence) -> str:
-    cells = evidence.cells(evidence.places("equal"), METRICS)
-    leaders = Counter(max(one, key=lambda label: one[label].mean) for one in cells.values())
-    spans = []
-    for place in evidence.places("equal"):
-        one = cells[place, RECALL]
-        means = [one[label].percent for label in HARD if one[label].mean > one["RNS"].mean]
-        spans.append(f"{number(max(means, default=0.0) - min(means, default=0.0))} on {evidence.name(place)}")
-    best, last = (_ahead(evidence, evidence.places("equal", reading), METRICS) for reading in READINGS)
-    leads = joined([f"{label} in {count}" for label, count in leaders.most_common()])
-    return (
-        f"**Tuned alike with one pool**, those above random are within {joined(spans)} points of Recall@20. The highest mean "
-        f"is that of {leads} of {len(cells)} cells; resolved ahead of {METHOD}: at the best epoch {best}, where training "
-        f"stopped {last}."
-    )
-
-
-def _ahead(evidence: Evidence, places: Sequence[Place], metrics: Sequence[str]) -> str:
-    """`DNS(M,N) on Amazon-toys (+0.30 Recall@20)`: corrected over all methods, metrics and sets."""
-    leads: dict[str, list[str]] = {}
-    for (place, metric), differences in against(evidence.cells(places, metrics)).items():
-        for one in (one for one in differences if one.resolved(+1)):
-            where = f"{one.label} on {evidence.name(place)}"
-            leads.setdefault(where, []).append(f"{points(one.paired)} {NAMES[metric]}")
-    return joined([f"{where} ({', '.join(by)})" for where, by in leads.items()]) or "none"
-
-
-def _pools(evidence: Evidence) -> str:
-    data, sizes = evidence.design.single, [str(size) for size in evidence.design.wide_pools]
-    cells = {key: own.percent for key, own in evidence.groups("pools", data, RECALL).items()}
-    gains = [cells[label, sizes[2]] - cells[label, sizes[0]] for label in HARD]
-    apart = max(abs(cells["DNS", size] - cells[METHOD, size]) for size in sizes)
-    best = {label: max(sizes, key=lambda size: cells[label, size]) for label in HARD}
-    with_size = {size: [label for label in HARD if best[label] == size] for size in sizes}
-    return (
-        f"**The pool**: from {sizes[0]} candidates to {sizes[2]} the hard samplers gain {number(min(gains), 1)} to "
-        f"{number(max(gains), 1)} points on {evidence.design.data(data).name}, while DNS and {METHOD} differ by at most "
-        f"{number(apart)} at any size. Best with "
-        f"{'; with '.join(f'{size}: {joined(labels)}' for size, labels in with_size.items() if labels)}."
-    )
-
-
-def _part(evidence: Evidence, words: str, label: str) -> str:
-    """A part of SAHC-NS alone against DNS, with as many seeds as there are."""
-    cells = evidence.cells(places_of_parts(evidence), AT_20)
-    tests = {key: one[label].minus(one["DNS"]) for key, one in cells.items()}
-    shown = {key: points(tests[key]) + mark.replace("*", "\\*") for key, mark in stars(tests).items()}
-    places = dict.fromkeys(place for place, _ in cells)
-    phrases = [f"{' / '.join(shown[place, metric] for metric in AT_20)} on {evidence.name(place)}" for place in places]
-    return f"**{words}** minus DNS: {', '.join(phrases)}."
-
-
-def _backbones(evidence: Evidence) -> str:
-    phrases = []
-    for place in evidence.places("table4"):
-        cells = evidence.methods(place, RECALL)
-        first = max(NINE, key=lambda label: cells[label].mean)
-        behind = [f"{label} {number(cells[label].percent - cells[first].percent)}" for label in ("RNS", METHOD)]
-        phrases.append(f"{first} on {evidence.name(place)} ({', '.join(behind)})")
-    return f"**On other backbones** the highest Recall@20, and how far behind others are: {'; '.join(phrases)}."
+        methods, last = (evidence.methods(one, RECALL) for one in (place, place._replace(reading="last")))
+        gain = number(methods[METHOD].percent - methods["RNS"].percent, sign=True)
+        rows.setdefault(f"{METHOD} minus RNS", []).append(gain)
+        below = [label for label in NINE if methods[label].mean < methods["RNS"].mean]
+        rows.setdefault("below RNS as published", []).append(", ".join(below))
+        lost = [
+            f"{label} {number(methods[label].percent - last[label].percent)}" for label in ("DNS", "MixGCF", METHOD)
+        ]
+        rows.setdefault("lost after the best epoch", []).append(", ".join(lost))
+    parts = evidence.cells(places_of_parts(evidence), (RECALL,))
+    tests = {
+        (part, key): cells[part].minus(cells["DNS"]) for part in ("HC-only", "SA-only") for key, cells in parts.items()
+    }
+    for (part, key), mark in stars(tests).items():
+        rows.setdefault(f"{part} minus DNS", []).append(points(tests[part, key]) + mark)
+    columns = ["Recall@20", *(one.name for one in evidence.design.sets)]
+    return Table("in-short", "In short", columns, [[words, *cells] for words, cells in rows.items()])

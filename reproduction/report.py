@@ -38,16 +38,16 @@ class Shown(NamedTuple):
 
 
 SECTIONS = (
-    Shown("Nine methods on three sets", "table2", methods.nine, methods.nine_beside),
+    Shown("Table II: nine methods on three sets", "table2", methods.nine, methods.nine_beside),
     Shown("Equal tuning, equal pools", "equal", methods.equal, partial(compared, part="equal", metrics=METRICS)),
     Shown("The size of the pool", "pools", settings.pools, settings.pools_figure),
-    Shown("SAHC-NS without one of its parts", "table3", methods.parts, methods.parts_beside),
+    Shown("Table III: SAHC-NS without one of its parts", "table3", methods.parts, methods.parts_beside),
     Shown("Many seeds", "power", methods.many_seeds, partial(compared, part="power", metrics=METRICS, figure=MANY)),
-    Shown("How much of each part", "figure4", settings.sweep, settings.sweep_figures),
-    Shown("Other backbones", "table4", methods.backbones, partial(compared, part="table4", metrics=AT_20)),
+    Shown("Fig. 4: how much of each part", "figure4", settings.sweep, settings.sweep_figures),
+    Shown("Table IV: other backbones", "table4", methods.backbones, partial(compared, part="table4", metrics=AT_20)),
     Shown("Choices of the protocol", "choices", settings.choices),
     Shown("Other splits", "splits", settings.splits),
-    Shown("Accuracy against time", "table2", None, inside.figure_3),
+    Shown("Fig. 3: accuracy against time", "table2", None, inside.figure_3),
     Shown("Inside the samplers: Figs 1 and 5", "mechanisms", None, inside.mechanisms),
     Shown("Figs 1 and 5 under other readings", "mechanisms", None, inside.other_readings),
     Shown("Efficiency", "efficiency", None, inside.efficiency),

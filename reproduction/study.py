@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -167,18 +168,14 @@ class Study:
 
 def _progress(wanted: int, say: Callable[[str], None]) -> "Callable[[Event], None]":
     """A line for each run that ends."""
-    ended = 0
+    ended = count(1)
 
     def on_event(event: "Event") -> None:
-        nonlocal ended
-        if event.kind not in ("skipped", "finished", "failed"):
-            return
-        ended += 1
-        if event.kind != "skipped" or ended == wanted:
-            job = event.job
-            words = f"{job.data_name}, {job.backbone['name']}, {job.label}, seed {job.seed}"
+        at, job = next(ended) if event.kind in ("skipped", "finished", "failed") else 0, event.job
+        if at and event.kind != "skipped":
+            words = f"{job.data_name}, {job.backbone['name']}, {job.label}, seed {job.seed} {event.kind}"
             reached = f" {event.result.metric('recall@20'):.2%}" if event.result is not None else ""
-            say(f"{ended} of {wanted} runs: {words} {event.kind}{reached}")
+            say(f"{at} of {wanted} runs: {words}{reached}")
 
     return on_event
 

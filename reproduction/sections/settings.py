@@ -65,10 +65,7 @@ def pools(evidence: Evidence) -> Blocks:
     """Each hard sampler by the size of its pool on one set, and SAHC-NS on the others."""
     design = evidence.design
     recall, ndcg = (evidence.groups("pools", design.single, metric) for metric in (RECALL, NDCG))
-    columns = {}
-    for size in map(str, design.wide_pools):
-        own, its = ({label: one for (label, n), one in cells.items() if n == size} for cells in (recall, ndcg))
-        columns[f"N = {size}"] = twins(own, its)
+    columns = {f"N = {size}": twins(own, ndcg[size]) for size, own in recall.items()}
     name = design.data(design.single).name
     tuned = f"{joined(FAILING)} have what tuning chose with a pool of {design.pool}"
     words = f"{design.few} seeds on {name}. DNS(M,N) takes one of its top {TOP}; {tuned}."
@@ -85,7 +82,7 @@ def pools_figure(evidence: Evidence) -> Blocks:
     data = evidence.design.data(evidence.design.single)
     cells, series = evidence.groups("pools", data.folder, RECALL), []
     for label in HARD:
-        own = {float(size): scores.percent for (method, size), scores in cells.items() if method == label}
+        own = {float(size): methods[label].percent for size, methods in cells.items() if label in methods}
         series.append(Series(label, list(own), list(own.values()), role=NINE[label]))
     title = f"{data.name}: Recall@20 by the size of the pool"
     return [Figure("pools", title, AXES["pool"], "Recall@20, %", series, x_log=True)]
@@ -97,20 +94,17 @@ def choices(evidence: Evidence) -> Blocks:
     cells = {metric: evidence.groups("choices", data, metric) for metric in AT_20}
     marks = stars(
         {
-            (words, label, metric): own.minus(methods[label, usual])
-            for metric, methods in cells.items()
-            for (label, words), own in methods.items()
-            if words != usual and (label, usual) in methods
+            (words, label, metric): own.minus(groups[usual][label])
+            for metric, groups in cells.items()
+            for words, methods in groups.items()
+            for label, own in methods.items()
+            if words != usual
         }
     )
     rows: list[list[Cell | str]] = []
-    for choice in CHOICES:
-        own, its = (
-            {label: one for (label, words), one in cells[metric].items() if words == choice} for metric in AT_20
-        )
-        found = twins(
-            own, its, {(label, metric): mark for (words, label, metric), mark in marks.items() if words == choice}
-        )
+    for choice, own in cells[RECALL].items():
+        notes = {(label, metric): mark for (words, label, metric), mark in marks.items() if words == choice}
+        found = twins(own, cells[NDCG][choice], notes)
         rows.append([choice, *(found.get(label, "–") for label in FOUR)])
     name = evidence.design.data(data).name
     words = f"{evidence.design.few} seeds on {name}; * differs from the first row."
