@@ -97,11 +97,7 @@ class Design:
 
 PAPER = Design(
     "The study of SAHC-NS",
-    (
-        DataSet(TOYS, "Amazon-toys", TOYS),
-        DataSet(YELP, "Yelp-like", YELP, same=False),
-        DataSet(ML1M, "ML-1m", ML1M),
-    ),
+    (DataSet(TOYS, "Amazon-toys", TOYS), DataSet(YELP, "Yelp-like", YELP, same=False), DataSet(ML1M, "ML-1m", ML1M)),
     (TOYS, YELP),
     TOYS,
     (TOYS, ML1M),

@@ -31,14 +31,7 @@ SAMPLERS: Mapping[str, Settings] = {
 BACKBONES: Mapping[str, Settings] = {
     "lightgcn": {"dim": 64, "depth": 3},
     "ngcf": {"dim": 64, "depth": 3, "pool": "concat", "variant": "mixgcf", "dropout": 0.0},
-    "simgcl": {
-        "dim": 64,
-        "depth": 3,
-        "cl_weight": 0.1,
-        "noise": 0.1,
-        "temperature": 0.2,
-        "include_layer0": False,
-    },
+    "simgcl": {"dim": 64, "depth": 3, "cl_weight": 0.1, "noise": 0.1, "temperature": 0.2, "include_layer0": False},
 }
 PROTOCOL: Settings = {
     "batch": 2048,
@@ -71,9 +64,6 @@ RIVALS = ("dns-mn", "mixgcf", "dens", "bns", "ahns", "divns")  # RNS and DNS hav
 TUNABLE = (*OWN, *RIVALS)
 
 SOUND_AS_PRINTED = ("DNS", "DNS(M,N)", "MixGCF", "BNS", "DivNS")  # DENS and AHNS do not train so everywhere
-AS_DNS: Mapping[str, Settings] = {"dns-mn": {"top_k": 1}, "divns": {"lam": 1.0}}
-"""Settings with which a method chooses what DNS does."""
-
 # What the paper names for each set (§ Baselines); where it names none, the default of the method's own paper holds.
 _OF_SET: Mapping[str, Mapping[str, Settings]] = {
     TOYS: {},

@@ -75,7 +75,7 @@ def _section(evidence: Evidence, shown: Shown) -> Section:
     """With a sentence where something of its part is missing."""
     progress, content = evidence.progress[shown.part], Blocks()
     if not progress.complete:
-        content.append(f"Not finished ({progress}); `make reproduce ONLY={shown.part}` runs the rest.")
+        content.append(f"Not finished ({progress}).")
     for blocks in (shown.short, shown.more):
         with suppress(NotRun):
             content += blocks(evidence.on_known_sets()) if blocks and progress.there else []
@@ -105,9 +105,11 @@ def summary(evidence: Evidence, judgements: Sequence[Judgement]) -> list[str]:
 
 
 def missing_parts(evidence: Evidence) -> list[str]:
-    """`Not finished: Table II (5 of 150 runs).`; nothing where all is there."""
-    missing = {TITLES[name].partition(":")[0]: one for name, one in evidence.progress.items() if not one.complete}
-    return [f"Not finished: {joined([f'{name} ({one})' for name, one in missing.items()])}."] if missing else []
+    """`Not finished: Table II (5 of 150 runs). …`; nothing where all is there."""
+    missing = {name: one for name, one in evidence.progress.items() if not one.complete}
+    parts = joined([f"{TITLES[name].partition(':')[0]} ({one})" for name, one in missing.items()])
+    words = f"Not finished: {parts}. `make reproduce ONLY={','.join(missing)}` runs the rest."
+    return [words] * bool(missing)
 
 
 def verdicts_table(judgements: Sequence[Judgement]) -> Table:

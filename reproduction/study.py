@@ -152,17 +152,15 @@ class Study:
 
     def _refuse_other(self) -> None:
         """Another study, or results on other data under the same name, would end up in one report."""
-        if (self.out / STUDY).exists():
-            there = Design.load(self.out)
-            if there.sets != self.design.sets:
-                raise DataError(f"{self.out} holds another study ({there.title}); choose another --out")
+        if (self.out / STUDY).exists() and (there := Design.load(self.out)).sets != self.design.sets:
+            raise DataError(f"{self.out} holds another study ({there.title}); choose another --out")
         known = Evidence.of(self.out).prints
-        for name, folder in self.folders.items():
-            shown, mark = self.design.data(name).name, read_manifest(folder)["fingerprint"]
-            if known.get(shown, mark) != mark:
+        for one in self.sets:
+            folder, mark = self.folders[one.folder], read_manifest(self.folders[one.folder])["fingerprint"]
+            if known.get(one.name, mark) != mark:
                 raise DataError(
-                    f"{folder} is other data (fingerprint {mark[:10]}…) than the results on {shown} in {self.out} "
-                    f"({known[shown][:10]}…); choose another --out"
+                    f"{folder} is other data (fingerprint {mark[:10]}…) than the results on {one.name} in {self.out} "
+                    f"({known[one.name][:10]}…); choose another --out"
                 )
 
 

@@ -3,18 +3,10 @@
 from reproduction.checks import distance_from_print
 from reproduction.evidence import Evidence, Place
 from reproduction.experiments import WIDE, at_work
-from reproduction.methods import AS_DNS, METHOD, NINE, SAMPLERS, SOUND_AS_PRINTED, TUNABLE, variants
+from reproduction.methods import METHOD, NINE, SAMPLERS, SOUND_AS_PRINTED, TUNABLE, variants
 from reproduction.scores import ALPHA, against, stars
 from reproduction.sections.settings import chosen_table
-from reproduction.sections.tables import (
-    Blocks,
-    Column,
-    compared,
-    methods_table,
-    places_table,
-    resolved_in_words,
-    twins,
-)
+from reproduction.sections.tables import Blocks, Column, compared, methods_table, places_table, resolved_in_words, twins
 from reproduction.words import AT_20, METRICS, NAMES, NDCG, READINGS, RECALL, interval, joined, number, points
 from sahcns.lab import Table
 
@@ -98,12 +90,12 @@ def equal(evidence: Evidence) -> Blocks:
         f"{design.trials} trials, or in as many as it has settings to try ([how](tune.md)). `sahcns report …/tuning/SET` shows "
         "each search.",
         chosen_table(evidence),
+        "With top_k=1 DNS(M,N) is DNS, and with lam=1 DivNS is.",
         f"Untuned is as published, of {METHOD} α = 0.3, λmax = 0.5. * differs from untuned.",
         tuned_table(evidence),
         "The tuned ones where training stopped:",
         places_table(evidence, "Nine methods", evidence.places("equal", "last")),
         *resolved_in_words(evidence, evidence.places("equal")),
-        *tuned_to_dns(evidence),
     ]
 
 
@@ -130,18 +122,6 @@ def tuned_table(evidence: Evidence) -> Table:
         tunable = {label: cell if NINE[label] in TUNABLE else "" for label, cell in before.items()}
         columns[f"{evidence.name(place)}, untuned"] = tunable
     return methods_table("equal-tuned", "Nine methods tuned alike", NINE, columns)
-
-
-def tuned_to_dns(evidence: Evidence) -> list[str]:
-    """A sentence for each method of which tuning took what makes it differ from DNS."""
-    sets: dict[str, list[str]] = {}
-    for label, name in NINE.items():
-        for one in evidence.design.sets:
-            chosen = evidence.chosen.get(one.folder, {})
-            if name in AS_DNS and name in chosen and AS_DNS[name].items() <= chosen[name].items():
-                settings = ", ".join(f"{key}={value:g}" for key, value in AS_DNS[name].items())
-                sets.setdefault(f"{label} ({settings})", []).append(one.name)
-    return [f"Tuning made DNS of {who} on {joined(names)}." for who, names in sets.items()]
 
 
 def places_of_parts(evidence: Evidence, reading: str = "best") -> list[Place]:

@@ -10,21 +10,7 @@ from reproduction.design import PAPER, QUICK, Design
 from reproduction.evidence import Evidence
 from reproduction.experiments import GRIDS, Chosen, job, jobs, part_named, parts_named
 from reproduction.measurements import aged_models, build, looks, timings
-from reproduction.methods import (
-    BACKBONES,
-    METHOD,
-    ML1M,
-    NINE,
-    PROTOCOL,
-    SAMPLERS,
-    TOYS,
-    TUNABLE,
-    UNTUNED,
-    YELP,
-    equal,
-    nine,
-    variants,
-)
+from reproduction.methods import BACKBONES, METHOD, ML1M, NINE, PROTOCOL, SAMPLERS, TOYS, TUNABLE, UNTUNED, YELP, nine
 from reproduction.published import EFFICIENCY, TABLE_1, printed
 from reproduction.tests.tiny import TINY, prepared
 from reproduction.words import METRICS
@@ -69,22 +55,6 @@ def test_the_settings_that_the_paper_names() -> None:
         assert {nine(data, OWN)[label]["pool"] for label in NINE if label not in ("RNS", "DNS(M,N)")} == {10}
 
 
-def test_variants_take_the_values_of_the_whole() -> None:
-    found = variants(OWN)
-    assert {one["alpha"] for one in found.values() if "alpha" in one} == {0.7}
-    assert {one["lambda_max"] for one in found.values() if "lambda_max" in one} == {0.9}
-    assert found["SAHC-Fixed"]["high"] == 0.9
-    assert found["SAHC w/o Discrepancy"] == found["HC-only"]
-
-
-def test_equals_have_one_pool_and_what_tuning_chose() -> None:
-    found = equal({"sahc": {"alpha": 0.1, "lambda_max": 0.5, "pool": 10}, "dns-mn": {"top_k": 2, "pool": 10}}, 20)
-    assert found[METHOD] == {"name": "sahc", "pool": 20, "alpha": 0.1, "lambda_max": 0.5}
-    assert found["DNS(M,N)"] == {"name": "dns-mn", "pool": 20, "top_k": 2, "pick": "uniform"}
-    assert (found["RNS"], found["DNS"]) == ({"name": "rns", "pool": 1}, {"name": "dns", "pool": 20})
-    assert [label for label, one in found.items() if one is None] == ["MixGCF", "DENS", "BNS", "AHNS", "DivNS"]
-
-
 def test_the_printed_tables_agree_where_they_overlap() -> None:
     assert printed("table2", YELP)["DNS(M,N)", "ndcg@20"] == (7.32, 0.11)
     assert printed("table4", YELP, "simgcl")["MixGCF", "ndcg@20"] == (7.92, None)
@@ -127,19 +97,6 @@ def test_what_tuning_chose_feeds_the_others() -> None:
         assert {str(row.sampler) for row in rows if row.data.startswith(TOYS)} == {str(tuned)}
     untuned = [row.data for row in part_named("table2").rows(PAPER, chosen) if row.label == UNTUNED]
     assert untuned == [TOYS]  # what was run before tuning stays in the table
-
-
-def test_pools_of_every_hard_sampler() -> None:
-    chosen: Chosen = {
-        TOYS: {"dens": {"gamma": 0.02, "schedule": "warmup", "pool": 10}, "bns": {"lam": 9.0, "pool": 10}}
-    }
-    rows = {(row.label, row.group): row.sampler for row in part_named("pools").rows(PAPER, chosen)}
-    assert {label for label, _ in rows} == {*NINE} - {"RNS"}
-    for size in map(str, PAPER.wide_pools):
-        assert rows["AHNS", size] is None  # waits for tuning
-        dens, bns, several = (rows[label, size] or {} for label in ("DENS", "BNS", "DNS(M,N)"))
-        assert (dens["schedule"], dens["gamma"], dens["pool"]) == ("warmup", 0.02, int(size))
-        assert (bns["lam"], several["top_k"]) == (5.0, 5)  # as printed
 
 
 def test_jobs_come_seed_by_seed_on_the_sets_that_are_there(tmp_path: Path) -> None:
