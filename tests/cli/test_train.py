@@ -63,6 +63,17 @@ def test_the_objective_is_named_set_recorded_and_taken_from_a_record(
     assert "'bpr'" in refused(sahcns("train", prepared, *QUICK, "--objective", "brp", "--out", tmp_path / "none"))
 
 
+def test_it_goes_on_from_a_former_model(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
+    first = tmp_path / "first"
+    assert sahcns("train", prepared, *QUICK, "--out", first).code == 0
+    done = sahcns("train", prepared, *QUICK, "--start", first, "--out", tmp_path / "next")
+    assert done.code == 0
+    told = json.loads((tmp_path / "next" / "run.json").read_text())["data"]["start"]
+    assert told["users"]["new"] == told["users"]["gone"] == 0
+    assert f"{told['before']['recall@20']:.2%} before, {told['after']['recall@20']:.2%} now" in done.out
+    assert str(tmp_path) in refused(sahcns("train", prepared, *QUICK, "--start", tmp_path, "--out", tmp_path / "next"))
+
+
 def test_every_option_of_the_protocol_reaches_it(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
     told = {
         "epochs": 3,

@@ -1,6 +1,7 @@
 """`sahcns train`."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -48,6 +49,9 @@ def command(
         list[str] | None,
         option("Follow it in OUT.log: jsonl, and tensorboard, wandb or mlflow. Repeatable.", "NAME", "--log"),
     ] = None,
+    start: Annotated[
+        Path | None, option("Go on from this model: ids that stay keep what was learnt.", "RUN", "--start")
+    ] = None,
     imports: Imports = None,
     json: Json = False,
 ) -> None:
@@ -67,6 +71,7 @@ def command(
               sahcns train films --config their/run.json --out runs/again
               sahcns train films --import my.py --sampler mine --out runs/my
               sahcns train films --log tensorboard --out runs/watched
+              sahcns train shop --config runs/shop --start runs/shop --out runs/newer
     """
     from sahcns.cli.dataset import prepared_folder
     from sahcns.cli.plan import build, merge, parse_parts, read_plan, warn_of_differences
@@ -90,7 +95,7 @@ def command(
             raise SettingError(f"--whole holds nothing out, so --{name.replace('_', '-')} does not apply to it")
     from sahcns.data import load_split
     from sahcns.lab.grid.sources import own_code
-    from sahcns.model import fit
+    from sahcns.model import Recommender, fit
     from sahcns.model.folder import check_place
     from sahcns.training.train import retry_once_on_interrupt
 
@@ -108,6 +113,7 @@ def command(
     # Now: the folder that they are relative to may be gone after hours of training.
     place, home, own = plan["out"].absolute(), folder.resolve(), [str(path.resolve()) for path in plan["import"]]
     logs = _logs(log or [], place)
+    former = None if start is None else Recommender.load(start)
     with train_progress(terms, quiet=json, looks=not whole) as on_epoch:
         run = fit(
             split,
@@ -121,6 +127,7 @@ def command(
             whole=whole,
             on_epoch=on_epoch,
             log=logs,
+            start=former,
         )
     record = run.recommender.record
     if not whole:  # else the folder holds the same pairs in parts, and is not what the model was trained on
@@ -140,7 +147,19 @@ def command(
     else:
         terms_line = f"in percent, one seed, {terms.mask} items left out of the test ranking"
         show(results(run.record), "", f"{epochs}, {_ending(run.record, saved)}; {terms_line}")
+    for line in _against_former(record["data"]["start"]) if start is not None else ():
+        show(line)
     show(f"saved in {saved}")
+
+
+def _against_former(told: dict[str, Any]) -> Iterator[str]:
+    """What stayed of the former model, and both side by side."""
+    parts = (f"{told[what]['stay']:,} {what} stayed, {told[what]['new']:,} are new" for what in ("users", "items"))
+    yield "; ".join(parts)
+    if "before" in told:
+        for name, after in told["after"].items():
+            yield f"{name} of the {told['judged']:,} users that both know: {told['before'][name]:.2%} before, {after:.2%} now"
+    yield f"{told['same']:.0%} of the items of their lists are the same"
 
 
 def _logs(names: list[str], place: Path) -> "list[Log]":

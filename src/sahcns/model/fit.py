@@ -3,10 +3,12 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from sahcns.backbones import Backbone
 from sahcns.data.split import Split
 from sahcns.model.recommender import Recommender
+from sahcns.model.warm_start import carried_over, changes, compare
 from sahcns.objectives import Objective
 from sahcns.samplers import Sampler
 from sahcns.training.log import Log
@@ -51,6 +53,7 @@ def fit(
     checkpoint_every: float = 30.0,
     fresh: bool = False,
     log: Log | Sequence[Log] | None = None,
+    start: Recommender | None = None,
 ) -> Run:
     """Train `backbone` on the split's training part with negatives from `sampler` to minimise `objective`.
 
@@ -77,6 +80,8 @@ def fit(
     log        who is told of the run while it goes on: `JsonLines(path)`, `TensorBoard(folder)`, `WandB()`, `MLflow()` of
                `sahcns.training`, a `Log` of your own, or several; what it is told is more than the history holds, and
                takes a look at one batch after each epoch, which changes nothing of the run
+    start      a former model to go on from: ids that stay keep what was learnt, new ones join. The record has how many
+               (`record.data["start"]`), and both models side by side on what is held out now
     """
     trained = train(
         split,
@@ -93,5 +98,11 @@ def fit(
         checkpoint_every=checkpoint_every,
         fresh=fresh,
         log=log,
+        start=None if start is None else partial(carried_over, start, split),
     )
-    return retry_once_on_interrupt(lambda: Run(Recommender.from_training(trained), trained.record))
+    if start is not None:
+        trained.record.data["start"] = changes(start, split)
+    run = retry_once_on_interrupt(lambda: Run(Recommender.from_training(trained), trained.record))
+    if start is not None:
+        trained.record.data["start"] |= compare(start, run.recommender, trained.split)
+    return run

@@ -4,7 +4,7 @@ import math
 import os
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from numbers import Integral
@@ -30,6 +30,8 @@ from sahcns.training.record import Record
 from sahcns.training.step import Streams, TrainingStep, initial_parameters
 from sahcns.training.watch import Watch
 
+Start = Callable[[Mapping[str, Tensor]], Mapping[str, Tensor]]
+"""What training starts from, given what it would start from otherwise."""
 OnEpoch = Callable[[dict[str, Any]], None]
 Vectors = tuple[Tensor, Tensor]  # of users and items
 Made = TypeVar("Made")
@@ -86,6 +88,7 @@ def train(
     checkpoint_every: float = 30.0,
     fresh: bool = False,
     log: Log | Sequence[Log] | None = None,
+    start: Start | None = None,
 ) -> Trained:
     """The vectors of `backbone`, trained as `sahcns.fit` says, which makes a recommender of them."""
     backbone, sampler, objective = backbone or LightGCN(), sampler or SAHC(), objective or BPR()
@@ -95,7 +98,9 @@ def train(
     where = pick_device(device)
     _check_monitor(protocol.monitor)
     with answering(where), seeded_generators(seed, where), default_torch_state(), Watch(log) as watch:
-        run = _Run(split, backbone, sampler, objective, protocol, int(seed), where, kernels, whole, on_epoch, watch)
+        run = _Run(
+            split, backbone, sampler, objective, protocol, int(seed), where, kernels, whole, on_epoch, watch, start
+        )
         if checkpoint is not None:
             run.keep_in(checkpoint, checkpoint_every, fresh)
         watch.begin(run.step, run.record, run.split)
@@ -118,6 +123,7 @@ class _Run:
         whole: bool,
         on_epoch: OnEpoch | None,
         watch: Watch,
+        start: Start | None,
     ) -> None:
         self.began = time.perf_counter()
         fingerprint, split = split.fingerprint, split.whole() if whole else split
@@ -128,6 +134,10 @@ class _Run:
         graph = build_graph(split, where, path=kernels)
         streams, self.profiler = Streams.of(seed, where), Profiler(where)
         self.parameters = initial_parameters(backbone, sampler, graph, streams)
+        if start is not None:
+            with torch.no_grad():
+                for name, value in start(self.parameters).items():
+                    self.parameters[name].copy_(value)
         self.step = TrainingStep(graph, backbone, sampler, objective, protocol, self.parameters, streams, self.profiler)
         self.epochs = Epochs(self.step, capture=kernels != "reference")
         self.record = Record.of(split, backbone, sampler, protocol, seed, where, graph.path, objective)
