@@ -183,7 +183,7 @@ def test_a_signal_keeps_the_run_where_it_is(number: int, tmp_path: Path) -> None
     assert numbers(train(SAHC(), LightGCN(dim=8), tmp_path)) == expected
 
 
-def test_a_state_that_no_file_can_hold_is_refused(tmp_path: Path) -> None:
+def test_a_run_whose_state_no_file_can_hold_goes_on_without(tmp_path: Path) -> None:
     @dataclass(frozen=True)
     class Locked(Remembering):
         name = "locked"
@@ -191,8 +191,10 @@ def test_a_state_that_no_file_can_hold_is_refused(tmp_path: Path) -> None:
         def begin(self, graph: Graph) -> dict[str, Any]:
             return {**super().begin(graph), "lock": threading.Lock()}
 
-    with pytest.raises(SettingError, match="lock"):
-        train(Locked(), LightGCN(dim=8), tmp_path, checkpoint_every=0.0)
+    with pytest.warns(UserWarning, match="lock"):
+        run = train(Locked(), LightGCN(dim=8), tmp_path / "kept", checkpoint_every=0.0)
+    assert run.record.stopped == "epochs"
+    assert not (tmp_path / "kept").exists()
 
 
 def test_a_disk_that_refuses_ends_the_run_with_its_reason(tmp_path: Path) -> None:

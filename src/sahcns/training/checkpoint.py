@@ -119,7 +119,10 @@ class Checkpoints:
 
     @contextmanager
     def ending_between_steps(self) -> Iterator[None]:
-        """Within, the first Ctrl-C or SIGTERM ends the run between two steps, where it can be kept; another one at once."""
+        """Within, the first Ctrl-C or SIGTERM ends the run between two steps, where it can be kept; another one at once.
+
+        A handler of somebody's own stays.
+        """
 
         def note(number: int, frame: FrameType | None) -> None:
             if self.stop:
@@ -129,7 +132,10 @@ class Checkpoints:
         if threading.current_thread() is not threading.main_thread():
             yield  # signals are the main thread's
             return
-        former = {one: signal.signal(one, note) for one in (signal.SIGINT, signal.SIGTERM)}
+        own = (signal.SIG_DFL, signal.default_int_handler)
+        former = {one: now for one in (signal.SIGINT, signal.SIGTERM) if (now := signal.getsignal(one)) in own}
+        for one in former:
+            signal.signal(one, note)
         try:
             yield
         finally:
@@ -187,7 +193,7 @@ def set_generators(kept: dict[str, Tensor], device: torch.device) -> None:
 
 
 def sampler_state(state: Any, remade: tuple[str, ...], kind: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """What a sampler's `begin` made, as tensors and plain values by name."""
+    """What a sampler's `begin` made, as tensors and plain values by name; a `SettingError` where no file can hold it."""
     tensors: dict[str, Tensor] = {}
     values: dict[str, Any] = {}
     for name, value in _entries(state).items():

@@ -3,6 +3,7 @@
 import math
 import os
 import time
+import warnings
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
@@ -213,7 +214,12 @@ class _Run:
         return stop
 
     def keep_in(self, folder: str | os.PathLike[str], every: float, fresh: bool) -> None:
-        """Write checkpoints into a folder, and go on from the newest that is there."""
+        """Write checkpoints into a folder, and go on from the newest that is there; one that cannot be kept goes on without."""
+        try:
+            sampler_state(self.step.state, self.step.sampler.remade, type(self.step.sampler).__name__)
+        except SettingError as reason:
+            warnings.warn(f"this run cannot go on where it is stopped: {reason}", stacklevel=4)
+            return
         told = self.record.to_dict()
         identity = {name: told[name] for name in ("seed", "backbone", "sampler", "objective", "protocol", "data")}
         identity["kernels"] = told["machine"]["kernels"]

@@ -2,6 +2,8 @@
 
 import dataclasses
 import json
+import os
+import signal
 import time
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from sahcns.lab.grid.run import Event
 from sahcns.lab.grid.workers import run_grid
 from sahcns.samplers import DNS, RNS, Sampler
 from sahcns.settings import class_named
+from sahcns.training import Protocol
 from tests.lab.grid.jobs import expected, files, job, prepared, several
 
 FRAGILE = """
@@ -163,3 +166,23 @@ def test_when_time_is_up_the_job_at_hand_is_finished(
     late = run_grid(jobs, tmp_path / "out", workers=2, device="cpu", until=1.0)
     assert len(late.results) == 2
     assert len(run_grid(jobs, tmp_path / "out", device="cpu", until=100.0).results) == len(jobs)
+
+
+def test_a_job_that_was_stopped_goes_on_within_its_training(data: Path, tmp_path: Path) -> None:
+    long = Protocol(epochs=8, batch=16, evaluate_every=2)
+    one, out, epochs = job(data, RNS(), protocol=long), tmp_path / "out", list[int]()
+    expected_result = run_grid([one], tmp_path / "undisturbed", device="cpu").results[0]
+
+    def stop_in_epoch_3(event: Event) -> None:
+        if event.entry is not None:
+            epochs.append(event.entry["epoch"])
+            if epochs == [0, 1, 2, 3]:
+                os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        run_grid([one], out, device="cpu", on_event=stop_in_epoch_3)
+    assert [path.name for path in (out / "unfinished").iterdir()] == [one.key]
+    result = run_grid([one], out, device="cpu", on_event=stop_in_epoch_3).results[0]
+    assert epochs == [0, 1, 2, 3, 4, 5, 6, 7]
+    assert (result.test, result.history["loss"]) == (expected_result.test, expected_result.history["loss"])
+    assert list((out / "unfinished").iterdir()) == []

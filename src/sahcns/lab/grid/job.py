@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Real
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sahcns.data.prepared import load_split, read_manifest
@@ -105,14 +106,20 @@ class Job:
             )
         return split
 
-    def run(self, device: str = "auto", on_epoch: OnEpoch | None = None, split: Split | None = None) -> Result:
+    def run(
+        self,
+        device: str = "auto",
+        on_epoch: OnEpoch | None = None,
+        split: Split | None = None,
+        checkpoint: Path | None = None,
+    ) -> Result:
         """Train and judge; `split` is that of the folder where it is at hand. Ctrl-C leaves no result."""
         from sahcns.model import fit
 
         split = self.load() if split is None else split
         backbone, sampler, protocol = self.build()
         terms: dict[str, Any] = {"protocol": protocol, "seed": self.seed, "device": device, "kernels": self.kernels}
-        run = fit(split, backbone, sampler, **terms, on_epoch=on_epoch)
+        run = fit(split, backbone, sampler, **terms, on_epoch=on_epoch, checkpoint=checkpoint)
         if run.record.stopped == "interrupted":  # half a run is no result
             raise KeyboardInterrupt
         record = run.record

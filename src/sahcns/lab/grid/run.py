@@ -4,8 +4,10 @@ FOLDER/runs/KEY.json      finished; such a job is never run again
 FOLDER/users/KEY.npz      test metrics of each user of that run
 FOLDER/failed/KEY.json    failed; tried again by the next call
 FOLDER/claims/KEY         its lock: some process works on it
+FOLDER/unfinished/KEY     checkpoints of its training, from which the next call goes on
 """
 
+import shutil
 import sysconfig
 import time
 import traceback
@@ -115,11 +117,15 @@ def _try_job(job: Job, call: Call, tell: OnEvent, splits: dict[str, Split], else
             tell(Event("failed", job, error=before.error))
             return True
         tell(Event("started", job))
+        unfinished = call.folder / "unfinished" / job.key
         try:
             if job.data not in splits:
                 splits[job.data] = job.load()
-            result = job.run(call.device, lambda entry: tell(Event("epoch", job, entry=entry)), splits[job.data])
+            result = job.run(
+                call.device, lambda entry: tell(Event("epoch", job, entry=entry)), splits[job.data], unfinished
+            )
         except Exception as error:  # whatever a sampler does: the others go on
+            shutil.rmtree(unfinished, ignore_errors=True)
             where = "".join(traceback.format_exception(error))
             Failure(job.key, job.label, one_sentence(error), where, call.name).save(call.folder)
             tell(Event("failed", job, error=one_sentence(error)))
@@ -128,5 +134,6 @@ def _try_job(job: Job, call: Call, tell: OnEvent, splits: dict[str, Split], else
         else:
             result = result.shared_by(call.processes).save(call.folder)
             failure_path(call.folder, job.key).unlink(missing_ok=True)
+            shutil.rmtree(unfinished, ignore_errors=True)
             tell(Event("finished", job, result))
     return True

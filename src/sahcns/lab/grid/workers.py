@@ -29,6 +29,8 @@ from sahcns.lab.grid.result import Failure, failure_path
 from sahcns.lab.grid.run import Call, Event, OnEvent, Outcome, late, run_jobs, stored_result
 from sahcns.training.device import pick_device
 
+LEAVE = 30.0  # seconds for a child to keep its run and end, before it is killed
+
 
 def run_grid(
     jobs: Iterable[Job],
@@ -103,7 +105,11 @@ def end_children(processes: "Collection[subprocess.Popen[str]]") -> None:
 
 def close_child(process: "subprocess.Popen[str]") -> None:
     """Wait for its end, and then close its pipes: a child ends at once when its stdin closes."""
-    process.wait()
+    try:
+        process.wait(LEAVE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
     for pipe in filter(None, (process.stdin, process.stdout)):
         with contextlib.suppress(OSError):
             pipe.close()
@@ -233,3 +239,5 @@ if __name__ == "__main__":
         sys.exit(1)
     except SahcnsError as error:  # a result that cannot be written, say
         sys.exit(f"error: {error}")
+    except KeyboardInterrupt:  # a SIGTERM between two steps
+        sys.exit(130)
