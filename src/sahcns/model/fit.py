@@ -73,7 +73,8 @@ def fit(
     whole      train on every pair of the split, validation and test included, for the model to put to use: nothing is
                looked at, all epochs of the protocol are run, the last one is kept, and Ctrl-C keeps nothing
     on_epoch   is called after each epoch with its entry of the history, {"epoch": 0, "loss": …, "seconds": …}, with
-               "valid": {"recall@20": …} where it looked; a KeyboardInterrupt that it raises ends training like Ctrl-C
+               "valid": {"recall@20": …} where it looked; a KeyboardInterrupt that it raises ends training like Ctrl-C.
+               Of a run that goes on, first with the entries of before
     checkpoint a folder that keeps the run while it trains: killed at any moment and called again, it goes on from there and
                ends as if it had never stopped. Written every `checkpoint_every` seconds, and at Ctrl-C or SIGTERM;
                `fresh` begins anew. Remove the folder once the model is saved

@@ -189,8 +189,11 @@ class _Run:
     def _epochs(self) -> None:
         """Epoch after epoch, until the best is long enough ago."""
         first, done = self.first
+        for entry in self.record.history:  # of a run that goes on: who counts epochs begins anew
+            if self.on_epoch is not None:
+                self.on_epoch(entry)
         for epoch in range(first, self.protocol.epochs):
-            entry: dict[str, Any] = {"epoch": epoch, **_epoch(self.epochs, epoch, done if epoch == first else 0)}
+            entry = {"epoch": epoch, **_epoch(self.epochs, epoch, done if epoch == first else 0)}
             if self._look(epoch, entry):
                 self.record.stopped = "patience"
                 break

@@ -183,6 +183,6 @@ def test_a_job_that_was_stopped_goes_on_within_its_training(data: Path, tmp_path
         run_grid([one], out, device="cpu", on_event=stop_in_epoch_3)
     assert [path.name for path in (out / "unfinished").iterdir()] == [one.key]
     result = run_grid([one], out, device="cpu", on_event=stop_in_epoch_3).results[0]
-    assert epochs == [0, 1, 2, 3, 4, 5, 6, 7]
+    assert epochs == [0, 1, 2, 3, *range(8)]
     assert (result.test, result.history["loss"]) == (expected_result.test, expected_result.history["loss"])
     assert list((out / "unfinished").iterdir()) == []

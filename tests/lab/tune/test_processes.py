@@ -171,3 +171,22 @@ def test_the_others_go_on_with_the_trial_of_a_worker_that_lost_its_gpu(
     errors = capfd.readouterr().err
     assert SENTENCE in errors
     assert "Traceback" not in errors
+
+
+def test_a_trial_that_was_stopped_goes_on_within_its_training(tmp_path: Path) -> None:
+    def stop_once(progress: SearchProgress) -> None:
+        if progress.entry is not None:
+            epochs.append(progress.entry["epoch"])
+            if len(epochs) == 2:
+                os.kill(os.getpid(), signal.SIGINT)
+
+    epochs: list[int] = []
+    whole = quick(tmp_path / "undisturbed", trials=2)
+    with pytest.raises(KeyboardInterrupt):
+        quick(tmp_path / "out", trials=2, watch=stop_once)
+    (kept,) = (tmp_path / "out" / "unfinished").iterdir()
+    before = (kept / "a" / "values.json").read_bytes()
+    assert b'"epoch": 2' in before  # both epochs are behind it
+    epochs += [0] * 2
+    assert essence(quick(tmp_path / "out", trials=2, watch=stop_once)) == essence(whole)
+    assert not kept.exists()

@@ -24,7 +24,7 @@ from sahcns.files import plain, read_marked, write_whole
 from sahcns.lab.plain import Plain, read_from
 
 FORMAT, FORMAT_VERSION = "sahcns-result", 1
-RUNS, USERS, FAILED = "runs", "users", "failed"  # folders
+RUNS, USERS, FAILED, UNFINISHED = "runs", "users", "failed", "unfinished"  # folders
 
 PerUser = dict[str, npt.NDArray[Any]]
 """`{"user": positions [E] int32, "recall@20": [E] float32, …}` for the E users with test items, ascending."""

@@ -20,7 +20,7 @@ from sahcns.data.split import Split
 from sahcns.errors import DeviceError, SahcnsError
 from sahcns.lab.grid.job import Job
 from sahcns.lab.grid.locks import lock
-from sahcns.lab.grid.result import Failure, Result, failure_path, result_path
+from sahcns.lab.grid.result import UNFINISHED, Failure, Result, failure_path, result_path
 
 PATIENCE = 0.2  # seconds between looks at a job that another process has
 NOT_THE_USERS = (f"{Path(__file__).parents[2]}/", *map(sysconfig.get_path, ("stdlib", "purelib", "platlib")))
@@ -117,7 +117,7 @@ def _try_job(job: Job, call: Call, tell: OnEvent, splits: dict[str, Split], else
             tell(Event("failed", job, error=before.error))
             return True
         tell(Event("started", job))
-        unfinished = call.folder / "unfinished" / job.key
+        unfinished = call.folder / UNFINISHED / job.key
         try:
             if job.data not in splits:
                 splits[job.data] = job.load()

@@ -7,6 +7,7 @@ count and is made again; so is a pruned one, once the search goes on without pru
 """
 
 import contextlib
+import hashlib
 import json
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +17,7 @@ from typing import Any
 
 from sahcns.errors import DataError
 from sahcns.lab.grid.locks import LOCKS, lock, sweep, wait_for_lock
-from sahcns.lab.grid.result import RUNS
+from sahcns.lab.grid.result import RUNS, UNFINISHED
 from sahcns.lab.tune.propose import propose
 from sahcns.lab.tune.search import TRIALS, Search, Trial, read_search
 from sahcns.lab.tune.space import Space
@@ -31,7 +32,7 @@ def open_folder(path: Path, terms: Mapping[str, Any]) -> "Iterator[SearchFolder]
     if path.exists() and not path.is_dir():
         raise DataError(f"{path} is a file, not a folder; choose another place for the search")
     names = sorted(one.name for one in path.iterdir()) if path.is_dir() else []
-    foreign = [name for name in names if name != LOCKS and not name.startswith(".")]
+    foreign = [name for name in names if name not in (LOCKS, UNFINISHED) and not name.startswith(".")]
     if foreign and not {TRIALS, RUNS} & set(names):  # a search may stand beside a comparison
         raise DataError(f"{path} holds {foreign[0]!r} and no search; choose another folder")
     sweep(path)
@@ -98,6 +99,11 @@ class SearchFolder:
                 Trial(space.name, len(every), "running", point, settings, value=None, worker=self.worker)
             )
         return search.trials[-1]
+
+    def unfinished(self, trial: Trial) -> Path:
+        """Where the training of a trial is kept; one that was lost is taken up at its point."""
+        point = hashlib.sha256(json.dumps(_plain(trial.point), sort_keys=True).encode()).hexdigest()[:12]
+        return self.path / UNFINISHED / f"{trial.sampler}-{point}"
 
     def end(self, trial: Trial) -> Search:
         """Note how a trial of ours ended."""

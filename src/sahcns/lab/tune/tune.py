@@ -6,6 +6,7 @@ search.chosen["sahc"]                     {"alpha": 0.5, "lambda_max": 0.3, "poo
 
 import contextlib
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -183,8 +184,9 @@ def _attempt(
                 raise _Pruned
 
     end: dict[str, Any] = {"state": "lost"}  # so ends what leaves this function: Ctrl-C, a GPU that died
+    kept = folder.unfinished(trial)
     try:
-        run = fit(split, **parts, **options, on_epoch=on_epoch).record
+        run = fit(split, **parts, **options, on_epoch=on_epoch, checkpoint=kept).record
         if run.stopped == "interrupted":  # half a run is no trial
             raise KeyboardInterrupt
         valid = {key: value for key, value in run.valid["best"].items() if key.startswith(("recall@", "ndcg@"))}
@@ -202,6 +204,8 @@ def _attempt(
         so_far = {"value": max(looks.values(), default=None), "looks": looks, "epoch": best, "epochs_run": epochs}
         ended = replace(trial, **{**so_far, "seconds": seconds, "commit": source_commit(), **end})
         search = folder.end(ended)
+        if ended.state != "lost":
+            shutil.rmtree(kept, ignore_errors=True)
     watch(SearchProgress(search, space.name, trial.point, trial=ended))
 
 
