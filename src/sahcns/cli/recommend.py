@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sahcns.model import Baskets, Recommender
     from sahcns.model.recommender import Recommendation
 
-READ = ("user", "item", "format", "delimiter", "header", "items_offset", "lenient")
+READ = ("user", "item", "format", "delimiter", "header", "encoding", "items_offset", "lenient")
 SWITCHES = ("header", "lenient")
 RESTS_ON = {"fold-in": "by what else is known of them", "popular": "what most people have"}
 NAMED = 5  # unknown items that are named where there are many
@@ -165,7 +165,7 @@ def read_baskets(files: list[str], options: dict[str, Any]) -> "Interactions":
     source: Any = files[0] if len(files) == 1 else files
     try:
         # a row is a thing that they have, whenever and however
-        interactions = read(source, **{"rating": 0, "time": 0, "event": 0, **options})
+        interactions = read(source, **{"rating": 0, "time": 0, "event": 0, "quantity": 0, **options})
     except SahcnsError as error:
         raise type(error)(_as_options(str(error))) from error
     read_remarks(interactions.source, header="--read header=true")

@@ -1,12 +1,13 @@
 """The filters: calendar window, repeated pairs and the k-core. Hand-written for memory: columns stay int32."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from sahcns.data.recipe import Duplicates
+from sahcns.data.recipe import Duplicates, Weight
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
@@ -18,28 +19,35 @@ CHUNK = 1 << 20  # rows a pass works on at a time, so that temporaries stay smal
 class Rows:
     """Interactions on their way through the steps, all columns [E].
 
-    when   place of the row in (time, file) order; only carried when the split asks for time
+    when      place of the row in (time, file) order; only carried when the split asks for time
+    columns   what later steps look at: ratings, times, quantities, the weight of the row's pair, …
     """
 
     users: Int32
     items: Int32
     when: Int32 | None = None
+    columns: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.users)
 
-    def keep(self, mask: Mask) -> "Rows":
-        """The rows where `mask` holds, in the same order."""
-        if mask.all():
+    def keep(self, mask: Mask | Int64) -> "Rows":
+        """The rows where `mask` holds, in the same order; or those of some numbers."""
+        if mask.dtype == np.bool_ and mask.all():
             return self
-        return Rows(self.users[mask], self.items[mask], None if self.when is None else self.when[mask])
+        columns = {name: column[mask] for name, column in self.columns.items()}
+        return Rows(self.users[mask], self.items[mask], None if self.when is None else self.when[mask], columns)
 
+    def drop(self, *names: str) -> "Rows":
+        """Without these columns, whose memory is free then."""
+        return replace(self, columns={name: column for name, column in self.columns.items() if name not in names})
 
-def concatenate(several: Sequence[Rows]) -> Rows | None:
-    """The users and items of all, one after the other; None if there are none."""
-    if not any(map(len, several)):
-        return None
-    return Rows(np.concatenate([rows.users for rows in several]), np.concatenate([rows.items for rows in several]))
+    def starts(self) -> Mask:
+        """Where a new (user, item) begins in rows that `sort_pairs` sorted [E]."""
+        starts = np.ones(len(self), np.bool_)
+        np.not_equal(self.users[1:], self.users[:-1], out=starts[1:])
+        starts[1:] |= self.items[1:] != self.items[:-1]
+        return starts
 
 
 def chunks(count: int) -> Iterator[slice]:
@@ -90,9 +98,8 @@ def sort_pairs(rows: Rows) -> Rows:
     One sort of packed 64-bit keys; user, item and `when` are read back from the sorted keys, so nothing is gathered.
     """
     item_bits, when_bits = _bits(rows.items), 0 if rows.when is None else _bits(rows.when)
-    if _bits(rows.users) + item_bits + when_bits > 64:
-        order = np.lexsort((rows.items, rows.users) if rows.when is None else (rows.when, rows.items, rows.users))
-        return Rows(rows.users[order], rows.items[order], None if rows.when is None else rows.when[order])
+    if rows.columns or _bits(rows.users) + item_bits + when_bits > 64:
+        return rows.keep(np.lexsort((*([] if rows.when is None else [rows.when]), rows.items, rows.users)))
     keys = np.empty(len(rows), np.uint64)
     for part in chunks(len(rows)):
         key = rows.users[part].astype(np.uint64) << np.uint64(item_bits) | rows.items[part].astype(np.uint64)
@@ -114,20 +121,51 @@ def _bits(column: Int32) -> int:
     return int(column.max(initial=0)).bit_length()
 
 
-def pair_starts(rows: Rows) -> Mask:
-    """Where a new (user, item) begins in rows that `sort_pairs` sorted."""
-    starts = np.ones(len(rows), np.bool_)
-    np.not_equal(rows.users[1:], rows.users[:-1], out=starts[1:])
-    starts[1:] |= rows.items[1:] != rows.items[:-1]
-    return starts
-
-
 def distinct(rows: Rows, keep: Duplicates) -> Mask:
     """The one row of each pair that stays: its first or last in time; all of them for "none". Rows are sorted."""
     if keep == "none":
         return np.ones(len(rows), np.bool_)
-    starts = pair_starts(rows)
-    return starts if keep == "first" else np.append(starts[1:], np.True_)
+    return rows.starts() if keep == "first" else np.append(rows.starts()[1:], np.True_)
+
+
+def take_back(rows: Rows) -> tuple[Rows, Rows, int]:
+    """The purchases that stay, the rows of pairs that were returned as a whole, and how many rows were returns.
+
+    A pair whose quantities, 1 where there is none, add up to 0 or less is no purchase; of another what was returned
+    goes from its quantities, so that they still add up to what was kept.
+    """
+    quantities = np.nan_to_num(rows.columns["quantity"], nan=1.0).astype(np.float64)
+    if (quantities > 0).all():
+        return rows, rows.keep(np.empty(0, np.int64)), 0
+    width = np.int64(1 + int(rows.items.max(initial=0)))
+    _, pair = np.unique(rows.users.astype(np.int64) * width + rows.items, return_inverse=True)
+    total, bought = np.bincount(pair, quantities), np.bincount(pair, np.maximum(quantities, 0))
+    kept = total[pair] > 0
+    quantities *= (total / np.where(bought > 0, bought, 1))[pair]
+    net = replace(rows, columns={**rows.columns, "quantity": quantities.astype(np.float32)})
+    return net.keep(kept & (quantities > 0)), rows.keep(~kept), int(np.count_nonzero(rows.columns["quantity"] < 0))
+
+
+def weigh(rows: Rows, weight: Weight | None, half_life: float | None) -> Rows:
+    """Rows, sorted, with the column `weight` [E]: that of their pair.
+
+    log(1 + amount), where the amount is the sum of a pair's quantities, of what was paid for them, or its number of rows;
+    its mean rating as it is; or 1. Times ½ for each `half_life` days by which its last row is older than the last of all.
+    """
+    starts = rows.starts()
+    first, pair = np.flatnonzero(starts), np.cumsum(starts) - 1
+    weights: npt.NDArray[Any] = np.ones(len(first))
+    if weight is not None:
+        quantity = rows.columns.get("quantity", np.ones(1, np.float32)).astype(np.float64)
+        amounts = {"rows": np.ones(len(rows)), "quantity": quantity, "rating": rows.columns.get("rating")}
+        amount = quantity * rows.columns["price"] if weight == "price" else amounts[weight]
+        weights = np.bincount(pair, amount) if weight != "rating" else np.bincount(pair, amount) / np.bincount(pair)
+        weights = weights if weight == "rating" else np.log1p(np.maximum(weights, 0))
+    if half_life is not None:
+        times = rows.columns["time"]
+        age = (times.max() - np.maximum.reduceat(times, first)) / (86_400 * half_life)
+        weights = weights * np.exp2(-age)
+    return replace(rows, columns={"weight": weights[pair]})
 
 
 def k_core(users: Int32, items: Int32, k: int, n_users: int, n_items: int) -> tuple[Mask, int, int]:

@@ -12,6 +12,7 @@ from sahcns.data.ids import IdMap, Texts
 from sahcns.errors import DataError, nearest
 
 FEW_KINDS = 20  # of events, at most, that are worth a remark where nobody chose among them
+NAT = np.iinfo(np.int64).min  # the time of a row that has none
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,16 +35,14 @@ class Events:
     def choose(self, wanted: Sequence[str], source: str) -> Mask:
         """Which kinds [K] are wanted; one that does not occur is an error that says which do."""
         counts = self.counts()
-        place = {fold_case(name): kind for kind, name in enumerate(self.names)}
-        chosen = np.zeros(len(self.names), np.bool_)
+        known = {fold_case(name): name for name in counts}
         for name in wanted:
-            kind = place.get(fold_case(name))
-            if kind is None or self.names[kind] not in counts:
+            if fold_case(name) not in known:
                 hint = nearest(name, counts)
                 close = f"; {hint}" if hint.startswith("did you mean") else ""
                 raise DataError(f"{source} has no event {name!r}; there are: {list_kinds(counts)}{close}")
-            chosen[kind] = True
-        return chosen
+        chosen = {known[fold_case(name)] for name in wanted}
+        return np.array([name in chosen for name in self.names])
 
 
 def fold_case(name: str) -> str:
@@ -62,13 +61,15 @@ class Interactions:
     """Rows in file order, ids already dense; `len(self)` rows.
 
     users, items   int32 [E] positions into `user_ids`, `item_ids`, which hold the ids that occur and no others
-    ratings        float32 [E] or None when the source has none
-    times          int64 [E], whole seconds since 1970-01-01 UTC, or None
+    ratings        float32 [E], NaN where a row has none; None when the source has none
+    times          int64 [E], whole seconds since 1970-01-01 UTC, NAT where a row has none; or None
     titles         one text per item (empty where unknown), or None
-    categories     the same of their categories, several with `|` between
     source         where it came from: files, format, rows read, rows skipped and why (goes into the manifest)
     events         which kind of event each row is (view, cart, purchase), or None
     nanoseconds    int32 [E], how far past the second of `times` each row is, or None when no row is
+    categories     as titles are, several with `|` between
+    quantities     float32 [E], as ratings are; below 0 for a return
+    prices         float32 [E], as ratings are
     """
 
     users: npt.NDArray[np.int32]
@@ -82,14 +83,15 @@ class Interactions:
     events: Events | None = None
     nanoseconds: npt.NDArray[np.int32] | None = None
     categories: Texts | None = None
+    quantities: npt.NDArray[np.float32] | None = None
+    prices: npt.NDArray[np.float32] | None = None
 
     def __len__(self) -> int:
         return len(self.users)
 
     def __repr__(self) -> str:
-        columns = [
-            name for name in ("ratings", "times", "titles", "categories", "events") if getattr(self, name) is not None
-        ]
+        names = ("ratings", "times", "titles", "categories", "events", "quantities", "prices")
+        columns = [name for name in names if getattr(self, name) is not None]
         people = f"{len(self.user_ids):,} users and {len(self.item_ids):,} items"
         return f"Interactions({len(self):,} rows of {people}{', with ' if columns else ''}{' and '.join(columns)})"
 
@@ -99,24 +101,3 @@ class Interactions:
         paths = [str(file["path"]) for file in self.source.get("files", [])]
         more = f" (and {len(paths) - 1} more)" if len(paths) > 1 else ""
         return f"{paths[0]}{more}" if paths else "the interactions"
-
-    def why_no_events(self) -> str:
-        """Why there are no kinds of events: no column of a usual name, or one that cannot be what it seems."""
-        from sahcns.data.readers.columns import unrecognised
-
-        if "glance" in self.source:
-            rows = self.source["glance"]["rows"]
-            return f"only {rows:,} rows of {self.name} were looked at for kinds of events; read without glance"
-        files = self.source.get("files") or [self.source]
-        without = [file for file in files if "event" not in file.get("columns", {})]
-        if not without:
-            column = files[0]["columns"]["event"]
-            return (
-                f"the column {column!r} of {self.name} holds lists or hundreds of different values, so it was not taken "
-                f"for kinds of events; if it is the right one, say event={column!r}"
-            )
-        name = str(without[0].get("path", self.name))
-        if without[0].get("header") is False:
-            return f"{name} has no header; choose the event column by number with event= (1 is the first)"
-        names = [*without[0].get("unused", []), *without[0].get("columns", {}).values()]
-        return unrecognised(names, ["event"], name)

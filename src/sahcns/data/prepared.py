@@ -2,7 +2,8 @@
 
 manifest.json                       source, recipe, steps with counts, statistics, fingerprint, SHA-256 of each file
 train|valid|test.users|items.npy    int32 [rows], sorted by user, then item
-aside.users|items.npy               the same of pairs that a filter took out, where it did
+train|valid|test.weights.npy        float32 [rows], where pairs count unalike
+aside.users|items.npy               int32 [rows], pairs that a filter took out, where it did
 user_ids, item_ids                  .npy int64, or .utf8.npy and .offsets.npy
 item_titles.utf8|offsets.npy        where the source has titles; item_categories alike
 """
@@ -31,7 +32,7 @@ PREPARED = FolderKind(
     version=FORMAT_VERSION,
     make="make one with `sahcns data prepare`",
     again="prepare the set again",
-    some={*ID_FILES, f"{ASIDE}.users.npy", f"{ASIDE}.items.npy"},
+    some={*ID_FILES, f"{ASIDE}.users.npy", f"{ASIDE}.items.npy", *(f"{part}.weights.npy" for part in PARTS)},
 )
 
 
@@ -56,18 +57,20 @@ def load_split(folder: str | os.PathLike[str], *, verify: bool = True) -> Split:
 
 
 def _loaded(home: Path, manifest: dict[str, Any]) -> Split:
+    listed = manifest["files"]
+
+    def pairs(part: str) -> Pairs:
+        weights = _column(home, part, "weights", "<f4") if f"{part}.weights.npy" in listed else None
+        return Pairs(_column(home, part, "users", "<i4"), _column(home, part, "items", "<i4"), weights)
+
     try:
-        train, valid, test = (Pairs(_column(home, part, "users"), _column(home, part, "items")) for part in PARTS)
-        aside = (
-            Pairs(_column(home, ASIDE, "users"), _column(home, ASIDE, "items"))
-            if _has_aside(manifest)
-            else Pairs.none()
-        )
+        train, valid, test = map(pairs, PARTS)
+        aside = pairs(ASIDE) if f"{ASIDE}.users.npy" in listed else Pairs.none()
         titles, categories = (
-            load_texts(home, stem) if f"{stem}.offsets.npy" in manifest["files"] else None
+            load_texts(home, stem) if f"{stem}.offsets.npy" in listed else None
             for stem in ("item_titles", "item_categories")
         )
-        users, items = (load_ids(home, stem, manifest["files"]) for stem in ("user_ids", "item_ids"))
+        users, items = (load_ids(home, stem, listed) for stem in ("user_ids", "item_ids"))
     except (OSError, ValueError) as error:
         raise DataError(f"{home} is not a whole prepared set ({error}); prepare it again") from error
     return Split(train, valid, test, users, items, titles, manifest, aside, categories)
@@ -82,6 +85,8 @@ def _files(split: Split) -> Iterator[File]:
     for part, pairs in (split.parts() | ({ASIDE: split.aside} if len(split.aside) else {})).items():
         yield f"{part}.users.npy", npy(np.asarray(pairs.users, "<i4"))
         yield f"{part}.items.npy", npy(np.asarray(pairs.items, "<i4"))
+        if pairs.weights is not None:
+            yield f"{part}.weights.npy", npy(np.asarray(pairs.weights, "<f4"))
     for stem, ids in (("user_ids", split.user_ids), ("item_ids", split.item_ids)):
         for suffix, array in ids.arrays().items():
             yield f"{stem}{suffix}.npy", npy(array)
@@ -91,12 +96,8 @@ def _files(split: Split) -> Iterator[File]:
             yield f"{stem}.offsets.npy", npy(texts.offsets)
 
 
-def _has_aside(manifest: dict[str, Any]) -> bool:
-    return f"{ASIDE}.users.npy" in manifest["files"]
-
-
-def _column(folder: Path, part: str, name: str) -> npt.NDArray[np.int32]:
+def _column(folder: Path, part: str, name: str, kind: str) -> npt.NDArray[Any]:
     column = np.load(folder / f"{part}.{name}.npy", mmap_mode="r", allow_pickle=False)
-    if column.dtype != np.dtype("<i4") or column.ndim != 1:
-        raise ValueError(f"{part}.{name}.npy is not one column of int32")
+    if column.dtype != np.dtype(kind) or column.ndim != 1:
+        raise ValueError(f"{part}.{name}.npy is not one column of {np.dtype(kind).name}")
     return np.asarray(column)

@@ -1,39 +1,26 @@
 """Interactions → filters → split, every step counted; or the split that ready-made files describe."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
-from typing import Literal, TypeVar
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from sahcns.data.filters import (
-    Int32,
-    Mask,
-    Rows,
-    concatenate,
-    distinct,
-    k_core,
-    pair_starts,
-    sort_pairs,
-    time_order,
-    within_years,
-)
+from sahcns.data.filters import Int32, Rows, distinct, k_core, sort_pairs, take_back, time_order, weigh, within_years
 from sahcns.data.ids import IdMap, Texts
-from sahcns.data.interactions import FEW_KINDS, Interactions
+from sahcns.data.interactions import FEW_KINDS, NAT, Interactions
 from sahcns.data.recipe import TIMED, Recipe, Unseen
 from sahcns.data.split import PARTS, Split
-from sahcns.data.splitting import TRAIN, Labels, Steps, assemble, assign, find_unseen
+from sahcns.data.splitting import TRAIN, Dense, Labels, Steps, assemble, assign, find_unseen
 from sahcns.errors import DataError, SettingError
 
-Scalar = TypeVar("Scalar", bound=np.generic)
 Overlap = Literal["error", "drop"]
 
 
 def prepare(interactions: Interactions, recipe: Recipe | None = None) -> Split:
-    """The split that `recipe` (`Recipe()`, unless told) describes: events → rating → window → duplicates → k-core → split.
+    """The split that `recipe` (`Recipe()`, unless told) describes, its steps in the order that `Recipe` says.
 
     The manifest holds each step with the counts of users, items and rows after it.
     """
@@ -41,65 +28,74 @@ def prepare(interactions: Interactions, recipe: Recipe | None = None) -> Split:
     if not isinstance(interactions, Interactions):
         raise SettingError(f"interactions is of type {type(interactions).__name__}; read it first: prepare(read(…))")
     _check_columns(interactions, recipe)
-    steps = Steps(len(interactions.user_ids), len(interactions.item_ids), interactions.name)
-    finish = partial(
-        assemble,
-        user_ids=interactions.user_ids,
-        item_ids=interactions.item_ids,
-        titles=interactions.titles,
-        categories=interactions.categories,
-        recipe=recipe,
-        rule=_split_rule(recipe),
-        steps=steps,
-        source=interactions.source,
+    made = Dense(
+        Rows(interactions.users, interactions.items, columns=_columns(interactions, recipe)),
+        interactions.user_ids,
+        interactions.item_ids,
+        interactions.titles,
+        interactions.categories,
     )
-    rows, ratings, times = Rows(interactions.users, interactions.items), interactions.ratings, interactions.times
-    nanoseconds = interactions.nanoseconds if recipe.split in TIMED else None
-    events, glance = interactions.events, interactions.source.get("glance", {})
+    steps = Steps(len(made.user_ids), len(made.item_ids), interactions.name)
+    events, source = interactions.events, interactions.source
     del interactions  # where the caller keeps no hold on them either, each column goes once its step is done
-    steps.record("read", "all rows", rows, counts=(steps.n_users, steps.n_items))
+    steps.record("read", "all rows", made.rows, counts=(steps.n_users, steps.n_items))
 
     if recipe.events is not None and events is not None:
         kinds = events.choose(recipe.events, steps.source)
-        mask = kinds[events.codes]
         # Who has only viewed a thing may well be recommended it, so these rows are left out and not set aside.
-        rows, ratings = rows.keep(mask), _keep(ratings, mask)
-        times, nanoseconds = _keep(times, mask), _keep(nanoseconds, mask)
-        steps.record("events", ", ".join(recipe.events), rows)
+        made.rows = made.rows.keep(kinds[events.codes])
+        steps.record("events", ", ".join(recipe.events), made.rows)
         steps.done[-1] |= {"kept": events.counts(kinds), "left_out": events.counts(~kinds)}
-    elif 1 < len(kept := events.counts() if events is not None else glance.get("kinds", {})) <= FEW_KINDS:
-        steps.record("events", f"off, {len(kept)} kinds alike", rows)
-        steps.done[-1] |= {"kept": kept, "left_out": {}} | ({"rows_looked_at": glance["rows"]} if glance else {})
+    elif events is not None and 1 < len(kept := events.counts()) <= FEW_KINDS:
+        steps.record("events", f"off, {len(kept)} kinds alike", made.rows)
+        steps.done[-1] |= {"kept": kept, "left_out": {}}
     events = None
+    made.rows = _with_values(made.rows, recipe, source, steps.source)
 
-    aside: list[Rows] = []  # what the next two steps take out
-    rule, remedy = "off", ""
-    if recipe.min_rating is not None and ratings is not None:
-        mask = ratings >= np.float32(recipe.min_rating)
-        rule = f"rating ≥ {recipe.min_rating:g}"
-        remedy = f"its ratings run from {ratings.min():g} to {ratings.max():g}, so lower min_rating"
-        aside.append(rows.keep(~mask))
-        rows, times, nanoseconds = rows.keep(mask), _keep(times, mask), _keep(nanoseconds, mask)
-    elif ratings is not None and len(ratings) and ratings.min() < ratings.max():
-        rule = f"off, {ratings.min():g} to {ratings.max():g} alike"
-    ratings = None
+    rows, aside = made.rows, list[Rows]()  # what the next three steps take out
+    made.rows = Rows(np.empty(0, np.int32), np.empty(0, np.int32))
+    if "quantity" in rows.columns:
+        rows, back, returns = take_back(rows)
+        if returns or len(back):
+            aside.append(back)
+            steps.record(
+                "returns", f"{returns:,} taken back", rows, "all was returned; leave quantities out with quantity=0"
+            )
+        rows = rows if recipe.weight in ("quantity", "price") else rows.drop("quantity")
+
+    ratings, rule, remedy = rows.columns.get("rating"), "off", ""
+    if ratings is not None:
+        low, high = np.fmin.reduce(ratings), np.fmax.reduce(ratings)
+        if recipe.min_rating is not None:
+            mask = ratings >= np.float32(recipe.min_rating)
+            rule = f"rating ≥ {recipe.min_rating:g}"
+            remedy = f"its ratings run from {low:g} to {high:g}, so lower min_rating"
+            aside.append(rows.keep(~mask))
+            rows = rows.keep(mask)
+        elif low < high:
+            rule = f"off, {low:g} to {high:g} alike"
+        ratings, rows = None, rows if recipe.weight == "rating" else rows.drop("rating")
     steps.record("rating", rule, rows, remedy)
 
     rule, remedy = "off", ""
-    if recipe.years is not None and times is not None:
+    if recipe.years is not None:
+        times = rows.columns["time"]
         mask = within_years(times, recipe.years)
         rule = f"years {recipe.years[0]}–{recipe.years[1]}"
         ends = np.array([times.min(), times.max()]).astype("datetime64[s]").astype("datetime64[D]")
         remedy = f"its times run from {ends[0]} to {ends[1]}, so choose other years"
         aside.append(rows.keep(~mask))
         # Which of several equal pairs stays is only seen by a split that looks at the time; else times end here.
-        rows, times = rows.keep(mask), times[mask] if recipe.split in TIMED else None
-        nanoseconds = _keep(nanoseconds, mask)
+        del times
+        rows = (rows if recipe.split in TIMED or recipe.half_life else rows.drop("time")).keep(mask)
     steps.record("window", rule, rows, remedy)
 
-    if recipe.split in TIMED and times is not None:
-        rows = Rows(rows.users, rows.items, time_order(times, nanoseconds))
+    if recipe.split in TIMED:
+        rows = replace(rows, when=time_order(rows.columns["time"], rows.columns.get("past"))).drop("past")
+        rows = rows if recipe.half_life else rows.drop("time")
     rows = sort_pairs(rows)
+    if recipe.weight is not None or recipe.half_life is not None:
+        rows = weigh(rows, recipe.weight, recipe.half_life)
     rows = rows.keep(distinct(rows, recipe.duplicates))
     rule = "off" if recipe.duplicates == "none" else f"keep {recipe.duplicates}"
     steps.record("duplicates", rule, rows, counts=steps.counts)  # one row of each pair stays, so nobody is lost
@@ -110,7 +106,11 @@ def prepare(interactions: Interactions, recipe: Recipe | None = None) -> Split:
         rows, rule, counts = rows.keep(mask), f"{recipe.core}-core", (n_users, n_items)
     steps.record("k-core", rule, rows, "lower core, or loosen the steps before it", counts)
 
-    return finish(rows, assign(rows, recipe), aside=concatenate(aside))
+    labels = assign(rows, recipe)
+    made.rows = replace(rows, when=None)
+    made.aside = aside
+    del rows, aside
+    return assemble(made, labels, recipe, _split_rule(recipe), steps, source)
 
 
 def prepare_given(
@@ -160,41 +160,73 @@ def prepare_given(
         recipe = replace(recipe, ratios=(rest, holdout, 0), unseen="drop" if unseen == "drop" else "keep")
         labels[labels == TRAIN] = assign(rows.keep(labels == TRAIN), replace(recipe, split="random-user"))
         rule += f", with {holdout:g} of each user's training rows held out for validation, seed {seed}"
-    return assemble(
-        rows,
-        labels,
-        user_ids=user_ids,
-        item_ids=item_ids,
-        titles=_merge_texts([part.titles for _, part in files], to_items, len(item_ids)),
-        categories=_merge_texts([part.categories for _, part in files], to_items, len(item_ids)),
-        recipe=recipe,
-        rule=rule,
-        steps=steps,
-        source={PARTS[label]: dict(part.source) for label, part in files},
-        part_names=names,
+    titles, categories = (
+        _merge_texts([getattr(part, kind) for _, part in files], to_items, len(item_ids))
+        for kind in ("titles", "categories")
     )
+    source = {PARTS[label]: dict(part.source) for label, part in files}
+    made = Dense(rows, user_ids, item_ids, titles, categories)
+    return assemble(made, labels, recipe, rule, steps, source, names)
 
 
 def _check_columns(interactions: Interactions, recipe: Recipe) -> None:
     """What the recipe asks of the interactions and they do not have."""
     if recipe.split == "given":
         raise SettingError("split='given' is for ready-made files: use prepare_given(train, valid, test)")
-    if recipe.events is not None and interactions.events is None:
-        raise DataError(interactions.why_no_events())
-    needs: list[tuple[str, str]] = []
-    if interactions.ratings is None and recipe.min_rating is not None:
-        needs.append((f"min_rating={recipe.min_rating:g}", "rating"))
-    if interactions.times is None and recipe.years is not None:
-        needs.append((f"years={recipe.years}", "time"))
-    if interactions.times is None and recipe.split in TIMED:
-        needs.append((f"split={recipe.split!r}", "time"))
-    for setting, column in needs:
-        need = f"{setting} needs {column}s, and {interactions.name} has none"
-        raise DataError(f"{need}; name its {column} column with {column}=")
+    columns = {role: getattr(interactions, f"{role}s") for role in ("event", "rating", "time", "price")}
+    columns["quantity"] = interactions.quantities
+    for role, setting in _needs(recipe):
+        if columns[role] is None:
+            files = interactions.source.get("files") or [interactions.source]
+            names = [*files[0].get("unused", []), *filter(None, [files[0].get("columns", {}).get(role)])]
+            raise DataError(
+                f"{setting} needs {role}s, and {interactions.name} has none; name its {role} column with {role}="
+                + (repr(names[0]) if len(names) == 1 else f", one of: {', '.join(names)}" if names else "")
+            )
 
 
-def _keep(column: npt.NDArray[Scalar] | None, mask: Mask) -> npt.NDArray[Scalar] | None:
-    return None if column is None else column[mask]
+def _columns(interactions: Interactions, recipe: Recipe) -> dict[str, npt.NDArray[Any]]:
+    """What the steps look at."""
+    timed, weight = recipe.split in TIMED, recipe.weight
+    columns = {
+        "rating": interactions.ratings,
+        "time": interactions.times if timed or recipe.years or recipe.half_life else None,
+        "past": interactions.nanoseconds if timed else None,
+        "quantity": interactions.quantities,
+        "price": interactions.prices if weight == "price" else None,
+    }
+    return {name: column for name, column in columns.items() if column is not None}
+
+
+def _with_values(rows: Rows, recipe: Recipe, source: Mapping[str, Any], name: str) -> Rows:
+    """The rows that have what a step needs; one without is an error, unless they were read leniently."""
+    for role, setting in _needs(recipe):
+        column = rows.columns.get(role)
+        if column is None:
+            continue
+        absent = (column == NAT) if role == "time" else np.isnan(column)
+        if (count := int(np.count_nonzero(absent))) and not source.get("lenient"):
+            entry = source.get("missing", {}).get(role)
+            first = f", the first in line {entry['first_line']:,} of {entry['file']}" if entry else ""
+            raise DataError(
+                f"{setting} needs {role}s, and {count:,} rows of {name} have none{first}; fill them in, or read with "
+                "lenient to leave such rows out"
+            )
+        rows = rows.keep(~absent)
+    return rows
+
+
+def _needs(recipe: Recipe) -> list[tuple[str, str]]:
+    """Which roles the settings need."""
+    needs = [
+        ("event", "events", recipe.events is not None),
+        ("rating", "min_rating", recipe.min_rating is not None),
+        ("time", "years", recipe.years is not None),
+        ("time", "split", recipe.split in TIMED),
+        ("time", "half_life", recipe.half_life is not None),
+        (recipe.weight or "", "weight", recipe.weight not in (None, "rows")),
+    ]
+    return [(role, f"{name}={getattr(recipe, name)!r}") for role, name, needed in needs if needed]
 
 
 def _split_rule(recipe: Recipe) -> str:
@@ -211,7 +243,7 @@ def _remove_overlap(
     rows = sort_pairs(rows)
     assert rows.when is not None
     labels = rows.when.astype(np.uint8)
-    starts = pair_starts(rows)
+    starts = rows.starts()
     crossing = ~starts
     crossing[1:] &= labels[1:] != labels[:-1]
     if overlap == "error" and crossing.any():

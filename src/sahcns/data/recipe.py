@@ -10,13 +10,14 @@ from sahcns.errors import SettingError, nearest
 Duplicates = Literal["first", "last", "none"]
 SplitRule = Literal["random", "random-user", "time", "time-user", "leave-last-out", "given"]
 Unseen = Literal["keep", "drop", "error"]
+Weight = Literal["rows", "quantity", "price", "rating"]
 
 TIMED: tuple[SplitRule, ...] = ("time", "time-user", "leave-last-out")
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """The steps in the order they always run: events → rating → window → duplicates → k-core → split.
+    """The steps in the order they always run: events → returns → rating → window → duplicates → k-core → split.
 
     events       keep rows of these kinds, such as ("purchase", "cart"), whatever their case; None keeps all
     min_rating   keep rows rated at least this; None keeps all
@@ -31,6 +32,9 @@ class Recipe:
     seed         of the random splits; the same rows come out on every machine and whatever the order of the file
     unseen       validation and test rows whose user or item has no training row: "keep" them, as the literature does,
                  "drop" them, or make them an "error"; kept and dropped ones are counted in the manifest
+    weight       how much a pair counts in training: log(1 + x) where x is its number of "rows", its "quantity" in all,
+                 or what was paid for it ("price" times quantity); or its mean "rating"; None counts all alike
+    half_life    days after which a pair counts half as much as one of the last day; None for no such decay
     """
 
     events: tuple[str, ...] | None = None
@@ -42,6 +46,8 @@ class Recipe:
     ratios: tuple[float, float, float] = (0.8, 0.1, 0.1)
     seed: int = 0
     unseen: Unseen = "keep"
+    weight: Weight | None = None
+    half_life: float | None = None
 
     def __post_init__(self) -> None:
         for name, allowed in (("duplicates", Duplicates), ("split", SplitRule), ("unseen", Unseen)):
@@ -51,6 +57,10 @@ class Recipe:
             self._check(
                 name, _are_whole([getattr(self, name)]) and getattr(self, name) >= 0, "a whole number, 0 or more"
             )
+        if self.weight is not None:
+            self._check("weight", self.weight in get_args(Weight), f"one of {', '.join(map(repr, get_args(Weight)))}")
+        if self.half_life is not None:
+            self._check("half_life", _are_numbers([self.half_life]) and self.half_life > 0, "days, above 0")
         if self.min_rating is not None:
             self._check("min_rating", _are_numbers([self.min_rating]), "a number, or None to keep every rating")
         if self.events is not None:

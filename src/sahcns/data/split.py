@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -17,10 +17,11 @@ PARTS = ("train", "valid", "test")
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Interactions as two parallel int32 columns."""
+    """Interactions as two parallel int32 columns; weights, float32 with mean 1 over all parts, where they count unalike."""
 
     users: Int32
     items: Int32
+    weights: npt.NDArray[np.float32] | None = None
 
     @classmethod
     def none(cls) -> "Pairs":
@@ -66,19 +67,13 @@ class Split:
 
     def whole(self) -> "Split":
         """The same pairs, all of them for training: what the model to put to use is trained on."""
-        users = np.concatenate([pairs.users for pairs in self.parts().values()])
-        items = np.concatenate([pairs.items for pairs in self.parts().values()])
+        parts = self.parts().values()
+        users = np.concatenate([pairs.users for pairs in parts])
+        items = np.concatenate([pairs.items for pairs in parts])
         order = np.lexsort((items, users))
-        return Split(
-            Pairs(users[order], items[order]),
-            Pairs.none(),
-            Pairs.none(),
-            user_ids=self.user_ids,
-            item_ids=self.item_ids,
-            titles=self.titles,
-            aside=self.aside,
-            categories=self.categories,
-        )
+        weights = [pairs.weights for pairs in parts if pairs.weights is not None]
+        train = Pairs(users[order], items[order], np.concatenate(weights)[order] if weights else None)
+        return replace(self, train=train, valid=Pairs.none(), test=Pairs.none(), manifest={})
 
     @cached_property
     def fingerprint(self) -> str:
@@ -88,6 +83,9 @@ class Split:
             digest.update(f" {name} {len(pairs)} ".encode())
             digest.update(np.ascontiguousarray(pairs.users, "<i4").data)
             digest.update(np.ascontiguousarray(pairs.items, "<i4").data)
+            if pairs.weights is not None:
+                digest.update(b" weights ")
+                digest.update(np.ascontiguousarray(pairs.weights, "<f4").data)
         for ids in (self.user_ids, self.item_ids):
             for suffix, array in ids.arrays().items():
                 digest.update(f" {suffix} {len(array)} ".encode())

@@ -6,7 +6,7 @@ is not to be recommended it.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import floor
 from typing import Any
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sahcns.counter import bits, stream_key
-from sahcns.data.filters import Int32, Int64, Mask, Rows, chunks, degrees, pair_starts, sort_pairs
+from sahcns.data.filters import Int32, Int64, Mask, Rows, chunks, degrees, sort_pairs
 from sahcns.data.ids import IdMap, Texts
 from sahcns.data.recipe import Recipe, Unseen
 from sahcns.data.split import PARTS, Pairs, Split
@@ -151,25 +151,25 @@ class Steps:
 
 
 @dataclass
-class _Dense:
-    """Rows and rows set aside over ids without gaps: every user and item has a row."""
+class Dense:
+    """Rows, and rows that a filter took out, with the ids, titles and categories that go with them."""
 
     rows: Rows
     user_ids: IdMap
     item_ids: IdMap
     titles: Texts | None
     categories: Texts | None
-    aside: Rows | None
+    aside: list[Rows] = field(default_factory=list)
 
     def close_gaps(self) -> None:
         """Drop the users and items without a row, and the rows set aside of these."""
         users, used_users = _close_gaps(self.rows.users, len(self.user_ids))
         items, used_items = _close_gaps(self.rows.items, len(self.item_ids))
-        self.rows = Rows(users, items)
-        if self.aside is not None:
-            users, known_users = _positions(self.aside.users, used_users)
-            items, known_items = _positions(self.aside.items, used_items)
-            self.aside = Rows(users, items).keep(known_users & known_items)
+        self.rows = replace(self.rows, users=users, items=items)
+        for k, rows in enumerate(self.aside):
+            users, known_users = _positions(rows.users, used_users)
+            items, known_items = _positions(rows.items, used_items)
+            self.aside[k] = Rows(users, items).keep(known_users & known_items)
         if used_users is not None:
             self.user_ids = self.user_ids.take(used_users)
         if used_items is not None:
@@ -179,42 +179,41 @@ class _Dense:
 
 
 def assemble(
-    rows: Rows,
+    dense: Dense,
     labels: Labels,
-    *,
-    user_ids: IdMap,
-    item_ids: IdMap,
-    titles: Texts | None,
-    categories: Texts | None,
     recipe: Recipe,
     rule: str,
     steps: Steps,
     source: Mapping[str, object],
     part_names: Sequence[str] = PARTS,
-    aside: Rows | None = None,
 ) -> Split:
-    """The split of rows sorted by (user, item).
-
-    part_names   what an error calls the three parts
-    aside        rows that a filter took out
-    """
-    total, starts = len(rows), pair_starts(rows)
+    """The split of rows sorted by (user, item); `part_names` is what an error calls the three parts."""
+    total, starts = len(dense.rows), dense.rows.starts()
     if not starts.all():  # a repeated pair stays in training if it is there at all, else validation, else test
-        rows, labels = rows.keep(starts), np.minimum.reduceat(labels, np.flatnonzero(starts))
-    repeats = total - len(rows)
-    dense = _Dense(rows, user_ids, item_ids, titles, categories, aside)
-    del rows, aside
+        dense.rows, labels = dense.rows.keep(starts), np.minimum.reduceat(labels, np.flatnonzero(starts))
+    repeats = total - len(dense.rows)
+    del starts
     dense.close_gaps()
     unseen, out = find_unseen(dense.rows, labels, dense.user_ids, dense.item_ids, recipe.unseen, part_names)
     if recipe.unseen == "drop" and out is not None:
         dense.rows, labels = dense.rows.keep(~out), labels[~out]
         dense.close_gaps()
     steps.record("split", rule, dense.rows, counts=(len(dense.user_ids), len(dense.item_ids)))
-    beside = Pairs.none() if dense.aside is None else _pairs_not_in(dense.rows, dense.aside)
+    beside = _pairs_not_in(dense.rows, dense.aside)
     steps.done[-1] |= {"repeated_pairs_dropped": repeats, "unseen_in_training": unseen, "set_aside": len(beside)}
 
     masks = (labels == part for part in range(len(PARTS)))
-    train, valid, test = (Pairs(dense.rows.users[mask], dense.rows.items[mask]) for mask in masks)
+    weights = dense.rows.columns.get("weight")
+    if weights is not None:
+        if not weights.sum() > 0 or weights.min() < 0:
+            raise DataError(
+                f"weight={recipe.weight!r}: the weights of {steps.source} must be 0 or more, and some above"
+            )
+        weights = (weights / weights.mean()).astype(np.float32)
+    train, valid, test = (
+        Pairs(dense.rows.users[mask], dense.rows.items[mask], None if weights is None else weights[mask])
+        for mask in masks
+    )
     manifest: dict[str, Any] = {"format": FORMAT, "format_version": FORMAT_VERSION, "sahcns_version": __version__}
     split = Split(train, valid, test, dense.user_ids, dense.item_ids, dense.titles, manifest, beside, dense.categories)
     manifest |= {
@@ -254,14 +253,17 @@ def find_unseen(
     return {"rule": rule, **counts, "valid_rows": int(held_out[VALID]), "test_rows": int(held_out[TEST])}, out
 
 
-def _pairs_not_in(rows: Rows, aside: Rows) -> Pairs:
+def _pairs_not_in(rows: Rows, aside: Sequence[Rows]) -> Pairs:
     """Each pair of `aside` once, sorted, and none of `rows`, sorted too: who liked it later has it among the pairs."""
-    aside = sort_pairs(aside)
-    aside = aside.keep(pair_starts(aside))
-    width = 1 + int(max(rows.items.max(initial=0), aside.items.max(initial=0)))
-    keys, wanted = (part.users.astype(np.int64) * width + part.items for part in (rows, aside))
+    if not any(map(len, aside)):
+        return Pairs.none()
+    users, items = (np.concatenate([getattr(part, side) for part in aside]) for side in ("users", "items"))
+    others = sort_pairs(Rows(users, items))
+    others = others.keep(others.starts())
+    width = 1 + int(max(rows.items.max(initial=0), others.items.max(initial=0)))
+    keys, wanted = (part.users.astype(np.int64) * width + part.items for part in (rows, others))
     place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    rest = aside.keep(keys[place] != wanted)
+    rest = others.keep(keys[place] != wanted)
     return Pairs(rest.users, rest.items)
 
 

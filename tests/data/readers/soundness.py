@@ -20,7 +20,8 @@ def assert_sound(made: Interactions) -> None:
     if made.ratings is not None:
         assert made.ratings.dtype == np.float32
         assert len(made.ratings) == rows
-        assert np.isfinite(made.ratings).all()
+        assert not np.isinf(made.ratings).any()
+        assert np.isnan(made.ratings).sum() == made.source.get("missing", {}).get("rating", {"rows": 0})["rows"]
     if made.times is not None:
         assert made.times.dtype == np.int64
         assert len(made.times) == rows

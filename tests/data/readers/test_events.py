@@ -11,8 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from sahcns.data import Recipe, prepare
-from sahcns.data.readers import collect, opening, read
+from sahcns.data.readers import opening, read
 from sahcns.data.readers.collect import MOST_KINDS
 from sahcns.errors import DataError, SettingError
 from tests.data.readers.soundness import assert_sound, kinds, pairs
@@ -146,36 +145,3 @@ def test_one_file_without_the_column_leaves_it_out(tmp_path: Path) -> None:
         read([first, second], event="event")
     second.write_text("user,item,action\nc,d,view\n")
     assert kinds(read([first, second])) == ["view", "view"]
-
-
-@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
-def test_a_glance_reads_the_first_rows_of_each_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
-) -> None:
-    path, other = written(tmp_path, ending, frame()), tmp_path / "other"
-    other.mkdir()
-    later = written(other, ending, frame(rows=[("zoe", "fig", "late"), *ROWS]))
-    whole = read(path, glance=True)
-    assert kinds(whole) == FOUND  # a small file is seen whole
-    assert "glance" not in whole.source
-    monkeypatch.setattr(collect, "GLANCE", 3)
-    made = read([path, later], glance=True)
-    assert_sound(made)
-    assert pairs(made) == pairs(read([path, later]))
-    assert made.events is None
-    assert made.source["glance"] == {"rows": 6, "kinds": {"view": 2, "cart": 2, "": 1, "late": 1}}
-    step = prepare(made).manifest["steps"][1]  # type: ignore[index]
-    assert (step["rule"], step["rows_looked_at"]) == ("off, 4 kinds alike", 6)
-    assert step["kept"] == {"view": 2, "cart": 2, "": 1, "late": 1}
-    with pytest.raises(DataError, match=r"only 6 rows of .* were looked at for kinds of events; read without glance"):
-        prepare(made, Recipe(events=("view",)))
-
-
-@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, pl.LazyFrame, pa.table])
-def test_a_glance_at_a_table(library: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(collect, "GLANCE", 2)
-    table = library({"user": ["a", "b", "c"], "item": [1, 2, 3], "action": ["buy", "view", "late"]})
-    made = read(table, glance=True, title="action")  # a column of two uses is read whole all the same
-    assert made.source["glance"] == {"rows": 2, "kinds": {"buy": 1, "view": 1}}
-    assert made.titles is not None
-    assert read(table, glance=True).source["glance"] == {"rows": 2, "kinds": {"buy": 1, "view": 1}}

@@ -17,10 +17,26 @@ if TYPE_CHECKING:
     from sahcns.data import Split
 
 FORMATS = "csv, inter, movielens, pairs, adjacency, amazon, yelp, jsonl, parquet"
-ARGUMENTS = (
-    *("user", "item", "rating", "time", "event", "title", "delimiter", "format", "time_unit", "items_offset"),
-    *("events", "min_rating", "years", "duplicates", "core", "split", "ratios", "seed", "unseen", "holdout", "overlap"),
+READING = (
+    *("user", "item", "rating", "time", "event", "quantity", "price", "title", "delimiter", "format", "header"),
+    *("encoding", "time_unit", "items_offset", "lenient_limit"),
 )
+RECIPE = (
+    *(
+        "events",
+        "min_rating",
+        "years",
+        "duplicates",
+        "core",
+        "split",
+        "ratios",
+        "seed",
+        "unseen",
+        "weight",
+        "half_life",
+    ),
+)
+PARTS = ("valid", "test", "holdout", "overlap")
 FOR_GIVEN = ("seed", "unseen")  # the settings of a recipe that also apply to sets that come split
 
 
@@ -50,6 +66,8 @@ def command(
     ratios: Annotated[str | None, _splitting("Shares of train, valid and test, such as 8:1:1.", "A:B:C")] = None,
     seed: Annotated[int | None, _splitting("Of the random draws.", "NUMBER")] = None,
     unseen: Annotated[str | None, _splitting("What is never in training: keep, drop or error.", "RULE")] = None,
+    weight: Annotated[str | None, _splitting("Weigh pairs: rows, quantity, price or rating.", "WHAT")] = None,
+    half_life: Annotated[float | None, _splitting("Days after which a pair counts half.", "DAYS")] = None,
     valid: Annotated[Path | None, _splitting("A file of validation rows; SOURCE holds training.", "FILE")] = None,
     test: Annotated[Path | None, _splitting("A file of test rows; SOURCE holds training.", "FILE")] = None,
     holdout: Annotated[float | None, _splitting("Without --valid: share of each user's rows for it.", "SHARE")] = None,
@@ -60,12 +78,18 @@ def command(
     rating: Annotated[str | None, _reading("Column of ratings; 0 for none.", "COLUMN")] = None,
     time: Annotated[str | None, _reading("Column of times; 0 for none.", "COLUMN")] = None,
     event: Annotated[str | None, _reading("Column of kinds of events, for --events.", "COLUMN")] = None,
+    quantity: Annotated[str | None, _reading("Column of quantities; below 0 is a return.", "COLUMN")] = None,
+    price: Annotated[str | None, _reading("Column of prices, for --weight price.", "COLUMN")] = None,
     title: Annotated[str | None, _reading("A file of item titles, or a column of them.", "FILE|COLUMN")] = None,
     delimiter: Annotated[str | None, _reading("What stands between columns.", "TEXT")] = None,
     header: Annotated[bool | None, _reading("Whether line 1 names the columns.", "", "--header/--no-header")] = None,
+    encoding: Annotated[str | None, _reading("Of text that is not UTF-8: latin-1, utf-16, …", "NAME")] = None,
     time_unit: Annotated[str | None, _reading("Of times: s, ms, us, ns, iso, or a layout: %d.%m.%Y.", "UNIT")] = None,
     items_offset: Annotated[str | None, _reading("Subtract this from item ids; auto finds it.", "NUMBER")] = None,
     lenient: Annotated[bool, typer.Option("--lenient", help="Skip rows that cannot be used, and count them.")] = False,
+    lenient_limit: Annotated[
+        float | None, typer.Option(help="The largest share of rows that --lenient may skip.", metavar="SHARE")
+    ] = None,
     data: Annotated[
         Path | None, typer.Option("--data", metavar="DIR", help="Where named sets are kept, as for `data get --to`.")
     ] = None,
@@ -81,44 +105,32 @@ def command(
               sahcns data prepare ml-1m dense --min-rating 4 --core 10
               sahcns data prepare log.csv log --user uid --item sku --split time
               sahcns data prepare log.csv bought --events purchase,cart
+              sahcns data prepare orders.csv shop --weight quantity --half-life 180
               sahcns data prepare orders/*.parquet shop
               sahcns data prepare train.txt toys --valid valid.txt --test test.txt
     """
+    options = {name: value for name, value in locals().items() if value is not None}
     from sahcns.data import read_manifest, save_split
     from sahcns.data.catalogue import CATALOGUE
 
     *sources, out = places
     if not sources:
         raise SettingError(f"what is prepared and where to are two: sahcns data prepare {out} FOLDER")
-    changes = _given(
-        events=None if events is None else tuple(events.split(",")),
-        min_rating=min_rating,
-        years=years and _years(years),
-        duplicates=duplicates,
-        core=core,
-        split=split,
-        ratios=ratios and _ratios(ratios),
-        seed=seed,
-        unseen=unseen,
-    )
-    reading = _given(
-        format=format,
-        user=user,
-        item=item,
-        rating=rating,
-        time=time,
-        event=event,
-        title=title,
-        delimiter=delimiter and delimiter.replace("\\t", "\t"),  # a shell hands \t on as it is
-        header=header,
-        time_unit=time_unit,
-        items_offset=items_offset,
-    )
-    parts = _given(valid=valid, test=test, holdout=holdout, overlap=overlap)
+    if events is not None:
+        options["events"] = tuple(events.split(","))
+    if years is not None:
+        options["years"] = _years(years)
+    if ratios is not None:
+        options["ratios"] = _ratios(ratios)
+    if delimiter is not None:
+        options["delimiter"] = delimiter.replace("\\t", "\t")  # a shell hands \t on as it is
+    changes, reading, parts = (_only(options, names) for names in (RECIPE, READING, PARTS))
     with _in_options():
         if len(sources) == 1 and sources[0] in CATALOGUE:
             _refuse({**reading, **parts}, f"{sources[0]} is read as the catalogue says, so {{}} does not apply to it")
-            _refuse(_given(events=events), f"{sources[0]} has no kinds of events, so {{}} does not apply to it")
+            _refuse(
+                _only(changes, ("events", "weight")), f"{sources[0]} has no such column, so {{}} does not apply to it"
+            )
             made = _named(sources[0], changes, data, lenient)
         else:
             with working(f"preparing {', '.join(sources)} …"):
@@ -141,7 +153,7 @@ def _named(name: str, changes: Mapping[str, Any], data: Path | None, lenient: bo
 
     wanted = named_set(name)
     if "all" not in wanted.parts:
-        _refuse(_without(changes, FOR_GIVEN), f"{name} comes split, so {{}} does not apply to it")
+        _refuse(_only(changes, RECIPE, FOR_GIVEN), f"{name} comes split, so {{}} does not apply to it")
     recipe = replace(wanted.recipe, **changes)
     with byte_progress() as report:
         folder = obtain(wanted, to=data, report=report)
@@ -167,11 +179,12 @@ def _own(
     files: Any = sources[0] if len(sources) == 1 else sources
     if "test" not in parts:
         _refuse(parts, "{} goes with --test, the file of test rows")
-        recipe = Recipe(**changes)
-        return prepare(read(files, **reading, glance=recipe.events is None), recipe)
-    _refuse(_without(changes, FOR_GIVEN), "files that come split are taken as they are, so {} does not apply to them")
-    reading = {**reading, "event": 0}
-    given: Any = {**_without(parts, ("valid", "test")), **changes}
+        return prepare(read(files, **reading), Recipe(**changes))
+    _refuse(
+        _only(changes, RECIPE, FOR_GIVEN), "files that come split are taken as they are, so {} does not apply to them"
+    )
+    reading = {**reading, "event": 0, "quantity": 0}
+    given: Any = {**_only(parts, ("holdout", "overlap")), **changes}
     train = read(files, **reading)
     reading = {**reading, "items_offset": train.source["items_offset"]}  # "auto" finds it where all users are
     valid = read(parts["valid"], **reading) if "valid" in parts else None
@@ -188,7 +201,7 @@ def _report(made: "Split", folder: Path) -> None:
     for step in manifest["steps"]:
         counts = (f"{step[name]:,}" for name in ("users", "items", "rows"))
         steps.add_row(step["step"], step["rule"], *counts, style="dim" if step["rule"].startswith("off") else None)
-        if step["step"] == "events" and step["left_out"]:
+        if step.get("left_out"):
             events.append(f"events kept: {list_kinds(step['kept'])} · left out: {list_kinds(step['left_out'])}")
     parts = " · ".join(f"{name} {len(pairs):,}" for name, pairs in made.parts().items())
     density = f"density {manifest['statistics']['density']:.3%}"
@@ -213,15 +226,11 @@ def as_options(sentence: str) -> str:
         return f"--{found[1].replace('_', '-')}" + ("" if found[2] in ("", " ", ",", ")") else " ")
 
     sentence = sentence.replace("read with lenient", "add --lenient").replace("header=False", "--no-header")
-    return re.sub(rf"""'[^']*'|"[^"]*"|\b({"|".join(ARGUMENTS)})=(?=(.?))""", option, sentence)
+    return re.sub(rf"""'[^']*'|"[^"]*"|\b({"|".join((*READING, *RECIPE, *PARTS))})=(?=(.?))""", option, sentence)
 
 
-def _given(**options: Any) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if value is not None}
-
-
-def _without(options: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if name not in names}
+def _only(options: Mapping[str, Any], names: tuple[str, ...], but: tuple[str, ...] = ()) -> dict[str, Any]:
+    return {name: options[name] for name in names if name in options and name not in but}
 
 
 def _refuse(options: Mapping[str, Any], sentence: str) -> None:

@@ -25,9 +25,8 @@ def remarks(manifest: Mapping[str, Any]) -> None:
         read_remarks(source, columns=own, narrowed=narrowed, titles="titles" not in source)
     alike = {step["step"]: step for step in manifest["steps"] if step["rule"].startswith("off, ")}
     if step := alike.get("events"):
-        some = f", in {step['rows_looked_at']:,} rows looked at" if "rows_looked_at" in step else ""
         kinds = f"all kinds of {several[0]['columns']['event']} count alike: {list_kinds(step['kept'])}"
-        tell(f"{kinds}{some}; --events KIND,… keeps some of them")
+        tell(f"{kinds}; --events KIND,… keeps some of them")
     if own and (step := alike.get("rating")):
         tell(
             f"ratings were {step['rule']}: every row counts as a like; --min-rating NUMBER keeps those of at least that"

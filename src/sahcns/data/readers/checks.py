@@ -1,30 +1,34 @@
-"""What may stand in a row: ids, ratings and times are checked here, for every format alike.
+"""What may stand in a row: ids, numbers and times are checked here, for every format alike.
 
-An id is any text that is not blank, or any whole number; a rating is finite as float32; a time is of the one unit. A
-row that fails is an error that names it, or, when lenient, a count that ends up in the manifest.
+An id is any text that is not blank, or any whole number; a number is finite as float32; a time is of the one unit. A row
+that fails is an error that names it, or, when lenient, a count that ends up in the manifest. An empty number or time is
+no fault but missing (NaN, NAT): whether it is needed shows later.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from sahcns.data.interactions import NAT
 from sahcns.errors import DataError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import polars as pl
 
     from sahcns.data.readers.times import TimeParser
 
 Mask = npt.NDArray[np.bool_]
 Lines = Sequence[int] | npt.NDArray[np.int64]
+Entries = dict[str, dict[str, Any]]
 LONGEST_VALUE = 60  # characters of a value that a message quotes
-LARGEST_RATING = float(np.finfo(np.float32).max)
-NO_RATINGS = "correct it, leave ratings out with rating=0"
-NO_TIMES = "correct it, leave times out with time=0"
+LENIENT_LIMIT = 0.5
+ANY_BYTES = ("event", "title", "category")  # may be of rows that nobody wants, so a byte not UTF-8 is no fault there
 
 
 def quote(value: object) -> str:
@@ -36,17 +40,16 @@ def quote(value: object) -> str:
 class EmptyFile(DataError):
     """A file without a single row or header; among several, a day on which nothing happened."""
 
-    def __init__(self, message: str, name: object = None) -> None:
-        super().__init__(message)
-        self.name = str(name)
-
 
 class Fault(NamedTuple):
-    """What is wrong with a row: the reason it is counted under, a message, and what to do about it."""
+    """What is wrong with a row: the reason it is counted under, a message (`{}` where the value comes), and what to do."""
 
     reason: str
     message: str
     remedy: str = "correct it"
+
+    def about(self, value: str) -> "Fault":
+        return self._replace(message=self.message.replace("{}", quote(value)))
 
 
 @dataclass(frozen=True)
@@ -60,13 +63,20 @@ class Source:
         return f"{self.name}, {self.unit} {line:,}"
 
 
+def count(entries: Entries, name: str, source: Source, line: int, value: object, rows: int) -> None:
+    """Add rows to those counted under a name, which remembers the first of them."""
+    first = {"rows": 0, "file": source.name, "first_line": int(line), "example": quote(value)}
+    entries.setdefault(name, first)["rows"] += int(rows)
+
+
 @dataclass
 class Faults:
     """The rows that cannot be used; `rows_read` counts them and the good ones alike."""
 
     lenient: bool
+    limit: float = LENIENT_LIMIT
     rows_read: int = 0
-    skipped: dict[str, dict[str, Any]] = field(default_factory=dict)
+    skipped: Entries = field(default_factory=dict)
 
     @property
     def rows_skipped(self) -> int:
@@ -78,15 +88,19 @@ class Faults:
             raise DataError(
                 f"{source.at(line)}: {fault.message}; {fault.remedy}, or read with lenient to skip such rows"
             )
-        first = {"rows": 0, "file": source.name, "first_line": line, "example": quote(value)}
-        self.skipped.setdefault(fault.reason, first)["rows"] += rows
+        count(self.skipped, fault.reason, source, line, value, rows)
 
-    def summary(self) -> str:
-        """`3 wrong number of fields (first: line 7 of a.csv), …`."""
-        return ", ".join(
-            f"{entry['rows']} {reason} (first: line {entry['first_line']} of {entry['file']})"
-            for reason, entry in self.skipped.items()
-        )
+    def check_limit(self) -> None:
+        """An error where so many rows were skipped that what is left says little about the file."""
+        if self.rows_skipped > self.limit * self.rows_read or 0 < self.rows_read == self.rows_skipped:
+            reasons = ", ".join(
+                f"{entry['rows']:,} {reason} (first: line {entry['first_line']:,} of {entry['file']}: {entry['example']})"
+                for reason, entry in self.skipped.items()
+            )
+            raise DataError(
+                f"{self.rows_skipped:,} of the {self.rows_read:,} rows cannot be used, more than "
+                f"lenient_limit={self.limit:g} of them: {reasons}; name the right columns, or raise the limit"
+            )
 
 
 @dataclass
@@ -115,69 +129,61 @@ class RowChecks:
         import polars as pl
 
         column = self.batch.columns[role]
-        column = column.fill_nan(None) if column.dtype.is_float() else column
-        self._refuse(_missing(column), column, lambda _: Fault(f"empty {role} id", f"the {role} id is empty"))
-        if not offset and (column.dtype == pl.String or (column.dtype == pl.Int64 and not column.null_count())):
-            return column  # nothing else can be wrong
+        self._refuse(missing(column), role, Fault(f"empty {role} id", f"the {role} id is empty"))
+        if not offset and column.dtype in (pl.String, pl.Int64):
+            return column
         numbers = column.cast(pl.Int64, strict=False)
-        if column.dtype.is_float():
-            broken = (numbers.cast(pl.Float64) != column.cast(pl.Float64)).fill_null(True).to_numpy()
-            self._refuse(
-                broken, column, lambda v: Fault(f"{role} id not whole", f"{role} id {v} is not a whole number")
-            )
-        elif column.dtype not in (pl.String, pl.Int64):
-            large = numbers.is_null().to_numpy()
-            self._refuse(
-                large, column, lambda v: Fault(f"{role} id beyond 64 bits", f"{role} id {v} needs over 64 bits")
-            )
+        if column.dtype not in (pl.String, pl.Int64):
+            wrong = (numbers.cast(pl.Float64) != column.cast(pl.Float64)).fill_null(True).to_numpy()
+            message = f"{role} id {{}} is not a whole number of at most 64 bits"
+            self._refuse(wrong, role, Fault(f"{role} id not a whole number", message))
         if offset:
             low = (numbers < offset).fill_null(False).to_numpy()
-            self._refuse(
-                low, column, lambda v: Fault("item below items_offset", f"item {v} is below items_offset={offset}")
-            )
+            message = f"item {{}} is below items_offset={offset}"
+            self._refuse(low, role, Fault("item below items_offset", message))
         return column if column.dtype == pl.String else numbers
 
-    def ratings(self) -> npt.NDArray[np.float32]:
+    def numbers(self, role: str) -> npt.NDArray[np.float32]:
+        """NaN where there is none."""
         import polars as pl
 
-        column = self.batch.columns["rating"]
-        self._refuse(_missing(column), column, lambda _: Fault("empty rating", "the rating is empty", NO_RATINGS))
+        column = self.batch.columns[role]
         numbers = to_numbers(column) if column.dtype == pl.String else column
-        numbers = numbers if numbers.dtype == pl.Float32 else numbers.cast(pl.Float64, strict=False)
+        if numbers.dtype != pl.Float32:
+            numbers = numbers.cast(pl.Float64, strict=False)
         if numbers.null_count():
-            self._refuse(numbers.is_null().to_numpy(), column, _not_a_rating)
-            numbers = numbers.fill_null(0)
-        values = numbers.to_numpy()
-        infinite = ~(np.abs(values) <= LARGEST_RATING)
-        self._refuse(infinite, column, lambda v: Fault("rating not finite", f"rating {v} is not a finite number"))
-        with np.errstate(over="ignore", invalid="ignore"):
+            comma = column.dtype == pl.String and column.str.contains(",", literal=True).any()
+            remedy = f"{'write a dot, not a comma' if comma else 'correct it'}, leave {role}s out with {role}=0"
+            unread = numbers.is_null().to_numpy() & ~missing(column)
+            self._refuse(unread, role, Fault(f"{role} not a number", f"{role} {{}} is not a number", remedy))
+        values = numbers.to_numpy()  # NaN for null
+        infinite = np.abs(values) > np.finfo(np.float32).max
+        self._refuse(infinite, role, Fault(f"{role} not finite", f"{role} {{}} is not a finite number"))
+        with np.errstate(over="ignore"):
             return values.astype(np.float32, copy=False)
 
     def times(self, parser: "TimeParser") -> npt.NDArray[np.int64]:
+        """Seconds; NAT where there is none."""
         column = self.batch.columns["time"]
-        self._refuse(_missing(column), column, lambda _: Fault("empty time", "the time is empty", NO_TIMES))
-        seconds, unreadable, other_unit = parser.seconds(column)
-        remedy = NO_TIMES
-        if not parser.fixed and unreadable.any():
-            remedy += f", say how they are written with {parser.suggest(column, unreadable & self.good)}"
-        unit = parser.describe()
-        self._refuse(
-            unreadable, column, lambda v: Fault("time not understood", f"time {v} cannot be read as {unit}", remedy)
-        )
-        other = f"does not fit the others, which are {unit}"
-        self._refuse(
-            other_unit, column, lambda v: Fault("time in another unit", f"time {v} {other}", "bring them to one unit")
-        )
-        return seconds
+        absent = missing(column)
+        seconds, unread, other_unit = parser.seconds(column)
+        unread, remedy, unit = unread & ~absent, "correct it, leave times out with time=0", parser.describe()
+        if not parser.fixed and unread.any():
+            remedy += f", say how they are written with {parser.suggest(column, unread & self.good)}"
+        self._refuse(unread, "time", Fault("time not understood", f"time {{}} cannot be read as {unit}", remedy))
+        message = f"time {{}} does not fit the others, which are {unit}"
+        self._refuse(other_unit, "time", Fault("time in another unit", message, "bring them to one unit"))
+        return np.where(absent, NAT, seconds) if absent.any() else seconds
 
-    def _refuse(self, bad: Mask | None, column: "pl.Series", fault: Callable[[str], Fault]) -> None:
-        """Refuse the rows that are bad [n]; `fault` says why, given the first such value as it stands in the file."""
-        if bad is None or not (bad := bad & self.good).any():
+    def _refuse(self, bad: Mask, role: str, fault: Fault) -> None:
+        """Refuse the rows that are bad [n]."""
+        if not bad.any() or not (bad := bad & self.good).any():
             return
         first = int(bad.argmax())
-        value = "" if column[first] is None else str(column[first])
-        line = int(self.batch.lines[first])
-        self.faults.report(self.batch.source, line, fault(quote(value)), value=value, rows=int(bad.sum()))
+        value = self.batch.columns[role][first]
+        text = "" if value is None else str(value)
+        line, rows = int(self.batch.lines[first]), int(np.count_nonzero(bad))
+        self.faults.report(self.batch.source, line, fault.about(text), value=text, rows=rows)
         self.good &= ~bad
 
 
@@ -190,18 +196,15 @@ def to_numbers(texts: "pl.Series") -> "pl.Series":
     return whole if whole.null_count() == texts.null_count() else trimmed.cast(pl.Float64, strict=False)
 
 
-def _missing(column: "pl.Series") -> Mask | None:
-    """Which rows are null or blank [n]; None when none is."""
+def missing(column: "pl.Series") -> Mask:
+    """Which values are null, not a number or blank [n]."""
     import polars as pl
 
     if column.dtype == pl.String:
         return (column.str.strip_chars() == "").fill_null(True).to_numpy()
-    return column.is_null().to_numpy() if column.null_count() else None
-
-
-def _not_a_rating(value: str) -> Fault:
-    remedy = NO_RATINGS.replace("correct it", "write a dot, not a comma") if "," in value else NO_RATINGS
-    return Fault("rating not a number", f"rating {value} is not a number", remedy)
+    if column.dtype.is_float():
+        return np.asarray(np.isnan(column.to_numpy()))
+    return column.is_null().to_numpy() if column.null_count() else np.zeros(len(column), np.bool_)
 
 
 def is_utf8(data: bytes) -> bool:
@@ -217,4 +220,4 @@ def not_utf8(text: str) -> Fault | None:
     if not stray:
         return None
     message = f"byte 0x{ord(stray[0]) - 0xDC00:02x} is not UTF-8 text"
-    return Fault("not UTF-8", message, "convert a Latin-1 file (iconv -f latin1 -t utf-8 FILE)")
+    return Fault("not UTF-8", message, "say what it is, such as encoding='latin-1'")

@@ -1,23 +1,27 @@
 """All batches of all files, checked and put together as one `Interactions`."""
 
+from bisect import bisect_right
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from sahcns.data.ids import IdMap
-from sahcns.data.interactions import Events, Interactions, fold_case
-from sahcns.data.readers.checks import Batch, Faults, Mask, RowChecks
-from sahcns.data.readers.id_column import GrowingArray, IdColumn
-from sahcns.data.readers.times import TimeParser, Zones
+from sahcns.data.interactions import NAT, Events, Interactions, fold_case
+from sahcns.data.readers.checks import Batch, Entries, Faults, Lines, Mask, RowChecks, Source, count
+from sahcns.data.readers.id_column import IdColumn
+from sahcns.data.readers.times import TimeParser
+from sahcns.data.readers.titles import ItemTexts
 from sahcns.errors import DataError
 
 if TYPE_CHECKING:
     import polars as pl
 
+Array = npt.NDArray[Any]
 MOST_KINDS = 256  # kinds of events of a column that nobody asked for; one of more is dropped
-GLANCE = 1 << 17  # rows of a file that tell which kinds there are, where none is to be chosen
+NUMBERS = ("rating", "quantity", "price")
 
 
 @dataclass
@@ -25,120 +29,117 @@ class EventColumn:
     """Kinds of events as codes, one byte a row as long as there are few; a row without a kind is of kind ''.
 
     asked_for   whether the caller named the column, and so wants it whatever it holds
-    glance      take the first rows of each file only
     """
 
     asked_for: bool = False
-    glance: bool = False
-    rows_left: int = field(default_factory=lambda: GLANCE)  # of the file at hand, to be glanced at
-    codes: GrowingArray | None = field(default_factory=lambda: GrowingArray(np.uint8))  # None if a row has none
-    kinds: dict[str, int] = field(default_factory=dict)  # a kind without case and blanks → its number
-    texts: dict[str, int] = field(default_factory=dict)  # a text as it stands → number of its kind
+    codes: list[Array] | None = field(default_factory=list)  # None if a row has none
+    texts: dict[str, int] = field(default_factory=dict)  # a text as it stands → its code
 
-    @property
-    def rows(self) -> int | None:
-        """How many rows of the column of a file are wanted; None for all."""
-        return self.rows_left if self.glance else None
-
-    def next_file(self) -> None:
-        self.rows_left = GLANCE
-
-    def add(self, events: "pl.Series | None", keep: Mask | None) -> None:
-        """The texts [≤ n] of a batch, None if its file has no such column; `keep` [n] says which rows stay."""
+    def add(self, events: "pl.Series | None") -> None:
+        """The texts [n] of the rows of a batch that stay, None if its file has no such column."""
         import polars as pl
 
         if self.codes is None or events is None:
             self.codes = None
             return
-        texts = events.head(self.rows_left) if self.glance else events
-        self.rows_left -= len(texts)
-        if keep is not None:
-            texts = texts.filter(pl.Series(keep[: len(texts)]))
-        texts = texts.fill_null("")
+        texts = events.fill_null("")
         codes = texts.cast(pl.Enum([*self.texts]), strict=False).to_physical()
         if codes.null_count():  # texts that are new
             for text in texts.filter(codes.is_null()).unique(maintain_order=True):
-                self.texts[text] = self.kinds.setdefault(fold_case(text), len(self.kinds))
-                if len(self.kinds) > MOST_KINDS and not self.asked_for:
-                    self.codes = None
-                    return
+                self.texts[text] = len(self.texts)
+            if not self.asked_for and len(set(map(fold_case, self.texts))) > MOST_KINDS:
+                self.codes = None
+                return
             codes = texts.cast(pl.Enum([*self.texts])).to_physical()
-            if (wide := np.min_scalar_type(len(self.texts) - 1)) != self.codes.dtype:
-                self.codes.widen(wide)
         self.codes.append(codes.to_numpy())
 
-    def finish(self) -> Events | None:
+    def finish(self, keep: Mask | None) -> Events | None:
         """The kinds, each as it is written most often."""
-        if self.codes is None:
+        if not self.codes:
             return None
-        codes = self.codes.take()
-        if len(self.texts) == len(self.kinds):  # each is written in one way
-            return Events(codes, tuple(text.strip() for text in self.texts))
+        codes = np.concatenate(self.codes)
+        codes = codes if keep is None else codes[keep]
         rows = np.bincount(codes, minlength=len(self.texts)).tolist()
-        names: dict[int, str] = {}
-        for _, (text, kind) in sorted(zip(rows, self.texts.items(), strict=True), key=lambda entry: -entry[0]):
-            names.setdefault(kind, text.strip())
-        kinds = np.fromiter(self.texts.values(), codes.dtype)
-        return Events(kinds[codes], tuple(names[kind] for kind in range(len(names))))
+        kinds = list(dict.fromkeys(map(fold_case, self.texts)))
+        names: dict[str, str] = {}
+        for text, _ in sorted(zip(self.texts, rows, strict=True), key=lambda entry: -entry[1]):
+            names.setdefault(fold_case(text), text.strip())
+        if len(kinds) < len(self.texts):
+            codes = np.array([kinds.index(fold_case(text)) for text in self.texts], codes.dtype)[codes]
+        return Events(codes, tuple(names[kind] for kind in kinds))
 
 
 @dataclass
 class Collector:
-    """The columns collected so far; `items_offset` is subtracted from every item id, "auto" finds it."""
+    """The rows collected so far; `items_offset` is subtracted from every item id, "auto" finds it."""
 
     faults: Faults
     times: TimeParser
     items_offset: int | str = 0
     events: EventColumn = field(default_factory=EventColumn)
+    titles: ItemTexts = field(default_factory=ItemTexts)
     users: IdColumn = field(default_factory=lambda: IdColumn("user"))
     items: IdColumn = field(default_factory=lambda: IdColumn("item"))
-    ratings: GrowingArray | None = None
-    seconds: GrowingArray | None = None
-    past: GrowingArray | None = None  # nanoseconds past the second, from the first row on, once one has some
-    zones: Zones = field(default_factory=Zones)
-    started: bool = False
+    columns: dict[str, list[Array]] = field(default_factory=dict)
+    batches: list[tuple[Source, Lines]] = field(default_factory=list)  # where the rows stand
+    missing: Entries = field(default_factory=dict)
+    zones: Entries = field(default_factory=dict)  # rows whose times name a zone, and rows whose times do not
+    size: int = 0
+    kept: Mask | None = None  # rows that stayed in the end, where some did not
 
     def __len__(self) -> int:
-        return self.users.values.size
+        return self.size
 
     def add(self, batch: Batch) -> None:
         """Check every value, refuse the faulty rows, keep the rest."""
+        import polars as pl
+
         self._check_same_columns(batch)
         self.faults.rows_read += len(batch)
         checks = RowChecks(batch, self.faults)
         users = checks.ids("user")
         items = checks.ids("item", self.items_offset if isinstance(self.items_offset, int) else 0)
-        ratings = checks.ratings() if self.ratings is not None else None
-        seconds = checks.times(self.times) if self.seconds is not None else None
-        if seconds is not None and self.times.zoned is not None:
-            self.zones.count(self.times.zoned, checks.good, batch)
-        keep = None if checks.good.all() else checks.good
-        _add_ids(self.users, users, batch, keep)
-        _add_ids(self.items, items, batch, keep)
-        for column, values in ((self.ratings, ratings), (self.seconds, seconds)):
-            if column is not None and values is not None:
-                column.append(values if keep is None else values[keep])
-        if seconds is not None:
-            self._add_past(self.times.past, keep)
-        self.events.add(batch.columns.get("event"), keep)
+        columns: dict[str, Array | None] = {role: checks.numbers(role) for role in NUMBERS if role in batch.columns}
+        if "time" in batch.columns:
+            columns["time"] = checks.times(self.times)
+            if "past" in self.columns or (self.times.past is not None and self.times.past.any()):
+                self.columns.setdefault("past", [np.zeros(self.size, np.int32)])  # of the rows before
+                columns["past"] = self.times.past
+        keep = pl.Series(checks.good)
+        lines = batch.lines if checks.good.all() else np.asarray(batch.lines)[checks.good]
+        for role, values in columns.items():
+            if role != "past":
+                assert values is not None
+                absent = checks.good & ((values == NAT) if role == "time" else np.isnan(values))
+                self._count(self.missing, role, absent, batch)
+        if self.times.zoned is not None and "time" in columns:
+            for name, zoned in (("with", self.times.zoned), ("without", ~self.times.zoned)):
+                self._count(self.zones, name, checks.good & zoned & (columns["time"] != NAT), batch)
+        self.size += len(lines)
+        self.batches.append((batch.source, lines))
+        for column, ids in ((self.users, users), (self.items, items)):
+            column.add(ids.filter(keep) if len(lines) < len(ids) else ids, batch.tokens)
+        for role, values in columns.items():
+            kept = np.zeros(len(batch), np.int32) if values is None else values
+            self.columns.setdefault(role, []).append(kept[checks.good] if len(lines) < len(batch) else kept)
+        events, title = batch.columns.get("event"), batch.columns.get("title")
+        self.events.add(None if events is None else events.filter(keep))
+        if title is not None:
+            category = batch.columns.get("category")
+            self.titles.add_columns(
+                items.filter(keep), title.filter(keep), None if category is None else category.filter(keep)
+            )
 
-    def _add_past(self, past: npt.NDArray[np.int32] | None, keep: Mask | None) -> None:
-        """After the ids were added."""
-        if past is not None and keep is not None:
-            past = past[keep]
-        if self.past is None and past is not None and past.any():
-            self.past = GrowingArray(np.int32, np.zeros(len(self) - len(past), np.int32))
-        if self.past is not None:
-            self.past.append(np.zeros(len(self) - self.past.size, np.int32) if past is None else past)
+    def _count(self, entries: Entries, name: str, rows: Mask, batch: Batch) -> None:
+        if rows.any():
+            first = int(rows.argmax())
+            value = batch.columns["time"][first] if entries is self.zones else ""
+            count(entries, name, batch.source, batch.lines[first], str(value), int(np.count_nonzero(rows)))
 
     def _check_same_columns(self, batch: Batch) -> None:
-        if not self.started:
-            self.ratings = GrowingArray(np.float32) if "rating" in batch.columns else None
-            self.seconds = GrowingArray(np.int64) if "time" in batch.columns else None
-            self.started = True
-        for role, column in (("rating", self.ratings), ("time", self.seconds)):
-            if (role in batch.columns) != (column is not None):
-                has, others = ("no", "have one") if column is not None else ("a", "have none")
+        for role in (*NUMBERS, "time"):
+            if self.batches and (role in batch.columns) != (role in self.columns):
+                has, others = ("no", "have one") if role in self.columns else ("a", "have none")
                 raise DataError(
                     f"{batch.source.name} has {has} {role} column while the files before it {others}; "
                     f"read files of one kind together, or leave the column out with {role}=0"
@@ -146,18 +147,25 @@ class Collector:
 
     def finish(self, source: dict[str, Any]) -> Interactions:
         """Dense positions, sorted id maps, and the record of what was read and skipped."""
-        dropped = self.users.drop_doubtful(self.faults, np.zeros(len(self), np.bool_))
-        dropped = self.items.drop_doubtful(self.faults, dropped)
-        if dropped.any():
-            self._drop(dropped, source["files"])
+        columns: dict[str, Array] = {}
+        for role in [*self.columns]:  # one after the other, so that only one is there twice
+            columns[role] = np.concatenate(self.columns.pop(role))
+        self._drop_doubtful(source["files"], columns)
+        self.faults.check_limit()
         if not len(self):
-            raise DataError(_nothing_left(source, self.faults))
+            names = ", ".join(str(entry["path"]) for entry in source["files"]) or "the frame"
+            raise DataError(f"{names} holds no rows; check the download or the command that wrote it")
         warnings: dict[str, Any] = {}
         for column in (self.users, self.items):
             for kind, found in column.warnings().items():
+                if kind == "doubtful":
+                    place, line = self._place(int(str(found.pop("row"))))
+                    found |= {"file": place.name, "first_line": line}
                 warnings.setdefault(kind, {})[column.role] = found
-        if zones := self.zones.mixed():
-            warnings["zones"] = zones
+        if len(self.zones) == 2:
+            warnings["zones"] = self.zones
+        if self.missing:
+            warnings["missing"] = self.missing
         users, user_ids = self.users.finish()
         items, item_ids = self.items.finish()
         offset = self._find_offset(user_ids, item_ids)
@@ -165,35 +173,65 @@ class Collector:
             if not isinstance(item_ids.values, np.ndarray):
                 raise DataError(f"items_offset={offset} needs whole-number item ids; item {item_ids[0]!r} is text")
             item_ids = IdMap(item_ids.values - offset)
+        times = columns.get("time")
         source |= {
-            "time_unit": self.times.name() if self.seconds is not None else None,
+            "time_unit": None if times is None else self.times.name(),
             "items_offset": offset,
+            "lenient": self.faults.lenient,
             "rows_read": self.faults.rows_read,
             "rows_skipped": self.faults.rows_skipped,
             "skipped": self.faults.skipped,
             **warnings,
         }
-        ratings, times, past = (
-            None if column is None else column.take() for column in (self.ratings, self.seconds, self.past)
-        )
-        if times is not None:
-            ends = {"first": int(times.argmin()), "last": int(times.argmax())}
+        if times is not None and (times != NAT).any():
+            first = times.argmin() if "time" not in self.missing else np.where(times == NAT, -(NAT + 1), times).argmin()
+            ends = {"first": int(first), "last": int(times.argmax())}
             source["times"] = {name: _describe_time(times, row, source["files"]) for name, row in ends.items()}
-        events = self.events.finish()
-        if events is not None and len(events.codes) < len(users):
-            source["glance"] = {"rows": len(events.codes), "kinds": events.counts()}
-            events = None
-        return Interactions(users, items, user_ids, item_ids, ratings, times, None, source, events, past)
+        return Interactions(
+            users,
+            items,
+            user_ids,
+            item_ids,
+            ratings=columns.get("rating"),
+            times=times,
+            source=source,
+            events=self.events.finish(self.kept),
+            nanoseconds=columns.get("past"),
+            quantities=columns.get("quantity"),
+            prices=columns.get("price"),
+        )
 
-    def _drop(self, dropped: Mask, files: list[dict[str, Any]]) -> None:
+    def _place(self, row: int) -> tuple[Source, int]:
+        """Where a row stands."""
+        row = row if self.kept is None else int(np.flatnonzero(self.kept)[row])
+        starts = [0, *accumulate(len(lines) for _, lines in self.batches)]
+        at = bisect_right(starts, row) - 1
+        source, lines = self.batches[at]
+        return source, int(lines[row - starts[at]])
+
+    def _drop_doubtful(self, files: list[dict[str, Any]], columns: dict[str, Array]) -> None:
+        """Refuse the rows with an id that is none beside the others."""
+        good = np.ones(len(self), np.bool_)
+        for column in (self.users, self.items):
+            column.settle()
+            for fault, (rows, value) in column.faults().items():
+                if (rows := rows & good).any():
+                    self.faults.report(
+                        *self._place(int(rows.argmax())), fault.about(value), value=value, rows=int(rows.sum())
+                    )
+                    good &= ~rows
+        if good.all():
+            return
         start = 0
         for entry in files:
             end = start + entry["rows"]
-            entry["rows"] -= int(dropped[start:end].sum())
+            entry["rows"] = int(np.count_nonzero(good[start:end]))
             start = end
-        for column in (self.users.values, self.items.values, self.ratings, self.seconds, self.past, self.events.codes):
-            if column is not None and column.size == len(dropped):  # events may be those of the first rows only
-                column.append(column.take()[~dropped])
+        for column in (self.users, self.items):
+            column.codes = column.codes[good]
+        for role, values in columns.items():
+            columns[role] = values[good]
+        self.kept, self.size = good, int(np.count_nonzero(good))
 
     def _find_offset(self, user_ids: IdMap, item_ids: IdMap) -> int:
         """The number to subtract; "auto" takes it where items go on exactly after the last user."""
@@ -211,31 +249,8 @@ class Collector:
         return 0
 
 
-def _add_ids(column: IdColumn, ids: "pl.Series", batch: Batch, keep: Mask | None) -> None:
-    import polars as pl
-
-    if keep is not None:
-        ids = ids.filter(pl.Series(keep))
-    if not len(ids):
-        return
-    if ids.dtype != pl.String:
-        column.add_ints(ids.to_numpy())
-    elif batch.tokens:
-        column.add_tokens(ids, batch.source, batch.lines if keep is None else np.asarray(batch.lines)[keep])
-    else:
-        column.typed = True
-        column.add_texts(ids)
-
-
 def _describe_time(times: npt.NDArray[np.int64], row: int, files: list[dict[str, Any]]) -> dict[str, str]:
     """The time of a row, and the file where it stands."""
     ends = np.cumsum([entry["rows"] for entry in files])
     file = {"file": files[int(np.searchsorted(ends, row, side="right"))]["path"]} if files else {}
     return {"time": f"{times[row].astype('datetime64[s]')}Z", **file}
-
-
-def _nothing_left(source: dict[str, Any], faults: Faults) -> str:
-    names = ", ".join(str(entry["path"]) for entry in source.get("files", [])) or "the frame"
-    if faults.rows_read:
-        return f"{names}: none of the {faults.rows_read:,} rows can be used: {faults.summary()}"
-    return f"{names} holds no rows; check the download or the command that wrote it"

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from sahcns.errors import DataError, SettingError, nearest
 
 Column = str | int | None
-ROLES = ("user", "item", "rating", "time", "event")
+ROLES = ("user", "item", "rating", "time", "event", "quantity", "price", "title")
 OPTIONAL = ROLES[2:]
+ALONE = ("event", "quantity")  # unless told, taken only where no other role has that column
+TOLD = ("price", "title")  # taken only when told
 # In order of preference, without case and punctuation: `userId`, `user_id` and `User ID` are all `userid`.
 USUAL = {
     "user": (
@@ -36,6 +38,10 @@ USUAL = {
         *("eventtype", "event", "eventname", "behavior", "behaviour", "behaviortype", "behaviourtype", "action"),
         *("actiontype", "interaction", "interactiontype", "type"),
     ),
+    "quantity": (
+        *("quantity", "qty", "units", "unitssold", "orderquantity", "quantityordered", "orderedquantity"),
+        *("itemquantity", "itemqty"),
+    ),
     "title": ("title", "name", "movietitle", "itemtitle", "itemname", "productname", "songname", "artistname"),
     "category": (
         *("category", "categories", "genre", "genres", "department", "producttype", "productcategory", "itemcategory"),
@@ -55,10 +61,8 @@ class Columns:
     def by_role(self) -> dict[str, str]:
         return {role: self.names[place] for role, place in self.places.items()}
 
-    def unused(self, title: object = None) -> list[str]:
-        """Names of the other columns, but for the one of titles."""
-        used = {*self.places.values(), None if title is None else find_column(self.names, str(title))}
-        return [name for place, name in enumerate(self.names) if place not in used]
+    def unused(self) -> list[str]:
+        return [name for place, name in enumerate(self.names) if place not in self.places.values()]
 
 
 def one_line(text: str) -> str:
@@ -80,7 +84,7 @@ def key(name: str) -> str:
 def find_usual(names: Sequence[str], role: str) -> int | None:
     """Place of the column whose name is usual for the role, the most telling name first."""
     keys = [key(name) for name in names]
-    return next((keys.index(word) for word in USUAL[role] if word in keys), None)
+    return next((keys.index(word) for word in USUAL.get(role, ()) if word in keys), None)
 
 
 def find_column(names: Sequence[str], wanted: str) -> int | None:
@@ -92,59 +96,59 @@ def find_column(names: Sequence[str], wanted: str) -> int | None:
 
 
 def choose(names: Sequence[str], wanted: Mapping[str, Column], source: str, remedy: str = "") -> Columns:
-    """Columns of a table with names; `remedy` is what else may help where none is recognised."""
-    repeated = {plain(name) for name, count in Counter(names).items() if count > 1}
-    names = tuple(plain(name) for name in names)
-    places: dict[str, int | None] = {}
-    for role in ROLES:
-        column = wanted.get(role)
-        places[role] = find_usual(names, role) if column is None else _place(names, column, role, source)
+    """Columns of a table with names; `remedy` is what else may help where none is recognised.
+
+    Titles and prices are only taken when told; beside titles, a column of categories that is none of the others, too.
+    """
+    counts = Counter(names := tuple(plain(name) for name in names))
+    usual = {role: find_usual(names, role) for role in ROLES if role not in TOLD}
+    places = {role: _place(names, column, role, source) for role, column in wanted.items() if column is not None}
+    places = {role: places.get(role, usual.get(role)) for role in ROLES}
+    for role in ALONE:
+        place = places[role]
+        shared = place is not None and ([*places.values()].count(place) > 1 or counts[names[place]] > 1)
+        if shared and wanted.get(role) is None:
+            places[role] = None
     missing = [role for role in ("user", "item") if places[role] is None]
     if missing:
-        raise DataError(unrecognised(names, missing, source) + remedy)
-    event = places["event"]
-    shared = event is not None and ([*places.values()].count(event) > 1 or names[event] in repeated)
-    if shared and wanted.get("event") is None:  # one that nobody asked for must be a column of its own
-        places["event"] = None
+        close = {
+            role: next((repr(name) for name in names if difflib.get_close_matches(key(name), USUAL[role], 1, 0.75)), "")
+            for role in missing
+        }
+        guesses = " and ".join(f"{role}={name}" for role, name in close.items())
+        raise DataError(
+            f"{source} has no {' and no '.join(missing)} column that is recognised; its columns are: {listed(names)}; "
+            f"name the right one{'s' if len(missing) > 1 else ''} with {guesses}{remedy}"
+        )
     for role, place in places.items():
-        if place is not None and _number(wanted.get(role)) is None and names[place] in repeated:
+        if place is not None and _number(wanted.get(role)) is None and counts[names[place]] > 1:
             raise DataError(
-                f"{source}, line 1: the column name {names[place]!r} occurs {names.count(names[place])} times; "
+                f"{source}, line 1: the column name {names[place]!r} occurs {counts[names[place]]} times; "
                 "rename one, or choose columns by number (user=1 is the first)"
             )
-    return _distinct(names, places, source)
+    columns = _distinct(names, places, source)
+    category = find_usual(names, "category") if places["title"] is not None else None
+    if category is None or category in places.values():
+        return columns
+    return Columns(names, {**columns.places, "category": category})
 
 
 def choose_by_place(width: int, third_is_time: bool, wanted: Mapping[str, Column], source: str) -> Columns:
     """Columns of a file without a header: user, item, rating, time in this order, unless told otherwise."""
     names = tuple(f"column {place + 1}" for place in range(width))
-    usual: dict[str, int | None] = {"user": 0, "item": 1, "rating": None, "time": None, "event": None}
-    if width == 3:
-        usual["time" if third_is_time else "rating"] = 2
-    elif width == 4:
-        usual |= {"rating": 2, "time": 3}
-    elif width > 4 and (wanted.get("user") is None or wanted.get("item") is None):
+    third = "time" if third_is_time else "rating"
+    usual: dict[str, int | None] = {"user": 0, "item": 1, **({third: 2} if width == 3 else {})}
+    usual |= {"rating": 2, "time": 3} if width == 4 else {}
+    if width > 4 and (wanted.get("user") is None or wanted.get("item") is None):
         raise DataError(
             f"{source} has {width} columns and no header; choose the columns by number, for example user=1, item=2"
         )
     given = {role: _place(names, column, role, source) for role, column in wanted.items() if column is not None}
-    places = {role: given.get(role, None if place in given.values() else place) for role, place in usual.items()}
+    places = {role: None if place in given.values() else place for role, place in usual.items()} | given
     for role in ("user", "item"):
         if places[role] is None:
             raise DataError(f"{source} has no header; choose the {role} column by number with {role}= (1 is the first)")
     return _distinct(names, places, source)
-
-
-def unrecognised(names: Sequence[str], roles: Sequence[str], source: str) -> str:
-    """The message where no column has a name that is usual for the roles."""
-    likely = {
-        role: [name for name in names if difflib.get_close_matches(key(name), USUAL[role], 1, 0.75)] for role in roles
-    }
-    return (
-        f"{source} has no {' and no '.join(roles)} column that is recognised; its columns are: {_listed(names)}; "
-        f"name the right one{'s' if len(roles) > 1 else ''} with "
-        + " and ".join(f"{role}={repr(likely[role][0]) if likely[role] else ''}" for role in roles)
-    )
 
 
 def _place(names: Sequence[str], column: str | int, role: str, source: str) -> int | None:
@@ -153,9 +157,10 @@ def _place(names: Sequence[str], column: str | int, role: str, source: str) -> i
         return place
     number = _number(column)
     if number is None:
+        hint = nearest(str(column), names)
+        close = f"; {hint}" if hint.startswith("did you mean") else ""
         raise DataError(
-            f"{source} has no column {column!r} (asked for as {role}); its columns are: {_listed(names)}"
-            + did_you_mean(str(column), names)
+            f"{source} has no column {column!r} (asked for as {role}); its columns are: {listed(names)}{close}"
         )
     if number == 0 and role in OPTIONAL:
         return None
@@ -171,22 +176,18 @@ def _number(column: Column) -> int | None:
 
 
 def _distinct(names: tuple[str, ...], places: Mapping[str, int | None], source: str) -> Columns:
+    """Each column of one role only; that of titles may have another."""
     chosen: dict[str, int] = {}
     for role, place in places.items():
-        if place is None:
-            continue
         for other, taken in chosen.items():
-            if taken == place:
+            if taken == place and role != "title":
                 raise SettingError(f"{source}: {names[place]!r} cannot be both the {other} and the {role} column")
-        chosen[role] = place
+        if place is not None:
+            chosen[role] = place
     return Columns(names, chosen)
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """`user_id, sku, '' and 7 more`."""
     shown = ", ".join(name or "''" for name in names[:12])
     return shown if len(names) <= 12 else f"{shown} and {len(names) - 12} more"
-
-
-def did_you_mean(word: str, known: Sequence[str]) -> str:
-    hint = nearest(word, known)
-    return f"; {hint}" if hint.startswith("did you mean") else ""

@@ -1,36 +1,28 @@
 """Rows of fields between delimiters: CSV and TSV of any kind, RecBole `.inter`, MovieLens `.dat` and `u.data`, pairs.
 
-Three ways to the same rows, each falling back on the next, which is slower and sees more: numbers straight through
-polars; text through polars; line by line in Python, which finds the line of a structural fault.
+polars reads what is plain, numbers straight and else text; whatever needs a closer look is read line by line in Python,
+which finds the line of a structural fault.
 """
 
 import csv
-import io
 import re
-from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sahcns.data.readers.checks import Batch, Fault, Faults, Source, is_utf8, not_utf8, quote
+from sahcns.data.readers.checks import ANY_BYTES, Batch, Fault, Faults, Source, is_utf8, not_utf8, quote
 from sahcns.data.readers.collect import Collector
 from sahcns.data.readers.detect import Layout
 from sahcns.data.readers.opening import Chunk
 
 if TYPE_CHECKING:
-    from _csv import Reader
-
     import polars as pl
 
-AHEAD = 2  # chunks parsed by other threads while one is taken in
 STAND_IN = b"\x1f"  # takes the place of a delimiter of several characters; polars splits at single bytes only
 STRAY_RETURN = Fault(
     "stray carriage return", "a carriage return stands within the line", "remove it or quote the field"
 )
-Row = list[str] | Fault | None
-Types = dict[str, Any]
 Parsed = dict[str, "pl.Series"]
 
 
@@ -38,61 +30,29 @@ def read_delimited(chunks: Iterator[Chunk], layout: Layout, source: Source, into
     """All rows of one file; the header, where there is one, is in the first chunk."""
     import polars as pl
 
-    line = 1 if layout.header is None else layout.header_line + 2  # of the first row at hand
+    header = 0 if layout.header is None else layout.header_line + 1
+    line = 1 + header  # of the first row at hand
     unfinished = b""  # a quoted field that is open at the end of a chunk
-    with ThreadPoolExecutor(AHEAD) as workers:
-        for chunk, types, ahead in _parse_ahead(chunks, line - 1, layout, into, workers):
-            data = unfinished + chunk.data
-            if not data:
-                continue
-            # What was parsed ahead may stand on types that have changed since.
-            changed = unfinished or types != _types(layout, into)
-            columns = _parse(data, layout, _types(layout, into)) if changed else ahead.result()
-            unfinished = b""
-            if columns is not None:
-                lines: Any = range(line, line + len(columns["user"]))
-                line += len(lines)
-            else:
-                texts, lines, used = parse_lines(data, line, layout, source, into.faults, chunk.last)
-                line, unfinished = line + data.count(b"\n", 0, used), data[used:]
-                columns = {role: pl.Series(column, dtype=pl.String) for role, column in texts.items()}
-            into.add(Batch(columns, lines, source))
-
-
-def _parse_ahead(
-    chunks: Iterator[Chunk], header_lines: int, layout: Layout, into: Collector, workers: ThreadPoolExecutor
-) -> Iterator[tuple[Chunk, Types, "Future[Parsed | None]"]]:
-    """Chunks without the header, the next ones being parsed by other threads meanwhile (numpy and polars let them)."""
-    waiting: deque[tuple[Chunk, Types, Future[Parsed | None]]] = deque()
     for chunk in chunks:
-        if header_lines:
-            chunk = chunk._replace(data=b"".join(chunk.data.split(b"\n", header_lines)[header_lines:]))
-            header_lines = 0
-        types = _types(layout, into)
-        waiting.append((chunk, types, workers.submit(_parse, chunk.data, layout, types)))
-        if len(waiting) > AHEAD:
-            yield waiting.popleft()
-    yield from waiting
+        rows = chunk.data if not header else b"".join(chunk.data.split(b"\n", header)[header:])
+        data, header, unfinished = unfinished + rows, 0, b""
+        if not data:
+            continue
+        columns = parse_fast(data, layout, into)
+        lines: Sequence[int]
+        if columns is not None:
+            lines = range(line, line + len(columns["user"]))
+            line += len(lines)
+        else:
+            fields, lines, used = _by_line(data, line, layout, source, into.faults, chunk.last)
+            line, unfinished = line + data.count(b"\n", 0, used), data[used:]
+            places = layout.columns.places
+            columns = {role: pl.Series([row[at] for row in fields], dtype=pl.String) for role, at in places.items()}
+        into.add(Batch(columns, lines, source))
 
 
-def _types(layout: Layout, into: Collector) -> Types:
-    """Numbers wherever no text has been met so far."""
-    import polars as pl
-
-    types: Types = {
-        "user": pl.Int64() if into.users.tables is None else pl.String(),
-        "item": pl.Int64() if into.items.tables is None else pl.String(),
-        "rating": pl.Float32(),
-        "time": pl.String() if into.times.unit in ("iso", "layout") else pl.Int64(),
-        "event": pl.String(),
-    }
-    return {role: types[role] for role in layout.columns.places}
-
-
-def _parse(data: bytes, layout: Layout, types: Types) -> Parsed | None:
+def parse_fast(data: bytes, layout: Layout, into: Collector) -> Parsed | None:
     """The columns by polars, if every row has the right number of fields and nothing needs a closer look."""
-    if not data:
-        return None
     mark = layout.delimiter.encode()
     if (len(mark) > 1 and STAND_IN in data) or (mark == b" " and b"\t" in data):
         return None
@@ -104,26 +64,32 @@ def _parse(data: bytes, layout: Layout, types: Types) -> Parsed | None:
         data = data.replace(mark + b" ", mark)
     if len(mark) > 1:
         data, mark = data.replace(mark, STAND_IN), STAND_IN
-    if not data.endswith(b"\n"):
-        data += b"\n"
-    if layout.quotes and b'"' in data:
-        unquoted = _unquote(data, mark[0])
-        if unquoted is None:
-            return None
-        data = unquoted
-    rows, plain_numbers = _check_shape(data, mark[0], len(layout.columns.names))
-    if not rows or (not plain_numbers and mark == b" "):
+    data += b"" if data.endswith(b"\n") else b"\n"
+    if layout.quotes and b'"' in data and not (data := _unquote(data, mark[0])):
         return None
-    if plain_numbers and (columns := _read_csv(data, mark, layout, types)):
-        rating = columns.get("rating")
-        if rating is None or np.isfinite(rating.to_numpy()).all():  # else the text is wanted, for the message
-            return columns
+    sound, plain_numbers = _check_shape(data, mark[0], len(layout.columns.names))
+    if not sound or (not plain_numbers and mark == b" "):
+        return None
+    columns = _read_csv(data, mark, layout, _types(layout, into)) if plain_numbers else {}
+    if columns and not any(np.isinf(column.to_numpy()).any() for column in columns.values() if column.dtype.is_float()):
+        return columns  # else the text is wanted, for the message
     columns = _read_csv(data, mark, layout, {})
     if layout.skip_space:
         columns = {role: column.str.strip_chars_start(" ") for role, column in columns.items()}
     if not columns or (layout.header and (columns["user"] == layout.header[layout.columns.places["user"]]).any()):
         return None  # a header in the middle, perhaps
     return columns
+
+
+def _types(layout: Layout, into: Collector) -> dict[str, Any]:
+    """Numbers wherever no text has been met so far."""
+    import polars as pl
+
+    types: dict[str, Any] = dict.fromkeys(layout.columns.places, pl.String())
+    ids = {role: pl.Int64() for role, ids in (("user", into.users), ("item", into.items)) if not ids.is_text}
+    times = {} if into.times.unit in ("iso", "layout") else {"time": pl.Int64()}
+    numbers = dict.fromkeys(("rating", "quantity", "price"), pl.Float32())
+    return types | {role: kind for role, kind in (ids | times | numbers).items() if role in types}
 
 
 def _read_csv(data: bytes, mark: bytes, layout: Layout, types: Mapping[str, Any]) -> Parsed:
@@ -147,126 +113,97 @@ def _read_csv(data: bytes, mark: bytes, layout: Layout, types: Mapping[str, Any]
     return {role: frame[f"column_{place}"] for role, place in places.items()}
 
 
-def _unquote(data: bytes, mark: int) -> bytes | None:
-    """The text without its quotes, if each pair only wraps a field that needs none; else None."""
+def _unquote(data: bytes, mark: int) -> bytes:
+    """The text without its quotes, if each pair only wraps a field that needs none; else nothing."""
     text = np.frombuffer(data, np.uint8)
     signs = np.flatnonzero((text == 34) | (text == mark) | (text == 10))
     quotes = np.flatnonzero(text[signs] == 34)
     opening, closing = quotes[0::2], quotes[1::2]
     if len(quotes) % 2 or (closing != opening + 1).any():  # a delimiter or a line end stands between two quotes
-        return None
-    before, after = text[signs[opening] - 1], text[signs[closing] + 1]
-    before = np.where(signs[opening] == 0, 10, before)
-    if not (((before == mark) | (before == 10)) & ((after == mark) | (after == 10))).all():
-        return None
-    return data.translate(None, b'"')
+        return b""
+    before, after = np.where(signs[opening] == 0, 10, text[signs[opening] - 1]), text[signs[closing] + 1]
+    alone = ((before == mark) | (before == 10)) & ((after == mark) | (after == 10))
+    return data.translate(None, b'"') if alone.all() else b""
 
 
-def _check_shape(data: bytes, mark: int, width: int) -> tuple[int, bool]:
-    """Number of rows, or 0 if there are too few or too many fields; and whether all numbers are written plainly.
+def _check_shape(data: bytes, mark: int, width: int) -> tuple[bool, bool]:
+    """Whether there are as many fields as there must be, and whether all numbers are written plainly.
 
     A row with too many fields polars refuses itself, so with the right number in all, each row has the right number.
     polars reads ' 7', '+7', '007' and '-0' as numbers; as ids they are texts of their own, so they must be seen here.
     """
     text = np.frombuffer(data, np.uint8)
-    ends = text == 10
-    rows = int(np.count_nonzero(ends))
-    edges = text == mark
-    if int(np.count_nonzero(edges)) != rows * (width - 1):
-        return 0, False
+    ends, edges = text == 10, text == mark
+    if int(np.count_nonzero(edges)) != int(np.count_nonzero(ends)) * (width - 1):
+        return False, False
     edges |= ends
     doubtful = np.append(0, np.flatnonzero(edges[:-1] & (text[1:] <= 48)) + 1)  # a blank, sign, dot, zero, or nothing
     first, second = text[doubtful], text[np.minimum(doubtful + 1, len(text) - 1)]
     odd = (first == 32) | (first == 9) | (first == 43) | ((first == 10) & (mark == 32))
     odd |= ((first == 48) & (second >= 48) & (second <= 57)) | ((first == 45) & (second == 48))
-    return rows, not odd.any()
+    return True, not odd.any()
 
 
-def parse_lines(
+def _by_line(
     data: bytes, line: int, layout: Layout, source: Source, faults: Faults, last: bool
-) -> tuple[dict[str, list[str]], Sequence[int], int]:
-    """Texts of each column in use, the line of each row, and how many bytes were used.
+) -> tuple[list[list[str]], Sequence[int], int]:
+    """The sound rows, the line of each, and how many bytes were used.
 
     A quoted field still open at the end of the data waits, unused, for what comes next, unless this is the last.
     """
-    text = data.decode("utf-8", "surrogateescape")
-    texts = text.removesuffix("\n").split("\n")
-    places, width = layout.columns.places, len(layout.columns.names)
-    header_word = layout.header[places["user"]] if layout.header else None
-    used, valid = len(data), is_utf8(data)
-    quoted = layout.quotes and b'"' in data
-    rows: list[list[str]] = []
-    if quoted and valid:  # all at once, if Python's csv finds nothing wrong
-        try:
-            rows = list(_csv(io.StringIO(text, newline="\n"), layout))
-        except csv.Error:
-            rows = []
-    if len(rows) == len(texts) and all(
-        len(row) == width and row[places["user"]].strip() != header_word for row in rows
-    ):
-        return _columns(rows, layout), range(line, line + len(rows)), used
-    rows, lines = [], list[int]()
-    for at, row in _quoted(texts, layout, last) if quoted else _plain(texts, layout):
+    texts = data.decode("utf-8", "surrogateescape").removesuffix("\n").split("\n")
+    valid, used = is_utf8(data), len(data)
+    rows, lines = list[list[str]](), list[int]()
+    for at, row in _quoted(texts, layout, last) if layout.quotes and b'"' in data else _plain(texts, layout):
         if row is None:
             used = len("\n".join([*texts[:at], ""]).encode("utf-8", "surrogateescape"))
             break
-        fault = row if isinstance(row, Fault) else None
-        if fault is None and (not valid or len(row) != width or row[places["user"]].strip() == header_word):
-            fault = _find_fault([*row], texts[at], layout)
+        fault = row if isinstance(row, Fault) else _find_fault(row, texts[at], layout, valid)
         if fault is not None:
             faults.rows_read += 1
             faults.report(source, line + at, fault, value=texts[at])
         else:
             rows.append([*row])
             lines.append(line + at)
-    return _columns(rows, layout), lines, used
+    return rows, lines, used
 
 
-def _columns(rows: list[list[str]], layout: Layout) -> dict[str, list[str]]:
-    columns = {role: [row[place] for row in rows] for role, place in layout.columns.places.items()}
-    if "event" in columns:  # may be of rows that nobody wants, so a byte that is not UTF-8 is no fault there
-        columns["event"] = [text if text.isascii() else _escape_bytes(text) for text in columns["event"]]
-    return columns
-
-
-def _csv(lines: Iterable[str], layout: Layout) -> "Reader":
-    skip_space = layout.skip_space or layout.delimiter == " "
-    return csv.reader(lines, delimiter=layout.delimiter, strict=True, skipinitialspace=skip_space)
-
-
-def _find_fault(row: list[str], text: str, layout: Layout) -> Fault | None:
+def _find_fault(row: list[str], text: str, layout: Layout, valid: bool) -> Fault | None:
     """What is wrong with the fields, or None for a sound row."""
-    width = len(layout.columns.names)
+    width, header = len(layout.columns.names), layout.header
     if len(row) != width:
         fields = "1 field" if len(row) == 1 else f"{len(row)} fields"
-        rest = "the header has" if layout.header else "the other rows have"
+        rest = "the header has" if header else "the other rows have"
         message = f"{fields} where {rest} {width} (between {layout.delimiter!r}), in {quote(text)}"
         return Fault("wrong number of fields", message)
-    if layout.header and [field.strip() for field in row] == [*layout.header]:
+    if header and row[0].strip() == header[0] and [field.strip() for field in row] == [*header]:
         return Fault("header again", "the header stands here a second time (were files joined?)", "remove it")
-    return not_utf8("\n".join(row[place] for role, place in layout.columns.places.items() if role != "event"))
+    if valid:
+        return None
+    for role, place in layout.columns.places.items():
+        if role not in ANY_BYTES and (fault := not_utf8(row[place])):
+            return fault
+        row[place] = row[place].encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    return None
 
 
-def _plain(texts: list[str], layout: Layout) -> Iterator[tuple[int, Row]]:
+def _plain(texts: list[str], layout: Layout) -> Iterator[tuple[int, list[str] | Fault]]:
     mark = layout.delimiter
     for at, text in enumerate(texts):
         text = text.removesuffix("\r")
-        if not text.strip(" "):
+        if not text.strip(" \t" if mark == " " else " "):
             continue
         if "\r" in text:
             yield at, STRAY_RETURN
         elif mark == " ":
-            if bare := text.strip(" \t"):
-                yield at, re.split("[ \t]+", bare)
-        elif layout.skip_space:
-            yield at, [field.lstrip(" ") for field in text.split(mark)]
+            yield at, re.split("[ \t]+", text.strip(" \t"))
         else:
-            yield at, text.split(mark)
+            yield at, [field.lstrip(" ") for field in text.split(mark)] if layout.skip_space else text.split(mark)
 
 
-def _quoted(texts: list[str], layout: Layout, last: bool) -> Iterator[tuple[int, Row]]:
+def _quoted(texts: list[str], layout: Layout, last: bool) -> Iterator[tuple[int, list[str] | Fault | None]]:
     """Rows by Python's csv; after a quote that does not close properly, reading goes on with the next line."""
-    at, at_end = 0, False
+    at, at_end, mark = 0, False, layout.delimiter
 
     def lines_from(start: int) -> Iterator[str]:
         nonlocal at_end
@@ -276,12 +213,13 @@ def _quoted(texts: list[str], layout: Layout, last: bool) -> Iterator[tuple[int,
 
     while at < len(texts):
         start = at
-        reader = _csv(lines_from(start), layout)
+        skip_space = layout.skip_space or mark == " "
+        reader = csv.reader(lines_from(start), delimiter=mark, strict=True, skipinitialspace=skip_space)
         try:
             while True:
                 at = start + reader.line_num
                 row = next(reader)
-                if layout.delimiter == " " and row and not row[-1] and len(row) == len(layout.columns.names) + 1:
+                if mark == " " and row and not row[-1] and len(row) == len(layout.columns.names) + 1:
                     row.pop()
                 if len(row) > 1 or texts[at].strip(" \r"):
                     yield at, row
@@ -292,11 +230,7 @@ def _quoted(texts: list[str], layout: Layout, last: bool) -> Iterator[tuple[int,
                 yield at, None
                 return
             at_end = False
-            mismatch = Fault("broken quotes", f"the quotes do not match ({error}), in {quote(texts[at])}")
-            yield at, STRAY_RETURN if "\r" in texts[at].removesuffix("\r") else mismatch
+            message = f"the quotes do not match ({error}), in {quote(texts[at])}"
+            stray = "\r" in texts[at].removesuffix("\r")
+            yield at, STRAY_RETURN if stray else Fault("broken quotes", message)
             at += 1
-
-
-def _escape_bytes(text: str) -> str:
-    r"""The text, decoded with surrogate escapes, with `\xe9` for a byte that was not UTF-8."""
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

@@ -53,7 +53,7 @@ def sample(data: bytes, name: str, quotes: bool = False) -> list[tuple[int, str]
             sampled.append((end, text))
         start = end + 1
     if not sampled:
-        raise EmptyFile(f"{name} holds nothing but blank lines; check the download or the command that wrote it", name)
+        raise EmptyFile(f"{name} holds nothing but blank lines; check the download or the command that wrote it")
     return sampled
 
 
@@ -110,13 +110,7 @@ def json_fields(lines: Sequence[str]) -> dict[str, None]:
 
 
 def detect_layout(
-    data: bytes,
-    *,
-    format: str,
-    delimiter: str | None,
-    header: bool | None,
-    wanted: Mapping[str, Column],
-    name: str,
+    data: bytes, format: str, delimiter: str | None, header: bool | None, wanted: Mapping[str, Column], name: str
 ) -> Layout:
     """Delimiter, header and columns; what the caller says is taken and checked, the rest detected."""
     numbered = sample(data, name, quotes=True)

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from sahcns.data.readers.checks import Batch, Fault, Faults, Source, is_utf8, not_utf8, quote
-from sahcns.data.readers.collect import Collector
+from sahcns.data.readers.checks import ANY_BYTES, Batch, Fault, Faults, Source, is_utf8, not_utf8, quote
+from sahcns.data.readers.collect import NUMBERS, Collector
 from sahcns.data.readers.columns import Column, Columns, choose
 from sahcns.data.readers.detect import json_fields, sample
 from sahcns.data.readers.opening import Chunk
+from sahcns.data.readers.titles import json_text
 from sahcns.errors import DataError
 
 KNOWN: dict[str, dict[str, str]] = {
@@ -47,6 +48,8 @@ def _by_polars(data: bytes, line: int, fields: Mapping[str, str], source: Source
 
     data = data if data.endswith(b"\n") else data + b"\n"
     rows = data.count(b"\n")
+    if "title" in fields:
+        return None
     for role, field in fields.items():
         # Within a text the quotes would be escaped, so this finds keys only: one a line, and each holds a text.
         starts = [json.dumps(field).encode() + colon for colon in (b": ", b":")]
@@ -54,7 +57,7 @@ def _by_polars(data: bytes, line: int, fields: Mapping[str, str], source: Source
             return None
         if any(start + truth in data for start in starts for truth in (b"t", b"f")):  # older polars: true is 1.0
             return None
-    types: dict[str, Any] = {role: pl.String() for role in fields} | {"rating": pl.Float64()}
+    types: dict[str, Any] = {role: pl.Float64() if role in NUMBERS else pl.String() for role in fields}
     for time_type in (pl.Int64(), pl.String()):
         types["time"] = time_type
         try:
@@ -88,10 +91,9 @@ def _by_line(data: bytes, line: int, fields: Mapping[str, str], source: Source, 
     columns = {}
     for role in fields:
         values = [row[role] for row in rows]
-        if role in ("user", "item") and values and all(isinstance(value, int) for value in values):
-            columns[role] = pl.Series(values, dtype=pl.Int64)
-        else:
-            columns[role] = pl.Series([None if value is None else str(value) for value in values], dtype=pl.String)
+        whole = role in ("user", "item") and values and all(isinstance(value, int) for value in values)
+        texts = values if whole else [None if value is None else str(value) for value in values]
+        columns[role] = pl.Series(texts, dtype=pl.Int64 if whole else pl.String)
     return Batch(columns, lines, source, tokens=False)
 
 
@@ -105,36 +107,23 @@ def _row(text: str, fields: Mapping[str, str]) -> dict[str, Value] | Fault:
         return Fault("not an object", f"{quote(text)} is not a JSON object")
     row: dict[str, Value] = {}
     for role, name in fields.items():
-        value, field = record.get(name), f"the field {name!r} ({role})"
-        if role == "event":
-            row[role] = _event(value)
+        value, field, is_id = record.get(name), f"the field {name!r} ({role})", role in ("user", "item")
+        if role in ANY_BYTES:  # whatever stands there: it may be of a row that nobody wants
+            if role == "event" and not isinstance(value, str):
+                value = "" if value is None else json.dumps(value, ensure_ascii=False)
+            row[role] = json_text(value).encode("utf-8", "backslashreplace").decode()
             continue
-        is_id = role in ("user", "item")
-        if name not in record:
+        if name not in record and is_id:
             return Fault(f"no {role} field", f"{field} is missing")
         if isinstance(value, bool | list | dict) or (is_id and isinstance(value, float)):
             kind = "text or a whole number" if is_id else "a number or text"
             return Fault(f"{role} of a wrong type", f"{field} holds {quote(value)}; it must be {kind}")
         if is_id and isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
             return Fault(f"{role} id beyond 64 bits", f"{role} id {quote(value)} does not fit in 64 bits")
-        if isinstance(value, str) and not _is_unicode(value):
+        if isinstance(value, str) and re.search("[\ud800-\udfff]", value):  # stray bytes, or half a character
             return Fault("not UTF-8", f"{field} holds {quote(value)}, which is not UTF-8 text")
         row[role] = value if value is None or (is_id and isinstance(value, int)) else str(value)
     return row
-
-
-def _event(value: object) -> str:
-    """Whatever stands there, as text: it may be of a row that nobody wants."""
-    text = "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return text if _is_unicode(text) else text.encode("utf-8", "backslashreplace").decode()
-
-
-def _is_unicode(text: str) -> bool:
-    """False for bytes that were not UTF-8 (here as surrogate escapes) and for half a character."""
-    try:
-        return text.isascii() or text.encode() is not None
-    except UnicodeEncodeError:
-        return False
 
 
 def read_adjacency(chunks: Iterator[Chunk], source: Source, into: Collector) -> int:
@@ -143,23 +132,23 @@ def read_adjacency(chunks: Iterator[Chunk], source: Source, into: Collector) -> 
 
     users_alone, line = 0, 1
     for chunk in chunks:
-        rows: list[tuple[int, list[str]]] = []
-        valid = is_utf8(chunk.data)
-        for at, text in enumerate(chunk.data.decode("utf-8", "surrogateescape").split("\n"), line):
-            tokens = re.findall("[^ \t\r]+", text)
-            fault = None if valid else not_utf8(text)
-            if fault:
-                into.faults.rows_read += 1
-                into.faults.report(source, at, fault, value=text)
-            elif len(tokens) > 1:
-                rows.append((at, tokens))
-            else:
-                users_alone += len(tokens)
-        items = [item for _, tokens in rows for item in tokens[1:]]
-        if items:
-            counts = [len(tokens) - 1 for _, tokens in rows]
-            users = pl.Series([tokens[0] for _, tokens in rows]).gather(np.repeat(np.arange(len(rows)), counts))
-            lines = np.repeat(np.array([at for at, _ in rows]), counts)
-            into.add(Batch({"user": users, "item": pl.Series(items)}, lines, source))
+        texts = chunk.data.decode("utf-8", "surrogateescape").split("\n")
+        if not is_utf8(chunk.data):
+            for at, text in enumerate(texts):
+                if fault := not_utf8(text):
+                    into.faults.rows_read += 1
+                    into.faults.report(source, line + at, fault, value=text)
+                    texts[at] = ""
+        tokens = pl.Series(texts).str.extract_all("[^ \t\r]+")
+        frame = pl.DataFrame({"line": np.arange(line, line + len(texts)), "tokens": tokens})
+        users_alone += int((tokens.list.len() == 1).sum())
+        rows = (
+            frame.filter(pl.col("tokens").list.len() > 1)
+            .select("line", user=pl.col("tokens").list.first(), item=pl.col("tokens").list.slice(1))
+            .explode("item")
+        )
+        if len(rows):
+            columns = {"user": rows["user"], "item": rows["item"]}
+            into.add(Batch(columns, rows["line"].to_numpy().astype(np.int32), source))
         line += chunk.data.count(b"\n")
     return users_alone

@@ -4,6 +4,7 @@ The streams are fed by hand, not through `gzip.open` and its kin, which drop wha
 """
 
 import bz2
+import codecs
 import difflib
 import hashlib
 import lzma
@@ -16,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from io import FileIO
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from sahcns.data.readers.checks import EmptyFile
 from sahcns.errors import DataError
@@ -24,7 +25,7 @@ from sahcns.errors import DataError
 CHUNK = 4 << 20  # bytes of text passed on at a time: large enough for polars' threads, small beside the columns
 BLOCK = 1 << 12  # compressed bytes fed at a time, and so the most that damage takes with it
 LONGEST_LINE = 64 << 20
-UTF16 = "is UTF-16 text; save it as UTF-8, for example: iconv -f utf-16 -t utf-8"
+UTF16 = "is UTF-16 text; say so with encoding='utf-16'"
 WORKBOOK = "is an Excel workbook; save the sheet as CSV UTF-8"
 FOREIGN = {
     b"PK\x03\x04": "is a zip archive; unpack it and read the file inside",
@@ -37,24 +38,15 @@ FOREIGN = {
 }
 
 
-class Decompressor(Protocol):
-    @property
-    def eof(self) -> bool: ...
-    @property
-    def unused_data(self) -> bytes: ...
-    def decompress(self, data: bytes, /) -> bytes: ...
-
-
-def _zstd() -> Decompressor:
+def _zstd() -> Any:
     try:
         import zstandard
     except ImportError:
         raise DataError("a .zst file needs one more package; install it with: pip install 'sahcns[zstd]'") from None
-    decompressor: Decompressor = zstandard.ZstdDecompressor().decompressobj()
-    return decompressor
+    return zstandard.ZstdDecompressor().decompressobj()
 
 
-COMPRESSIONS: dict[bytes, tuple[str, Callable[[], Decompressor]]] = {
+COMPRESSIONS: dict[bytes, tuple[str, Callable[[], Any]]] = {
     b"\x1f\x8b": ("gzip", lambda: zlib.decompressobj(wbits=31)),
     b"\xfd7zXZ\x00": ("xz", lzma.LZMADecompressor),
     b"\x28\xb5\x2f\xfd": ("zstd", _zstd),
@@ -76,9 +68,10 @@ class InputFile:
     and `cut_line`, the line it broke off in.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, encoding: str | None = None) -> None:
         self.path = path
-        self.content, self.size, self.first_bytes = _open(path)
+        self.encoding = encoding
+        self.content, self.size, self.first_bytes = _open(path, encoding)
         matching = [kind for magic, kind in COMPRESSIONS.items() if self.first_bytes.startswith(magic)]
         self.compression = matching[0][0] if matching else None
         self._decompressor = matching[0][1] if matching else None
@@ -107,12 +100,12 @@ class InputFile:
         self._digest = hashlib.file_digest(self.content, hashlib.sha256)
 
     def chunks(self) -> Iterator[Chunk]:
-        """The text from its beginning, cut after line ends, without a byte order mark."""
+        """The text as UTF-8 from its beginning, cut after line ends, without a byte order mark."""
         rest, line, first = b"", 1, True
-        for block in self._text():
+        for block in self._bytes() if self.encoding is None else self._decoded(self.encoding):
             rest = rest + block if rest else block
             if first and len(rest) >= 3:
-                rest, first = rest.removeprefix(b"\xef\xbb\xbf"), False
+                rest, first = rest.removeprefix(codecs.BOM_UTF8), False
             if len(rest) < CHUNK:
                 continue
             end = rest.rfind(b"\n") + 1
@@ -128,7 +121,18 @@ class InputFile:
             rest = rest[:end]
         yield Chunk(rest, True)
 
-    def _text(self) -> Iterator[bytes]:
+    def _decoded(self, encoding: str) -> Iterator[bytes]:
+        decoder = codecs.getincrementaldecoder(encoding)()
+        try:
+            for block in self._bytes():
+                yield decoder.decode(block).encode()
+            if not self.damage:
+                yield decoder.decode(b"", final=True).encode()
+        except UnicodeError as error:
+            reason = getattr(error, "reason", error)
+            raise DataError(f"{self.path} is not text in {encoding} ({reason}); give its encoding=") from None
+
+    def _bytes(self) -> Iterator[bytes]:
         self._digest = hashlib.sha256()
         try:
             self.content.seek(0)
@@ -141,7 +145,7 @@ class InputFile:
         except OSError as error:
             raise DataError(f"{self.path} cannot be read: {error.strerror or error}") from None
 
-    def _decompress(self, make: Callable[[], Decompressor]) -> Iterator[bytes]:
+    def _decompress(self, make: Callable[[], Any]) -> Iterator[bytes]:
         decompressor, pieces, size = make(), list[bytes](), 0
         while block := self.content.read(BLOCK):
             self._digest.update(block)
@@ -166,7 +170,7 @@ class InputFile:
         yield b"".join(pieces)
 
 
-def _open(path: Path) -> tuple[FileIO, int, bytes]:
+def _open(path: Path, encoding: str | None) -> tuple[FileIO, int, bytes]:
     """The open file, its size and its first bytes."""
     with ExitStack() as on_failure:
         try:
@@ -186,9 +190,9 @@ def _open(path: Path) -> tuple[FileIO, int, bytes]:
         except (OSError, ValueError) as error:
             raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
         if not first_bytes:
-            raise EmptyFile(f"{path} is empty; check the download or the command that wrote it", path)
+            raise EmptyFile(f"{path} is empty; check the download or the command that wrote it")
         for magic, reason in FOREIGN.items():
-            if first_bytes.startswith(magic):
+            if first_bytes.startswith(magic) and not (encoding and reason == UTF16):
                 raise DataError(f"{path} {WORKBOOK if _is_workbook(content) else reason}")
         on_failure.pop_all()
         return content, size, first_bytes

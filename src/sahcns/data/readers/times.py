@@ -6,15 +6,14 @@ those, and not as a few weeks of 1970. Text is ISO 8601, or as a layout such as 
 time without a zone is UTC.
 """
 
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from sahcns.data.readers.checks import Batch, Mask, quote, to_numbers
+from sahcns.data.readers.checks import Mask, to_numbers
 from sahcns.errors import SettingError, nearest
 
 if TYPE_CHECKING:
@@ -28,16 +27,9 @@ SIZES = {"s": (0, 10**11), "ms": (10**11, 10**14), "us": (10**14, 10**17), "ns":
 CALENDAR = (-62_135_596_800, 253_402_300_800)  # seconds; the years 1 to 9999
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 YEAR_FIELDS = ("%Y", "%y", "%F", "%D", "%x", "%c", "%s", "%+")
-ISO_LAYOUTS = {  # by length: the common ones go through polars, whatever else ISO 8601 allows through Python
-    8: ("%Y%m%d",),
-    10: ("%Y-%m-%d",),
-    19: ("%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S"),
-    20: ("%Y-%m-%dT%H:%M:%SZ",),
-    23: ("%Y-%m-%d %H:%M:%S%.3f", "%Y-%m-%dT%H:%M:%S%.3f"),
-    24: ("%Y-%m-%dT%H:%M:%S%.3fZ",),
-    26: ("%Y-%m-%d %H:%M:%S%.6f", "%Y-%m-%dT%H:%M:%S%.6f"),
-    27: ("%Y-%m-%dT%H:%M:%S%.6fZ",),
-}
+TIME = "%Y-%m-%d %H:%M:%S"
+# By length, without T and Z: the common ones go through polars, whatever else ISO 8601 allows through Python.
+ISO_LAYOUTS = {8: "%Y%m%d", 10: "%Y-%m-%d", 19: TIME, 23: f"{TIME}%.3f", 26: f"{TIME}%.6f"}
 # Layouts that an error may suggest; nothing is read by a guess.
 DAYS = (
     *("%Y/%m/%d", "%Y.%m.%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%d %b %Y", "%b %d, %Y"),
@@ -137,10 +129,18 @@ class TimeParser:
             for row in np.flatnonzero(unreadable):
                 is_date[row] = parse_iso(times[int(row)] or "") is not None
         unit = self.unit if self.unit in UNITS else "s"
-        values, fractions, not_finite = _floor(numbers)
+        fractions: npt.NDArray[np.float64] | None = None
+        if numbers.dtype.is_integer() and numbers.dtype not in (pl.UInt64, pl.Int128):
+            values = numbers.cast(pl.Int64).fill_null(0).to_numpy()
+        else:
+            floats = numbers.cast(pl.Float64, strict=False).fill_null(0).to_numpy()
+            infinite = ~(np.abs(floats) < 2.0**62)
+            floats, unreadable = np.where(infinite, 0, floats), unreadable | infinite
+            values = np.floor(floats).astype(np.int64)
+            fractions = floats - values
         low, high = (0, min(CALENDAR[1] * PER_SECOND[unit], 2**63)) if self.fixed else SIZES[unit]
         fits = (values < high) & (values > -high) & ((values >= low) | (values <= -low) | (values == 0))
-        unreadable = (unreadable | not_finite) & ~is_date
+        unreadable &= ~is_date
         seconds, self.past = _split_seconds(values, PER_SECOND[unit], fractions)
         return seconds, unreadable, is_date | (~fits & ~unreadable)
 
@@ -165,17 +165,15 @@ class TimeParser:
     def _from_iso(self, times: "pl.Series") -> Parsed:
         import polars as pl
 
-        seconds, unreadable = np.zeros(len(times), np.int64), np.ones(len(times), np.bool_)
-        zoned = self.zoned = np.zeros(len(times), np.bool_)
-        lengths = times.str.len_bytes().drop_nulls().unique()
-        for layout in ISO_LAYOUTS.get(lengths[0], ()) if len(lengths) == 1 else ():
-            parsed = times.str.to_datetime(layout, strict=False, time_unit="us")
-            if parsed.null_count() < len(times):
-                seconds, unreadable, _ = self._from_datetimes(parsed)
-                zoned[:] = layout.endswith("Z")
-                break
+        plain = times.str.strip_suffix("Z").str.replace("T", " ", literal=True)
+        lengths = plain.str.len_bytes().drop_nulls().unique()
+        layout = ISO_LAYOUTS.get(lengths[0]) if len(lengths) == 1 else None
+        moments = plain.str.to_datetime(layout, strict=False, time_unit="us") if layout else None
+        if moments is None:
+            moments = pl.Series([None] * len(times), dtype=pl.Datetime("us"))
+        seconds, unreadable, other = self._from_datetimes(moments)
+        zoned = self.zoned = times.str.ends_with("Z").fill_null(False).to_numpy().copy()
         past = self.past = np.zeros(len(times), np.int32) if self.past is None else self.past
-        other = np.zeros(len(times), np.bool_)
         texts = times.to_list() if unreadable.any() else []
         for row in np.flatnonzero(unreadable):
             moment = parse_iso(texts[row] or "")
@@ -185,27 +183,6 @@ class TimeParser:
             else:
                 other[row] = to_numbers(pl.Series([texts[row]], dtype=pl.String)).null_count() == 0
         return seconds, unreadable & ~other, other
-
-
-@dataclass
-class Zones:
-    """Rows whose times name a zone beside rows whose times do not: how many of each, and the first."""
-
-    entries: dict[str, dict[str, Any]] = field(default_factory=dict)
-
-    def count(self, zoned: Mask, good: Mask, batch: Batch) -> None:
-        """`zoned` and `good` [n]: which rows name their zone, and which are kept."""
-        for name, rows in (("with", good & zoned), ("without", good & ~zoned)):
-            if not rows.any():
-                continue
-            first = int(rows.argmax())
-            entry = {"rows": 0, "file": batch.source.name, "first_line": int(batch.lines[first])}
-            entry["example"] = quote(str(batch.columns["time"][first]))
-            self.entries.setdefault(name, entry)["rows"] += int(np.count_nonzero(rows))
-
-    def mixed(self) -> dict[str, dict[str, Any]] | None:
-        """`{"with": …, "without": …}` where there are both."""
-        return {name: self.entries[name] for name in ("with", "without")} if len(self.entries) == 2 else None
 
 
 def parse_iso(text: str) -> tuple[int, int, bool] | None:
@@ -247,16 +224,3 @@ def _split_seconds(
     if fractions is not None:
         past += np.minimum((fractions * nanoseconds).astype(np.int64), nanoseconds - 1)
     return seconds, past.astype(np.int32)
-
-
-def _floor(numbers: "pl.Series") -> tuple[Int64, npt.NDArray[np.float64] | None, Mask]:
-    """Numbers floored to int64 [n], the fractions [n], if any, and which were not finite or too large [n]."""
-    import polars as pl
-
-    if numbers.dtype.is_integer() and numbers.dtype not in (pl.UInt64, pl.Int128):
-        return numbers.cast(pl.Int64).fill_null(0).to_numpy(), None, np.zeros(len(numbers), np.bool_)
-    floats = numbers.cast(pl.Float64, strict=False).fill_null(0).to_numpy()
-    bad = ~np.isfinite(floats) | (np.abs(floats) >= 2.0**62)
-    floats = np.where(bad, 0, floats)
-    floored = np.floor(floats)
-    return floored.astype(np.int64), floats - floored, bad
