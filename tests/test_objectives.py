@@ -32,10 +32,11 @@ def column(*values: float) -> Tensor:
     return torch.tensor(values, dtype=torch.float64)
 
 
-def loss(objective: Objective, positive: Tensor, negative: Tensor) -> Tensor:
+def loss(objective: Objective, positive: Tensor, negative: Tensor, weights: Tensor | None = None) -> Tensor:
     """Of given scores [B] and [B, K]."""
     pairs = Comparison.__new__(Comparison)
     pairs.__dict__["_scores"] = positive, negative
+    pairs.batch = Batch(*torch.zeros(2, len(positive)), (), Aggregation("mean"), weights)
     return objective.loss(pairs)
 
 
@@ -65,6 +66,8 @@ def test_of_a_batch_and_its_gradients(objective: Objective, count: int) -> None:
     assert loss(objective, positive, negative).item() == pytest.approx(
         by_loops(objective, positive, negative), rel=1e-9
     )
+    each = [by_loops(objective, positive[k : k + 1], negative[k : k + 1]) * k / 4 for k in range(4)]
+    assert loss(objective, positive, negative, torch.arange(4)).item() == pytest.approx(sum(each), rel=1e-9)
     assert torch.autograd.gradcheck(lambda p, n: loss(objective, p, n), (positive, negative))
     loss(objective, positive, negative).backward()  # type: ignore[no-untyped-call]
     assert positive.grad is not None

@@ -39,6 +39,7 @@ class Batch:
     positives: Tensor  # [B]
     layers: tuple[Tensor, ...]  # T tables [n, d], users then items
     aggregation: Aggregation
+    weights: Tensor | None = None  # [B]: how much each pair counts; None for all alike
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,6 +120,7 @@ class Graph:
     popularity: Tensor  # [n_items] int64 training pairs of each item
     unseen: Unseen
     path: str = "reference"  # which implementation of the operations this is; see kernels/paths.py
+    pair_weights: Tensor | None = None  # [E] float32 with mean 1, where pairs count unalike
 
     @classmethod
     def of(cls, split: Split, device: torch.device | str = "cpu", dtype: torch.dtype = torch.float32) -> Self:
@@ -128,7 +130,9 @@ class Graph:
             raise DataError("the training part is empty; nothing can be learnt from it")
         # One number a pair: sorting it sorts by user, then item, many times faster than sorting two columns or np.unique.
         pairs = np.asarray(split.train.users, np.int64) * n_items + np.asarray(split.train.items, np.int64)
+        weights = split.train.weights
         if (pairs[1:] < pairs[:-1]).any():  # a prepared set comes sorted
+            weights = None if weights is None else weights[np.argsort(pairs, kind="stable")]
             pairs.sort()
         first = np.concatenate([[True], pairs[1:] != pairs[:-1]])
         keys = pairs if first.all() else pairs[first]
@@ -143,6 +147,9 @@ class Graph:
                 f"everybody with training pairs, user {split.user_ids[int(u[0])]!r} first, has every one of the {n_items} "
                 "items, so no negative can be drawn; add items, or users who lack some"
             )
+        if weights is not None:
+            weights = weights[~full[pairs // n_items]]
+            weights = weights / weights.mean(dtype=np.float64)
         back = i * n_users + u  # the same pairs by item, then user
         back.sort()
         index = np.int32 if 2 * len(keys) < 1 << 31 else np.int64
@@ -172,6 +179,7 @@ class Graph:
             on(keys),
             on(np.bincount(pairs % n_items, minlength=n_items) if repeats else degrees[n_users:].copy()),
             Unseen.of(seen_offsets, seen_items, n_items),
+            pair_weights=None if weights is None else on(weights.astype(np.float32)).to(dtype),
         )
 
     @property

@@ -62,8 +62,9 @@ class Baseline(Configured):
 
 
 def interaction_matrix(pairs: Pairs, n_users: int, n_items: int) -> csr_matrix:
-    """X [n_users, n_items] with 1 for each pair, however often it stands there."""
-    ones = np.ones(len(pairs), np.float32)
-    matrix = csr_matrix((ones, (pairs.users, pairs.items)), shape=(n_users, n_items))
-    matrix.data[:] = 1.0
+    """X [n_users, n_items] with its weight, or 1, for each pair, however often it stands there."""
+    weights = np.ones(len(pairs), np.float32) if pairs.weights is None else pairs.weights
+    matrix = csr_matrix((weights, (pairs.users, pairs.items)), shape=(n_users, n_items))
+    if pairs.weights is None:
+        matrix.data[:] = 1.0
     return matrix

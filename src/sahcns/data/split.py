@@ -65,14 +65,21 @@ class Split:
     def parts(self) -> dict[str, Pairs]:
         return {"train": self.train, "valid": self.valid, "test": self.test}
 
+    def weights(self) -> npt.NDArray[np.float32] | None:
+        """Those of all pairs, part after part, where some pairs have some."""
+        parts = self.parts().values()
+        if all(pairs.weights is None for pairs in parts):
+            return None
+        return np.concatenate([np.ones(len(one), np.float32) if one.weights is None else one.weights for one in parts])
+
     def whole(self) -> "Split":
         """The same pairs, all of them for training: what the model to put to use is trained on."""
         parts = self.parts().values()
         users = np.concatenate([pairs.users for pairs in parts])
         items = np.concatenate([pairs.items for pairs in parts])
         order = np.lexsort((items, users))
-        weights = [pairs.weights for pairs in parts if pairs.weights is not None]
-        train = Pairs(users[order], items[order], np.concatenate(weights)[order] if weights else None)
+        weights = self.weights()
+        train = Pairs(users[order], items[order], None if weights is None else weights[order])
         return replace(self, train=train, valid=Pairs.none(), test=Pairs.none(), manifest={})
 
     @cached_property
@@ -83,7 +90,7 @@ class Split:
             digest.update(f" {name} {len(pairs)} ".encode())
             digest.update(np.ascontiguousarray(pairs.users, "<i4").data)
             digest.update(np.ascontiguousarray(pairs.items, "<i4").data)
-            if pairs.weights is not None:
+            if pairs.weights is not None and len(pairs):
                 digest.update(b" weights ")
                 digest.update(np.ascontiguousarray(pairs.weights, "<f4").data)
         for ids in (self.user_ids, self.item_ids):

@@ -247,7 +247,8 @@ def _by_row(rows: Tensor, n: int) -> tuple[Tensor, Tensor]:
 def _supports_bpr(setup: Setup) -> bool:
     """L2 on what was mixed, layers that share an anchor, and no loss of the sampler's own, which would want the rows."""
     one_anchor = setup.backbone.aggregation.kind != "concat"
-    return setup.l2_on == "mixed" and one_anchor and not setup.sampler.has_loss()
+    unweighted = setup.graph.pair_weights is None
+    return setup.l2_on == "mixed" and one_anchor and unweighted and not setup.sampler.has_loss()
 
 
 @register("cpu", "loss", BPR, supports=_supports_bpr)

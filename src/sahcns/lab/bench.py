@@ -19,7 +19,6 @@ from torch.utils.benchmark import Timer, timer
 from sahcns.backbones import Backbone, LightGCN
 from sahcns.data.split import Split
 from sahcns.errors import SettingError
-from sahcns.graph import Batch
 from sahcns.kernels import build_graph
 from sahcns.lab.inspect.results import Cost
 from sahcns.objectives import BPR
@@ -187,7 +186,7 @@ def _parts(runner: Epochs, whole: float) -> list[Part]:
 
     def loss() -> Tensor:
         streams.noise.call = 0
-        return step.total_loss(Batch(users, positives, layers, step.aggregation), mixture)
+        return step.total_loss(step.batch(pairs, users, positives, layers), mixture)
 
     row = len(layers) * dim * WORD  # all layers of a node
     read = size * (2 + mixture.items.shape[2]) * row

@@ -3,8 +3,8 @@
 run.json               how it was trained and what came out, with the SHA-256 of each file; for people too
 weights.safetensors    what was trained, to rank again or to go on from
 vectors.safetensors    users [n_users, D] and items [n_items, D], final
-known.safetensors      users, items [K] int32 and part [K] uint8: what each user is known to have; aside_users and
-                       aside_items [A] int32, where a filter took pairs out of the data set
+known.safetensors      users, items [K] int32 and part [K] uint8: what each user is known to have; weights [K] float32,
+                       where these count unalike; aside_users and aside_items [A] int32, where a filter took pairs out
 user_ids, item_ids     .npy int64, or .utf8.npy and .offsets.npy
 item_titles            .utf8.npy and .offsets.npy, where there are titles; item_categories alike
 MODEL.md               the model's card, for people, who may add to it
@@ -86,6 +86,7 @@ def _read(kind: type[Model], home: Path, record: dict[str, Any]) -> Model:
             known.get("aside_items", nobody),
             _item_weights(home, len(vectors["items"])) if WEIGHTS in files else None,
             _texts(home, "item_categories", files),
+            known.get("weights"),
         )
         _agree(model)
     except (OSError, ValueError, KeyError, SafetensorError, DataError) as error:
@@ -98,7 +99,8 @@ def _files(model: "Recommender") -> Iterator[File]:
     yield "vectors.safetensors", [_packed({"users": model.user_vectors, "items": model.item_vectors})]
     known = {"users": model.known_users, "items": model.known_items, "part": model.known_part}
     aside = {"aside_users": model.aside_users, "aside_items": model.aside_items} if len(model.aside_users) else {}
-    yield "known.safetensors", [_packed(known | aside)]
+    weights = {} if model.known_weights is None else {"weights": model.known_weights}
+    yield "known.safetensors", [_packed(known | aside | weights)]
     if model.item_weights is not None:
         sparse = csr_matrix(model.item_weights.weights)
         columns = {
@@ -156,6 +158,7 @@ def _agree(model: "Recommender") -> None:
         ("known items", model.known_items, (known,)),
         ("known part", model.known_part, (known,)),
         ("aside items", model.aside_items, tuple(model.aside_users.shape)),
+        ("known weights", model.known_part if model.known_weights is None else model.known_weights, (known,)),
     ]
     for name, tensor, expected in shapes:
         if tuple(tensor.shape) != expected:

@@ -61,6 +61,7 @@ class Recommender:
     aside_items: Tensor = NOBODY  # [A] int32
     item_weights: ItemWeights | None = None  # of EASE and item-kNN, which have no vectors
     categories: Texts | None = None  # of items, several with `|` between
+    known_weights: Tensor | None = None  # [K] float32, where the pairs of the data set count unalike
 
     def __post_init__(self) -> None:
         """Looks once for what cannot be ranked, so that no request has to."""
@@ -88,6 +89,8 @@ class Recommender:
         what = np.concatenate([np.asarray(part.items, np.int32) for part in parts])
         which = np.concatenate([np.full(len(part), code, np.uint8) for code, part in enumerate(parts)])
         order = np.argsort(who.astype(np.int64) * split.n_items + what, kind="stable")  # quick: parts come sorted
+        weights_of = split.weights()
+        known_weights = None if weights_of is None else torch.from_numpy(weights_of[order])
         known_users, known_items, known_part = (torch.from_numpy(column[order]) for column in (who, what, which))
         aside = [np.asarray(column, np.int32) for column in (split.aside.users, split.aside.items)]
         by_user = np.argsort(aside[0], kind="stable")
@@ -107,6 +110,7 @@ class Recommender:
             aside_items,
             item_weights,
             split.categories,
+            known_weights,
         )
 
     @classmethod
@@ -125,7 +129,14 @@ class Recommender:
     def split(self) -> Split:
         """The data set that the model was trained and judged on, from the pairs kept with it."""
         parts = [self.known_part == code for code in range(3)]
-        train, valid, test = (Pairs(self.known_users[rows].numpy(), self.known_items[rows].numpy()) for rows in parts)
+        train, valid, test = (
+            Pairs(
+                self.known_users[rows].numpy(),
+                self.known_items[rows].numpy(),
+                None if self.known_weights is None else self.known_weights[rows].numpy(),
+            )
+            for rows in parts
+        )
         aside = Pairs(self.aside_users.numpy(), self.aside_items.numpy())
         return Split(
             train, valid, test, self.user_ids, self.item_ids, self.titles, aside=aside, categories=self.categories

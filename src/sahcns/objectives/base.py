@@ -5,7 +5,7 @@
         name = "hinge"
 
         def loss(self, pairs):
-            return (1 + pairs.negative - pairs.positive[:, None]).clamp(min=0).mean()
+            return pairs.mean((1 + pairs.negative - pairs.positive[:, None]).clamp(min=0).mean(1))
 
 The protocol adds L2 on the rows that a batch touches; a backbone and a sampler may add losses of their own:
 
@@ -32,6 +32,7 @@ class Comparison:
     items: Tensor  # [B, K, M, T or 1]: the items that negative k is mixed of
     weights: Tensor | None  # [B, K, M, T], their shares; None for M = 1
     graph: Graph
+    averaged: bool = False  # whether the objective has asked for `mean`, where pairs have weights
 
     @property
     def users(self) -> Tensor:
@@ -52,6 +53,12 @@ class Comparison:
     def negative(self) -> Tensor:
         """y⁻ [B, K]: the model's score of each negative."""
         return self._scores[1]
+
+    def mean(self, losses: Tensor) -> Tensor:
+        """The mean of one loss a pair [B], each times the weight of its pair."""
+        self.averaged = True
+        weights = self.batch.weights
+        return losses.mean() if weights is None else (losses * weights).mean()
 
     @cached_property
     def layers(self) -> Rows:

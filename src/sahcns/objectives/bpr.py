@@ -23,12 +23,10 @@ class BPR(Objective):
     name: ClassVar[str] = "bpr"
 
     def loss(self, pairs: Comparison) -> Tensor:
-        return bpr(pairs.positive, pairs.negative)
+        return pairs.mean(bpr(pairs.positive, pairs.negative))
 
 
 def bpr(positive: Tensor, negative: Tensor) -> Tensor:
-    """Scores [B] and [B, K] → scalar; softplus, so that no exponential overflows."""
+    """Scores [B] and [B, K] → [B]; softplus, so that no exponential overflows."""
     margin = negative - positive[:, None]
-    if margin.shape[1] == 1:
-        return softplus(margin[:, 0]).mean()
-    return softplus(torch.logsumexp(margin, dim=1)).mean()
+    return softplus(margin[:, 0] if margin.shape[1] == 1 else torch.logsumexp(margin, dim=1))

@@ -30,4 +30,4 @@ class SampledSoftmax(Objective):
 
     def loss(self, pairs: Comparison) -> Tensor:
         margin = (pairs.negative - pairs.positive[:, None]) / self.temperature
-        return softplus(torch.logsumexp(margin, dim=1)).mean()  # log(1 + Σ_k e^margin), without overflow
+        return pairs.mean(softplus(torch.logsumexp(margin, dim=1)))  # log(1 + Σ_k e^margin), without overflow

@@ -118,7 +118,12 @@ class TrainingStep:
         with profiler("match"), torch.no_grad():
             mixture = self.negatives(self.matching(pairs, users, positives, candidates, layers))
         with profiler("loss"):
-            return self.total_loss(Batch(users, positives, layers, self.aggregation), mixture)
+            return self.total_loss(self.batch(pairs, users, positives, layers), mixture)
+
+    def batch(self, pairs: Tensor, users: Tensor, positives: Tensor, layers: tuple[Tensor, ...]) -> Batch:
+        """The pairs as the losses see them."""
+        weights = None if self.graph.pair_weights is None else self.graph.pair_weights[pairs]
+        return Batch(users, positives, layers, self.aggregation, weights)
 
     def matching(
         self, pairs: Tensor, users: Tensor, positives: Tensor, candidates: Tensor, layers: tuple[Tensor, ...]
@@ -151,6 +156,11 @@ class TrainingStep:
             parts = {"objective": self.fast_loss(pairs, strength, self.table)}
         else:
             parts = {"objective": one_number(self.objective.loss(pairs), self.objective, "loss")}
+            if batch.weights is not None and not pairs.averaged:
+                raise TrainingError(
+                    f"{type(self.objective).__name__}.loss() does not weigh its pairs, and these data have weights: let it "
+                    "end in pairs.mean(losses), of one loss a pair, or prepare the set without weight and half_life"
+                )
             if strength > 0:
                 mixed = self.protocol.l2_on == "mixed"
                 table = self.table if mixed else self.parameters["ego"]

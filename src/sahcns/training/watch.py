@@ -11,7 +11,6 @@ from torch import Tensor
 
 from sahcns.data.split import Split
 from sahcns.errors import SettingError
-from sahcns.graph import Batch
 from sahcns.kernels import make_rng
 from sahcns.samplers.matching import Matching, among, pair_keys
 from sahcns.samplers.mixture import Mixture
@@ -86,7 +85,7 @@ class Watch:
         match = step.matching(pairs, users, positives, candidates, layers)
         match.state = copy.deepcopy(match.state, {id(graph): graph})
         mixture = step.choose(match, rng).checked(size, len(layers), type(step.sampler).__name__, layers[0].dtype)
-        losses = step.losses(Batch(users, positives, layers, step.aggregation), mixture, rng, fast=False)
+        losses = step.losses(step.batch(pairs, users, positives, layers), mixture, rng, fast=False)
         parts = {f"loss/{name}": float(value) for name, value in losses.items()}
         return parts | {"sampler": statistics(match, mixture, self.valid_keys)}
 

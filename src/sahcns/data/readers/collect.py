@@ -82,7 +82,6 @@ class Collector:
     items: IdColumn = field(default_factory=lambda: IdColumn("item"))
     columns: dict[str, list[Array]] = field(default_factory=dict)
     batches: list[tuple[Source, Lines]] = field(default_factory=list)  # where the rows stand
-    missing: Entries = field(default_factory=dict)
     zones: Entries = field(default_factory=dict)  # rows whose times name a zone, and rows whose times do not
     size: int = 0
     kept: Mask | None = None  # rows that stayed in the end, where some did not
@@ -107,14 +106,12 @@ class Collector:
                 columns["past"] = self.times.past
         keep = pl.Series(checks.good)
         lines = batch.lines if checks.good.all() else np.asarray(batch.lines)[checks.good]
-        for role, values in columns.items():
-            if role != "past":
-                assert values is not None
-                absent = checks.good & ((values == NAT) if role == "time" else np.isnan(values))
-                self._count(self.missing, role, absent, batch)
-        if self.times.zoned is not None and "time" in columns:
+        if self.times.zoned is not None and (times := columns.get("time")) is not None:
             for name, zoned in (("with", self.times.zoned), ("without", ~self.times.zoned)):
-                self._count(self.zones, name, checks.good & zoned & (columns["time"] != NAT), batch)
+                if (rows := checks.good & zoned & (times != NAT)).any():
+                    first = int(rows.argmax())
+                    value = str(batch.columns["time"][first])
+                    count(self.zones, name, batch.source, batch.lines[first], value, int(np.count_nonzero(rows)))
         self.size += len(lines)
         self.batches.append((batch.source, lines))
         for column, ids in ((self.users, users), (self.items, items)):
@@ -129,12 +126,6 @@ class Collector:
             self.titles.add_columns(
                 items.filter(keep), title.filter(keep), None if category is None else category.filter(keep)
             )
-
-    def _count(self, entries: Entries, name: str, rows: Mask, batch: Batch) -> None:
-        if rows.any():
-            first = int(rows.argmax())
-            value = batch.columns["time"][first] if entries is self.zones else ""
-            count(entries, name, batch.source, batch.lines[first], str(value), int(np.count_nonzero(rows)))
 
     def _check_same_columns(self, batch: Batch) -> None:
         for role in (*NUMBERS, "time"):
@@ -164,8 +155,12 @@ class Collector:
                 warnings.setdefault(kind, {})[column.role] = found
         if len(self.zones) == 2:
             warnings["zones"] = self.zones
-        if self.missing:
-            warnings["missing"] = self.missing
+        for role, values in columns.items():
+            absent = values == NAT if role == "time" else np.isnan(values)
+            if absent.any():
+                place, line = self._place(int(absent.argmax()))
+                entry = {"rows": int(np.count_nonzero(absent)), "file": place.name, "first_line": line}
+                warnings.setdefault("missing", {})[role] = entry
         users, user_ids = self.users.finish()
         items, item_ids = self.items.finish()
         offset = self._find_offset(user_ids, item_ids)
@@ -184,7 +179,11 @@ class Collector:
             **warnings,
         }
         if times is not None and (times != NAT).any():
-            first = times.argmin() if "time" not in self.missing else np.where(times == NAT, -(NAT + 1), times).argmin()
+            first = (
+                times.argmin()
+                if "time" not in warnings.get("missing", {})
+                else np.where(times == NAT, -(NAT + 1), times).argmin()
+            )
             ends = {"first": int(first), "last": int(times.argmax())}
             source["times"] = {name: _describe_time(times, row, source["files"]) for name, row in ends.items()}
         return Interactions(

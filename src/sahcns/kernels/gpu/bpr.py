@@ -274,7 +274,8 @@ class Ridge(torch.autograd.Function):
 
 def _supports(setup: Setup) -> bool:
     """L2 on what was mixed; atomic adds come in whatever order, which the ordered path promises not to."""
-    return setup.l2_on == "mixed" and setup.graph.path != "triton-ordered"
+    unweighted = setup.graph.pair_weights is None
+    return setup.l2_on == "mixed" and unweighted and setup.graph.path != "triton-ordered"
 
 
 @register("triton", "loss", BPR, supports=lambda setup: _supports(setup) and not setup.sampler.has_loss())
