@@ -36,7 +36,7 @@ def loss(objective: Objective, positive: Tensor, negative: Tensor, weights: Tens
     """Of given scores [B] and [B, K]."""
     pairs = Comparison.__new__(Comparison)
     pairs.__dict__["_scores"] = positive, negative
-    pairs.batch = Batch(*torch.zeros(2, len(positive)), (), Aggregation("mean"), weights)
+    pairs.batch = Batch(positive, positive, (), Aggregation("mean"), weights)
     return objective.loss(pairs)
 
 

@@ -168,7 +168,7 @@ class Collector:
             if not isinstance(item_ids.values, np.ndarray):
                 raise DataError(f"items_offset={offset} needs whole-number item ids; item {item_ids[0]!r} is text")
             item_ids = IdMap(item_ids.values - offset)
-        times = columns.get("time")
+        times, past = columns.get("time"), columns.get("past")
         source |= {
             "time_unit": None if times is None else self.times.name(),
             "items_offset": offset,
@@ -195,7 +195,7 @@ class Collector:
             times=times,
             source=source,
             events=self.events.finish(self.kept),
-            nanoseconds=columns.get("past"),
+            nanoseconds=past if past is not None and past.any() else None,
             quantities=columns.get("quantity"),
             prices=columns.get("price"),
         )
