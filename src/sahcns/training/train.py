@@ -236,6 +236,9 @@ class _Run:
         """A checkpoint if it is time for one; and the end of the run here, if somebody asked for it."""
         assert self.kept is not None
         if self.kept.due():
+            _checked(self.epochs.losses[:at], epoch, self.step)
+            if not all(bool(table.isfinite().all()) for table in self.parameters.values()):
+                return  # the next loss will not be a number: the last good checkpoint stays
             self.kept.write(*self._state(epoch, at), wait=self.kept.stop)
             if self.kept.stop:
                 raise KeyboardInterrupt
@@ -292,14 +295,20 @@ class _Run:
 def _epoch(epochs: Epochs, epoch: int, first: int) -> dict[str, Any]:
     """One pass over the shuffled training pairs: mean loss and seconds."""
     began = time.perf_counter()
-    values = epochs.run(epoch, first).tolist()
+    values = _checked(epochs.run(epoch, first), epoch, epochs.step)
+    return {"loss": sum(values) / len(values), "seconds": round(time.perf_counter() - began, 6)}
+
+
+def _checked(losses: Tensor, epoch: int, step: TrainingStep) -> list[float]:
+    """The losses of the steps so far, each a number."""
+    values: list[float] = losses.tolist()
     for at, value in enumerate(values):
         if not math.isfinite(value):
             raise TrainingError(
-                f"the loss became {value} at step {at} of epoch {epoch}; try a smaller learning rate "
-                "(--learning-rate 0.0001) or more L2, and check the sampler's weights"
+                f"the loss became {value} at step {at} of epoch {epoch} with {type(step.sampler).__name__}; try a smaller "
+                "learning rate (--learning-rate 0.0001) or more L2, and check the sampler's weights"
             )
-    return {"loss": sum(values) / len(values), "seconds": round(time.perf_counter() - began, 6)}
+    return values
 
 
 def _judge(record: Record, reading: str, vectors: Vectors, valid: Truth | None, test: Truth | None) -> None:
