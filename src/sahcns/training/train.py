@@ -16,11 +16,12 @@ from torch import Tensor
 
 from sahcns.backbones import Backbone, LightGCN
 from sahcns.data.split import Split
-from sahcns.errors import SettingError, TrainingError
+from sahcns.errors import DataError, SettingError, TrainingError
 from sahcns.kernels import build_graph
 from sahcns.objectives import BPR, Objective
 from sahcns.ranking import Masked, Truth, evaluate
 from sahcns.samplers import SAHC, Sampler
+from sahcns.sources import own_code
 from sahcns.training.checkpoint import Checkpoints, Saved, generators, sampler_state, set_generators, set_sampler_state
 from sahcns.training.device import answering, default_torch_state, pick_device, seeded_generators
 from sahcns.training.epochs import Epochs
@@ -226,11 +227,19 @@ class _Run:
         told = self.record.to_dict()
         identity = {name: told[name] for name in ("seed", "backbone", "sampler", "objective", "protocol", "data")}
         identity["kernels"] = told["machine"]["kernels"]
-        identity |= {"device": self.where.type, "validation": self.valid is not None}
+        identity |= {"device": self.where.type, "validation": self.valid is not None, "code": self._own_code()}
         self.kept = Checkpoints(folder, every, identity, self.where.type == "cuda")
         self.epochs.between = self._keep
         if not fresh and (saved := self.kept.read()) is not None:
             self._restore(*saved)
+
+    def _own_code(self) -> str | None:
+        """A digest of the user's own files; a class typed into an interpreter has none."""
+        step = self.step
+        try:
+            return own_code(type(step.backbone), type(step.sampler), type(step.objective))
+        except DataError:
+            return None
 
     def _keep(self, epoch: int, at: int) -> None:
         """A checkpoint if it is time for one; and the end of the run here, if somebody asked for it."""
