@@ -1,7 +1,7 @@
 """Which items may be shown: all but a deny-list, only those of an allow-list, only those of some categories."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from numbers import Number
+from numbers import Integral, Number
 
 import torch
 from torch import Tensor
@@ -60,3 +60,9 @@ def refuse_one(argument: str, ids: object) -> None:
     """A text is a sequence too, of ids with one letter each."""
     if isinstance(ids, str | Number):
         raise SettingError(f"{argument}={ids!r} must be a list, such as [{ids!r}]")
+
+
+def whole(k: int) -> int:
+    if not isinstance(k, Integral) or k < 1:
+        raise SettingError(f"k={k!r} must be a whole number, 1 or more")
+    return int(k)

@@ -4,7 +4,6 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from sahcns.data.ids import Id, IdMap, Texts
 from sahcns.data.split import Pairs, Split
 from sahcns.errors import DataError, SettingError
 from sahcns.model.explain import Explanation, Paths, Reason, explain
-from sahcns.model.filters import Shelves, hidden_items, refuse_one, shelves_of
+from sahcns.model.filters import Shelves, hidden_items, refuse_one, shelves_of, whole
 from sahcns.model.fold_in import gram
 from sahcns.model.folder import read_model, write_model
 from sahcns.model.wishes import SOURCES, Ranked, Source, pairs_of, rank_people
@@ -202,7 +201,7 @@ class Recommender:
                 f"{self.record['baseline']['name']} knows items alone: it has no vectors of users to compare"
             )
         own, units = self.rows([user]), normalize(self.user_vectors, dim=1)
-        places, scores = recommend(units[own], units, [own], _whole(k))
+        places, scores = recommend(units[own], units, [own], whole(k))
         found = zip(places[0].tolist(), scores[0].tolist(), strict=True)
         return [(self.user_ids[place], score) for place, score in found if place >= 0]
 
@@ -364,7 +363,7 @@ class Recommender:
         """How many places a list of k has: no more than there are items."""
         if not len(self.item_ids):
             raise SettingError("this recommender has learnt nothing yet: call fit, or take one with Recommender.load")
-        return min(_whole(k), len(self.item_ids))
+        return min(whole(k), len(self.item_ids))
 
     def hidden(
         self, without: Sequence[Id] = (), only: Sequence[Id] | None = None, category: Sequence[str] = ()
@@ -395,9 +394,3 @@ def list_rows(items: Sequence[Recommendation]) -> list[dict[str, Any]]:
     return [
         {"rank": rank, "item": one.item, "title": one.title, "score": one.score} for rank, one in enumerate(items, 1)
     ]
-
-
-def _whole(k: int) -> int:
-    if not isinstance(k, Integral) or k < 1:
-        raise SettingError(f"k={k!r} must be a whole number, 1 or more")
-    return int(k)
