@@ -30,7 +30,7 @@ def test_item_knn_by_loops() -> None:
                 weights[i, j] = x[:, i] @ x[:, j] / (length + 10.0)
         kept = np.sort(weights[:, j])[-4]
         weights[weights[:, j] < kept, j] = 0.0
-    assert np.allclose(scores(ItemKNN(neighbours=4)), x @ weights, atol=1e-6)
+    assert np.allclose(scores(ItemKNN(neighbours=4, shrinkage=10.0)), x @ weights, atol=1e-6)
 
 
 def test_ease_minimises_its_loss() -> None:

@@ -1,5 +1,6 @@
 """Looking inside a run from the command line."""
 
+import dataclasses
 import re
 import textwrap
 from pathlib import Path
@@ -104,7 +105,7 @@ def test_a_sampler_of_one_s_own_and_the_page(sahcns: Sahcns, run: Path, tmp_path
 
 def test_a_run_made_with_one_s_own_sampler_needs_its_file(sahcns: Sahcns, tmp_path: Path, model: Recommender) -> None:
     record = {**model.record, "sampler": {"name": "theirs", "pool": 10}, "imports": ["/home/them/theirs.py"]}
-    Recommender(**{**vars(model), "record": record}).save(tmp_path / "run")
+    dataclasses.replace(model, record=record).save(tmp_path / "run")
     assert "--import /home/them/theirs.py" in sahcns("inspect", tmp_path / "run").err
     assert sahcns("inspect", tmp_path / "run", "--sampler", "dns", "--pairs", "1").code == 0
 

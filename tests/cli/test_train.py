@@ -210,7 +210,7 @@ def test_wrong_data_and_places_are_named_before_training(sahcns: Sahcns, prepare
     assert refused(sahcns("train", *out)).startswith("no data")
     assert "--out RUN" in refused(sahcns("train", prepared))
     (tmp_path / "ratings.csv").write_text("1,2\n")
-    assert "ratings.csv is not a prepared set" in refused(sahcns("train", tmp_path / "ratings.csv", *out))
+    assert "ratings.csv is too small" in refused(sahcns("train", tmp_path / "ratings.csv", *out))
     assert "has no manifest.json" in refused(sahcns("train", tmp_path, *out))
     assert "did you mean 'ml-latest-small'" in refused(sahcns("train", "ml-latest-smal", *out))
     assert refused(sahcns("train", "ml-1m", *out)).endswith("sahcns data prepare ml-1m FOLDER")

@@ -28,7 +28,7 @@ class ALS(Baseline):
     name: ClassVar[str] = "als"
 
     dim: int = setting(64, "size of a vector", low=1, search=(32, 64, 128))
-    l2: float = setting(5.0, "ridge λ", above=0, search=(0.1, 1.0, 5.0, 20.0))
+    l2: float = setting(50.0, "ridge λ", above=0, search=(5.0, 20.0, 50.0, 100.0))
     alpha: float = setting(5.0, "confidence α of a pair", above=0, search=(1.0, 5.0, 20.0))
     iterations: int = setting(12, "times that users and items are solved", low=1)
     steps: int = setting(3, "conjugate gradient steps of one solve", low=1)

@@ -23,7 +23,7 @@ class EASE(Baseline):
 
     name: ClassVar[str] = "ease"
 
-    l2: float = setting(200.0, "ridge λ", above=0, search=(10.0, 50.0, 200.0, 500.0, 1000.0))
+    l2: float = setting(500.0, "ridge λ", above=0, search=(50.0, 200.0, 500.0, 1000.0, 2000.0))
     most_items: int = setting(
         20_000, "items beyond which it is refused: the inverse takes 8 bytes for each pair of them", low=1
     )

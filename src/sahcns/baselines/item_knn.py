@@ -24,9 +24,9 @@ class ItemKNN(Baseline):
 
     name: ClassVar[str] = "item-knn"
 
-    neighbours: int = setting(100, "items that vote for each item", low=1, search=(20, 50, 100, 200, 500))
+    neighbours: int = setting(200, "items that vote for each item", low=1, search=(50, 200, 1000))
     shrinkage: float = setting(
-        10.0, "shrinkage h: how much a pair seen rarely counts less", low=0, search=(0.0, 10.0, 100.0)
+        100.0, "shrinkage h: how much a pair seen rarely counts less", low=0, search=(10.0, 100.0, 500.0)
     )
 
     def fit(self, matrix: csr_matrix) -> ItemWeights:

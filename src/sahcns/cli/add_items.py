@@ -23,12 +23,13 @@ def command(
 
     Examples: sahcns add-items runs/live orders.csv --out runs/live
     """
-    from sahcns.cli.recommend import read_baskets, reading
+    from sahcns.cli.options import BASKETS, parse_reading
+    from sahcns.cli.recommend import read_baskets
     from sahcns.model import Recommender
     from sahcns.model.folder import check_place
     from sahcns.model.new_items import add_items
 
-    options = reading(read or [])
+    options = parse_reading(read or [], BASKETS)
     check_place(out)
     model = Recommender.load(run)
     found = add_items(model, read_baskets(files, options))

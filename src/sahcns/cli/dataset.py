@@ -11,6 +11,11 @@ if TYPE_CHECKING:
     from sahcns.model import Recommender
 
 
+def is_file(where: str) -> bool:
+    """Whether it is a file (or a pipe) of somebody's own, and not a folder or the name of a set."""
+    return Path(where).exists() and not Path(where).is_dir()
+
+
 def prepared_folder(where: str) -> Path:
     """`where` itself, or for an embedded set a folder in the cache, prepared by the set's recipe when it is not there."""
     from sahcns.data import read_manifest, save_split

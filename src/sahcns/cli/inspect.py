@@ -16,7 +16,7 @@ from sahcns.cli.options import (
     option,
     parse_names,
 )
-from sahcns.errors import SettingError
+from sahcns.errors import DataError, SettingError
 
 if TYPE_CHECKING:
     from sahcns.lab import TrainedModel
@@ -68,6 +68,8 @@ def command(
 
     import_files(imports or ())
     recommender = Recommender.load(run)
+    if "sampler" not in recommender.record:
+        raise DataError(f"{run} is of a baseline, which has no sampler to look into")
     split, folder = data_of(recommender, data)
     everything = not (pairs or user or epoch or cost)
     count = pairs or (1 if everything else 3)

@@ -36,6 +36,14 @@ Device = Annotated[str | None, option("auto, cpu, cuda or cuda:1 (auto).", "NAME
 Kernels = Annotated[str | None, option("auto; reference; triton, triton-half, triton-ordered on a GPU.", "NAME")]
 Figures = Annotated[Path | None, option("Write each figure too, as SVG, PNG and PDF.", "DIR", "--figures")]
 
+BASKETS = ("user", "item", "format", "delimiter", "header", "encoding", "items_offset", "lenient")
+READ = (*BASKETS, "time", "time_unit", "title", "event", "rating", "quantity")
+SWITCHES = ("header", "lenient")
+Read = Annotated[
+    list[str] | None,
+    option("How the file is read: user=COLUMN, item=COLUMN, delimiter, header, …", "NAME=VALUE", "--read"),
+]
+
 _protocol = functools.partial(option, rich_help_panel="Protocol", show_default=False)
 PROTOCOL: dict[str, Any] = {
     "epochs": Annotated[int | None, _protocol("Most passes over the training pairs (1000).", "NUMBER")],
@@ -110,3 +118,16 @@ def parse_numbers(name: str, text: str) -> list[int]:
     if not numbers or min(numbers) < 0:
         raise SettingError(f"{name} {text!r} must be whole numbers with commas between, such as 5,10,20")
     return numbers
+
+
+def parse_reading(texts: Sequence[str], known: Sequence[str] = READ) -> dict[str, Any]:
+    """`--read NAME=VALUE …` as the arguments of `sahcns.read`."""
+    options: dict[str, Any] = {}
+    for text in texts:
+        _, name, value = parse_assignment("--read", text, "user=customer or item=sku")
+        if name not in known:
+            raise SettingError(f"--read {text!r}: a file is not read by {name!r}; {nearest(name, known)}")
+        if name in SWITCHES and value not in ("true", "false"):
+            raise SettingError(f"--read {text!r}: {name} is true or false")
+        options[name] = value == "true" if name in SWITCHES else value.replace("\\t", "\t")
+    return options

@@ -1,13 +1,14 @@
 """`sahcns recommend`."""
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from sahcns.cli.console import Json, count, show, show_json, table, tell, warn
-from sahcns.cli.options import RunFolder, option, parse_assignment
-from sahcns.errors import SahcnsError, SettingError, nearest
+from sahcns.cli.dataset import is_file
+from sahcns.cli.options import BASKETS, READ, Read, argument, option, parse_reading
+from sahcns.cli.orders import open_orders, read_file, train_file
+from sahcns.errors import SettingError
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -16,14 +17,12 @@ if TYPE_CHECKING:
     from sahcns.model import Baskets, Recommender
     from sahcns.model.recommender import Recommendation
 
-READ = ("user", "item", "format", "delimiter", "header", "encoding", "items_offset", "lenient")
-SWITCHES = ("header", "lenient")
 RESTS_ON = {"fold-in": "by what else is known of them", "popular": "what most people have"}
 NAMED = 5  # unknown items that are named where there are many
 
 
 def command(
-    run: RunFolder,
+    run: Annotated[Path, argument("A folder from `sahcns train`, or a file of orders to learn from first.", "RUN")],
     users: Annotated[
         list[str] | None, option("A user, by the id in the data. Repeat for more.", "ID", "--user")
     ] = None,
@@ -35,10 +34,7 @@ def command(
         list[str] | None,
         option("Many new people: a file of who has what; goes with --to. Repeat for more files.", "FILE", "--for"),
     ] = None,
-    read: Annotated[
-        list[str] | None,
-        option("How --for is read: user=COLUMN, item=COLUMN, delimiter, header, …", "NAME=VALUE"),
-    ] = None,
+    read: Read = None,
     similar_to: Annotated[list[str] | None, option("Items like this one, by the id in the data.", "ITEM")] = None,
     popular: Annotated[bool, option("What most people of the data have.", None, "--popular")] = False,
     k: Annotated[int, option("How many.", "NUMBER", "-k", "--k", min=1)] = 20,
@@ -50,7 +46,6 @@ def command(
         list[str] | None, option("Show this item or others so named, no more. Repeat for more.", "ITEM")
     ] = None,
     category: Annotated[list[str] | None, option("Show items of this category. Repeat for more.", "NAME")] = None,
-    resume: Annotated[bool, option("Keep what is done beside --to, and go on from it.", None, "--resume")] = False,
     to: Annotated[Path | None, option("Write the users' lists: .csv, .jsonl or .parquet.", "FILE", "--to")] = None,
     json: Json = False,
 ) -> None:
@@ -61,13 +56,18 @@ def command(
     people, of any kind that `sahcns data prepare` reads. --popular is for those of whom nothing is known, and its score
     counts the people.
 
-    Examples: sahcns recommend runs/sahc --user 17 -k 10
+    A file of orders in place of a model is learnt from as `sahcns train` does, and --to is then for everybody in it.
+
+    Examples: sahcns recommend orders.csv --to lists.csv
+              sahcns recommend runs/sahc --user 17 -k 10
               sahcns recommend runs/sahc --user 17 --user 42 --json
               sahcns recommend runs/sahc --everyone -k 10 --to lists.parquet
               sahcns recommend runs/sahc --having 318 --having 50
               sahcns recommend runs/sahc --for baskets.csv -k 10 --to lists.csv
               sahcns recommend runs/sahc --similar-to 318
     """
+    learn = is_file(str(run))
+    everyone = everyone or (learn and to is not None and not (users or baskets))
     if not (users or everyone or having or baskets or similar_to or popular):
         raise SettingError(
             "nobody to recommend to: give --user ID, --everyone, --having ITEM, --for FILE, --similar-to ITEM, or --popular"
@@ -76,24 +76,22 @@ def command(
         raise SettingError(f"{'--everyone' if everyone else '--for'} goes with --to FILE, such as --to lists.csv")
     if to is not None and (having or similar_to or popular or everyone + bool(users) + bool(baskets) > 1):
         raise SettingError("--to writes the lists of users: those of --user, or --everyone, or the new ones of --for")
-    if resume and to is None:
-        raise SettingError("--resume goes with --to FILE: what is done is kept beside it")
-    if read and not baskets:
-        raise SettingError("--read says how the file of --for is read, and there is none")
-    options = reading(read or [])
+    if read and not (baskets or learn):
+        raise SettingError("--read says how a file is read, of --for or of orders, and there is none")
+    options = parse_reading(read or [], READ if learn else BASKETS)
     from sahcns.model.lists import check_target
     from sahcns.model.recommender import Recommendation, Recommender, list_rows
 
     if to is not None:
         check_target(to)
-    model = Recommender.load(run)
+    model = train_file(open_orders(str(run), options), {}, quiet=json) if learn else Recommender.load(run)
     limits: dict[str, Any] = {"k": k, "without": without or [], "only": only or None, "category": category or []}
     for item in without or []:
         if model.item_ids.find(item) is None:
             warn(f"--without {item}: there is no such item in the data, so it is never shown anyway")
     if to is not None:
         people = _baskets(model, baskets, options) if baskets else None if everyone else users
-        _write(model, to, people, {**limits, "exclude": exclude}, json, resume)
+        _write(model, to, people, {**limits, "exclude": exclude}, json)
         return
     places, likes = model.rows(users or []), model.item_ids.encode(similar_to or [], what="item").tolist()
     ids = model.user_ids.decode(places.tolist())
@@ -124,19 +122,13 @@ def command(
 
 
 def _write(
-    model: "Recommender",
-    to: Path,
-    people: "list[str] | Baskets | None",
-    limits: dict[str, Any],
-    json: bool,
-    resume: bool,
+    model: "Recommender", to: Path, people: "list[str] | Baskets | None", limits: dict[str, Any], json: bool
 ) -> None:
     """The lists of users, of new people, or of all users (None), into a file."""
     import torch
 
     from sahcns.model import Baskets
     from sahcns.model.lists import blocks, write_blocks
-    from sahcns.model.resume import write_blocks_resumed
 
     about: dict[str, Any] = {}
     if isinstance(people, Baskets):
@@ -146,38 +138,20 @@ def _write(
     else:
         places = torch.arange(len(model.user_ids)) if people is None else model.rows(people)
         number, who = len(places), count(len(places), "user")
-    kept = write_blocks_resumed(model, to, people, **limits) if resume else None
-    rows = write_blocks(blocks(model, people, **limits), to) if kept is None else kept
+    rows = write_blocks(blocks(model, people, **limits), to)
     if json:
         show_json({"file": to, "users": number, "rows": rows, **about})
     else:
         show(f"{count(rows, 'row')} for {who} written to {to}")
 
 
-def reading(texts: list[str]) -> dict[str, Any]:
-    """`--read NAME=VALUE …` as the arguments of `sahcns.read`."""
-    options: dict[str, Any] = {}
-    for text in texts:
-        _, name, value = parse_assignment("--read", text, "user=customer or item=sku")
-        if name not in READ:
-            raise SettingError(f"--read {text!r}: a file is not read by {name!r}; {nearest(name, READ)}")
-        if name in SWITCHES and value not in ("true", "false"):
-            raise SettingError(f"--read {text!r}: {name} is true or false")
-        options[name] = value == "true" if name in SWITCHES else value.replace("\\t", "\t")
-    return options
-
-
 def read_baskets(files: list[str], options: dict[str, Any]) -> "Interactions":
     """Who has what, from files that people name; on stderr what there is to remark of them."""
     from sahcns.cli.data.remarks import read_remarks
-    from sahcns.data.readers import read
 
-    source: Any = files[0] if len(files) == 1 else files
-    try:
-        # a row is a thing that they have, whenever and however
-        interactions = read(source, **{"rating": 0, "time": 0, "event": 0, "quantity": 0, **options})
-    except SahcnsError as error:
-        raise type(error)(_as_options(str(error))) from error
+    # a row is a thing that they have, whenever and however
+    aside = {"rating": 0, "time": 0, "event": 0, "quantity": 0}
+    interactions = read_file(files[0] if len(files) == 1 else files, {**aside, **options})
     read_remarks(interactions.source, header="--read header=true")
     return interactions
 
@@ -200,16 +174,6 @@ def _baskets(model: "Recommender", files: list[str], options: dict[str, Any]) ->
     if empty:
         tell(f"{count(empty, 'line')} of {interactions.name} named somebody without any item")
     return baskets
-
-
-def _as_options(sentence: str) -> str:
-    """`name the right one with user='sku'` → `… with --read user='sku'`; what stands in quotes is left as it is."""
-    sentence = sentence.replace("read with lenient", "add --read lenient=true").replace("=False", "=false")
-    return re.sub(
-        rf"""'[^']*'|"[^"]*"|\b(?<!--read )({"|".join(READ)})=""",
-        lambda match: match[0] if match[1] is None else f"--read {match[0]}",
-        sentence,
-    )
 
 
 def _table(items: "Sequence[Recommendation]", people: bool) -> "Table":

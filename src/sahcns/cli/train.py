@@ -6,8 +6,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from sahcns.cli.console import Json, count, err, show, show_json, table, tell
-from sahcns.cli.dataset import warn_of_full_users
-from sahcns.cli.options import DATA, Backbone, Device, Imports, Kernels, Sampler, import_files, option, with_protocol
+from sahcns.cli.dataset import is_file, warn_of_full_users
+from sahcns.cli.options import (
+    DATA,
+    Backbone,
+    Device,
+    Imports,
+    Kernels,
+    Read,
+    Sampler,
+    import_files,
+    option,
+    parse_reading,
+    with_protocol,
+)
 from sahcns.cli.process import tune_malloc
 from sahcns.errors import DataError, SettingError, nearest
 
@@ -52,17 +64,25 @@ def command(
     start: Annotated[
         Path | None, option("Go on from this model: ids that stay keep what was learnt.", "RUN", "--start")
     ] = None,
+    read: Read = None,
+    keep: Annotated[
+        str | None, option("From a file, which to save: model, ease, als, … (the best).", "NAME", "--save")
+    ] = None,
     imports: Imports = None,
     json: Json = False,
 ) -> None:
-    """Train a recommender on a prepared set and store it, with its record, in a folder.
+    """Train a recommender on a prepared set, or a file of orders, and store it, with its record, in a folder.
+
+    A file's columns are guessed, and its latest tenth is held out by time: on it the model is judged beside popularity,
+    item-kNN, EASE and ALS, with settings that take a minute or two. What is kept then learns from every pair.
 
     The epoch is picked on the validation part; test numbers are those of that epoch, and of the last one beside it.
     Ctrl-C, or a SIGTERM, ends training and keeps the best epoch so far; another one ends its ranking. The same seed
     gives the same result. --whole is for the model to put to use: it trains on the held-out pairs too, for as many
     epochs as the run of --config found best, with its settings, or for --epochs.
 
-    Examples: sahcns train films --set alpha=0.5 --out runs/sahc
+    Examples: sahcns train orders.csv --out model
+              sahcns train films --set alpha=0.5 --out runs/sahc
               sahcns train films --config runs/sahc --whole --out runs/live
               sahcns train films --backbone ngcf --sampler dns --out runs/dns
               sahcns train films --set backbone.dim=32 --out runs/small
@@ -75,7 +95,6 @@ def command(
     """
     from sahcns.cli.dataset import prepared_folder
     from sahcns.cli.plan import build, merge, parse_parts, read_plan, warn_of_differences
-    from sahcns.training.progress import train_progress
 
     tune_malloc()
     parts = parse_parts(settings or [], backbone=backbone, sampler=sampler, objective=objective)
@@ -83,9 +102,19 @@ def command(
     file = read_plan(config, best=whole and "epochs" not in protocol) if config else {}
     plan = merge({**typed, **parts, "protocol": protocol}, file)
     if "data" not in plan:
-        raise SettingError("no data: give a prepared folder, such as `sahcns train films --out runs/first`")
+        raise SettingError("no data: give a file, or a prepared folder, such as `sahcns train films --out runs/first`")
     if "out" not in plan:
         raise SettingError("no place for the trained model: give one with --out RUN")
+    if is_file(plan["data"]):
+        if whole:
+            raise SettingError("--whole is for a prepared set; from a file, what is kept learns from every pair anyway")
+        if start is not None:
+            raise SettingError("--start is for a prepared set: a former model has seen what is held out of a file")
+        _from_file(plan, parse_reading(read or []), keep, log or [], json)
+        return
+    for name, value in (("--read", read), ("--save", keep)):
+        if value:
+            raise SettingError(f"{name} is for a file of orders, and {plan['data']} is none")
     if whole and "epochs" not in plan["protocol"]:
         raise SettingError(
             "--whole needs to know when to stop: give --epochs NUMBER, or the run that was judged with --config RUN"
@@ -94,9 +123,10 @@ def command(
         if name in protocol:
             raise SettingError(f"--whole holds nothing out, so --{name.replace('_', '-')} does not apply to it")
     from sahcns.data import load_split
+    from sahcns.lab.grid.sources import own_code
     from sahcns.model import Recommender, fit
     from sahcns.model.folder import check_place
-    from sahcns.sources import own_code
+    from sahcns.training.progress import train_progress
     from sahcns.training.train import retry_once_on_interrupt
 
     import_files(plan["import"])
@@ -173,6 +203,24 @@ def _logs(names: list[str], place: Path) -> "list[Log]":
             raise SettingError(f"--log {name!r} is not known; {nearest(name, LOGS)}")
         made += LOGS[name](beside)
     return made
+
+
+def _from_file(plan: dict[str, Any], reading: dict[str, Any], keep: str | None, log: list[str], json: bool) -> None:
+    """Read, train, judge beside the baselines, and store what is kept, made of every pair."""
+    from sahcns.cli.orders import open_orders, train_file
+    from sahcns.model.folder import check_place
+    from sahcns.training.train import retry_once_on_interrupt
+
+    import_files(plan["import"])
+    check_place(plan["out"])
+    place = plan["out"].absolute()
+    model = train_file(open_orders(plan["data"], reading), plan, keep or "best", quiet=json, log=_logs(log, place))
+    saved = retry_once_on_interrupt(lambda: _save(model, place))
+    if json:
+        record = model.record
+        show_json({"run": saved, **{name: value for name, value in record.items() if name != "history"}})
+    else:
+        show(f"saved in {saved}; next: sahcns serve {saved}, or sahcns recommend {saved} --everyone --to lists.csv")
 
 
 def _ending(record: "Record", saved: Path) -> str:

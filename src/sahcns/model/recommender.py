@@ -21,6 +21,8 @@ from sahcns.model.explain import Explanation, Paths, Reason, explain
 from sahcns.model.filters import Shelves, hidden_items, refuse_one, shelves_of, whole
 from sahcns.model.fold_in import gram
 from sahcns.model.folder import read_model, write_model
+from sahcns.model.notebook import describe, describe_html
+from sahcns.model.orders import learn
 from sahcns.model.wishes import SOURCES, Ranked, Source, pairs_of, rank_people
 from sahcns.ranking import Csr, recommend
 from sahcns.ranking.retrieval import best_of_scores, not_finite
@@ -69,9 +71,10 @@ class Recommender:
                 raise DataError(f"{name} row {row} is not finite, the model has diverged; train it again")
 
     def __repr__(self) -> str:
-        made = (self.record.get(part, {}).get("name") for part in ("backbone", "sampler"))
-        named = "".join(f"{name}, " for name in made if name)
-        return f"Recommender({named}{len(self.user_ids):,} users, {len(self.item_ids):,} items)"
+        return describe(self.record, len(self.user_ids), len(self.item_ids))
+
+    def _repr_html_(self) -> str:
+        return describe_html(repr(self), self.record)
 
     @classmethod
     def of(
@@ -95,26 +98,21 @@ class Recommender:
         by_user = np.argsort(aside[0], kind="stable")
         aside_users, aside_items = (torch.from_numpy(column[by_user]) for column in aside)
         return cls(
-            users,
-            items,
-            split.user_ids,
-            split.item_ids,
-            split.titles,
-            known_users,
-            known_items,
-            known_part,
-            weights,
-            record,
-            aside_users,
-            aside_items,
-            item_weights,
-            split.categories,
-            known_weights,
-        )
+            users, items, split.user_ids, split.item_ids, split.titles, known_users, known_items, known_part, weights,
+            record, aside_users, aside_items, item_weights, split.categories, known_weights,
+        )  # fmt: skip
 
     @classmethod
     def from_training(cls, trained: Trained) -> "Recommender":
         return cls.of(trained.split, trained.users, trained.items, trained.weights, trained.record.to_dict())
+
+    def fit(self, source: Any, **options: Any) -> "Recommender":
+        """Learn from a file of orders or a table; itself. `record["judged"]` says how it did beside the baselines.
+
+        The options are those of `sahcns.model.orders.learn`, and how `sahcns.read` is to read the source.
+        """
+        self.__dict__ = Recommender.of(**learn(source, **options).parts).__dict__
+        return self
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> "Recommender":

@@ -4,6 +4,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import timedelta
+from html import escape
+from importlib import import_module
 from typing import Any
 
 from rich.console import Console
@@ -19,7 +21,7 @@ PAUSE = 60  # seconds between two lines of a log
 class Bar:
     """A bar on stderr with words beside and below it; where that is no terminal there is only what is said and logged."""
 
-    def __init__(self, words: str) -> None:
+    def __init__(self, words: str, quiet: bool = False) -> None:
         self.console = Console(stderr=True, markup=False, emoji=False, highlight=False)
         cut = Column(no_wrap=True, overflow="ellipsis", ratio=1)
         columns = (
@@ -31,11 +33,19 @@ class Bar:
         self.drawn.add_task(words, total=None)
         self.task = self.drawn.tasks[0]
         self.logged = time.perf_counter()
+        self.cell: Any = None
+        if self.console.is_jupyter and not quiet:
+            notebook = import_module("IPython.display")
+            self.html = notebook.HTML
+            self.cell = notebook.display(self.html(""), display_id=True)
 
     def show(self, done: int, total: int, *lines: str) -> None:
         """So much is done, of so much."""
         self.task.total = total  # given to `update`, a new total would forget how fast it went
         self.drawn.update(self.task.id, completed=done, description="\n".join(lines))
+        if self.cell is not None:
+            words = "<br>".join(map(escape, lines))
+            self.cell.update(self.html(f'<progress value="{done}" max="{total}"></progress> {words}'))
 
     @property
     def left(self) -> str:
@@ -55,9 +65,10 @@ class Bar:
 
 
 @contextmanager
-def bar(words: str = "") -> Iterator[Bar]:
-    made = Bar(words)
-    with made.drawn if made.console.is_terminal else nullcontext():
+def bar(words: str = "", quiet: bool = False) -> Iterator[Bar]:
+    """One to be shown for as long as the work goes on; `quiet` never draws."""
+    made = Bar(words, quiet)
+    with made.drawn if made.console.is_terminal and not quiet else nullcontext():
         yield made
 
 

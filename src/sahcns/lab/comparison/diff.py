@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sahcns.errors import DataError
 from sahcns.folders import read_description
 from sahcns.lab.grid.result import Result, Terms, terms_differ
 
@@ -48,7 +49,12 @@ def read_run(path: str | os.PathLike[str]) -> Run:
         return Result.load(given).to_dict()
     from sahcns.model.folder import RUN
 
-    return read_description(RUN, given.parent if given.name == RECORD else given)
+    record = read_description(RUN, given.parent if given.name == RECORD else given)
+    if "baseline" in record:
+        raise DataError(
+            f"{path} is of {record['baseline']['name']}, a baseline: it has neither a backbone nor a sampler"
+        )
+    return record
 
 
 def differences(first: Run, second: Run) -> list[Difference]:

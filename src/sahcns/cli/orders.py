@@ -1,0 +1,86 @@
+"""A file of orders on a command line: how it is read, what was taken for granted, and what came out of it."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sahcns.cli.console import count, show, table, tell, working
+from sahcns.cli.options import READ
+from sahcns.errors import SahcnsError
+
+if TYPE_CHECKING:
+    from sahcns.data import Interactions
+    from sahcns.model import Recommender
+    from sahcns.model.orders import Orders
+    from sahcns.training.log import Log
+
+
+def read_file(source: Any, reading: Mapping[str, Any]) -> "Interactions":
+    """What a file holds; an error names the options of `--read`."""
+    from sahcns.data.readers import read
+
+    try:
+        return read(source, **reading)
+    except SahcnsError as error:
+        raise type(error)(_as_options(str(error))) from error
+
+
+def _as_options(sentence: str) -> str:
+    """`name the right one with user='sku'` → `… with --read user='sku'`; what stands in quotes is left as it is."""
+    sentence = sentence.replace("read with lenient", "add --read lenient=true").replace("=False", "=false")
+    return re.sub(
+        rf"""'[^']*'|"[^"]*"|\b(?<!--read )({"|".join(READ)})=""",
+        lambda match: match[0] if match[1] is None else f"--read {match[0]}",
+        sentence,
+    )
+
+
+def open_orders(file: str, reading: Mapping[str, Any]) -> "Orders":
+    """The pairs of a file; on stderr what was guessed, how many there are, and which are held out."""
+    from sahcns.cli.data.remarks import remarks
+    from sahcns.model.orders import read_orders
+
+    with working(f"reading {file} …"):
+        orders = read_orders(read_file(file, reading))
+    manifest: Any = orders.judged.manifest
+    remarks(manifest)
+    whole = orders.whole
+    sizes = f"{count(whole.n_users, 'customer')}, {count(whole.n_items, 'article')}, {count(len(whole.train), 'pair')}"
+    how = "the latest tenth" if manifest["recipe"]["split"] == "time" else "a random tenth, as there are no times,"
+    tell(f"{sizes}; {how} is held out to judge by, a tenth before it to choose the epoch by")
+    return orders
+
+
+def train_file(
+    orders: "Orders", plan: Mapping[str, Any], keep: str = "best", quiet: bool = False, log: "Sequence[Log]" = ()
+) -> "Recommender":
+    """Train what the plan says, by the preset where it says nothing, and show how it did beside the baselines."""
+    from sahcns.cli.plan import build
+    from sahcns.model import Recommender
+    from sahcns.model.choice import LABELS
+    from sahcns.model.orders import preset, train_orders
+
+    device = plan.get("device", "auto")
+    parts = build({**plan, "protocol": {**preset(orders.judged, device).to_dict(), **plan.get("protocol", {})}})
+    made = train_orders(
+        orders,
+        *parts[:3],
+        protocol=parts[3],
+        seed=plan.get("seed", 0),
+        device=device,
+        kernels=plan.get("kernels", "auto"),
+        keep=keep,
+        quiet=quiet,
+        log=log,
+    )
+    model = Recommender.of(**made.parts)
+    if quiet:
+        return model
+    rows = table(
+        f"{len(made.candidates[0].recall):,} people, what they took next", ">Recall@20", ">NDCG@20", ">seconds"
+    )
+    for one in (one.to_dict() for one in made.candidates):
+        values = (f"{100 * one[name]:.2f}" for name in ("recall@20", "ndcg@20"))
+        rows.add_row(LABELS[one["name"]], *values, f"{one['seconds']:.1f}")
+    show(rows, "", made.why, f"kept: {LABELS[made.kept]}, made of all {count(len(orders.whole.train), 'pair')}")
+    return model
