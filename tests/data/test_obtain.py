@@ -104,7 +104,7 @@ def test_without_a_network_the_error_says_which_file_to_put_where(tmp_path: Path
     with pytest.raises(DataError) as problem:
         obtain(wanted, to=tmp_path, pause=0.0)
     text = str(problem.value)
-    assert "could not download http://127.0.0.1:9/films.zip: connection refused" in text
+    assert "could not download http://127.0.0.1:9/films.zip: Connection refused" in text
     assert f"put it at {tmp_path / 'films' / 'films.zip'}" in text
     assert "sahcns data get films --from PATH" in text
     (tmp_path / "films" / "films.zip").write_bytes(ZIP)  # and doing so is enough
@@ -197,5 +197,5 @@ def test_the_embedded_set_is_used_where_it_lies_and_can_be_copied_out(tmp_path: 
     small = CATALOGUE["ml-latest-small"]
     assert obtain(small) == EMBEDDED / "ml-latest-small"
     folder = obtain(small, to=tmp_path)
-    assert names(folder) == {"ratings.csv.gz", "movies.csv.gz", "README.txt"}
-    assert find(folder, "ratings.csv") == folder / "ratings.csv.gz"
+    assert names(folder) == {"ratings.csv", "movies.csv", "README.txt"}
+    assert find(folder, "ratings.csv") == folder / "ratings.csv"

@@ -7,7 +7,9 @@ import tomllib
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import IO, Any
@@ -46,10 +48,6 @@ class Archive:
 
     url: str
     sha256: str
-
-    @property
-    def name(self) -> str:
-        return self.url.rsplit("/", 1)[-1]
 
 
 @dataclass(frozen=True)
@@ -139,7 +137,7 @@ def prepare_named(
     wanted = named_set(wanted) if isinstance(wanted, str) else wanted
     home = obtain(wanted) if folder is None else Path(folder)
     recipe = recipe or wanted.recipe
-    reading: dict[str, Any] = {"event": 0, **wanted.reading, "lenient": lenient}
+    reading: dict[str, Any] = {"event": 0, "quantity": 0, **wanted.reading, "lenient": lenient}
     parts = {}
     for part, name in wanted.parts.items():
         path = find(home, name)
@@ -180,9 +178,9 @@ def obtain(
     source    a local copy: the archive, a folder with the files, or the one file of a set that has only one
     pause     seconds before a download is tried again
     """
-    if wanted.embedded and to is None and source is None:
-        return _verify(wanted, EMBEDDED / wanted.name)
-    folder = (to or cache_folder()) / wanted.name
+    folder = (
+        EMBEDDED / wanted.name if wanted.embedded and to is source is None else (to or cache_folder()) / wanted.name
+    )
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -190,11 +188,16 @@ def obtain(
             f"cannot make the folder {folder} for the files of {wanted.name}: {error.strerror or error}; "
             "name another place for them, or set XDG_CACHE_HOME to a folder that can be written"
         ) from error
-    if source is not None or wanted.embedded:
+    if source is not None or (wanted.embedded and to is not None):
         _copy_set(wanted, source or EMBEDDED / wanted.name, folder)
     elif _missing(wanted, folder):
         _download(wanted, folder, report, pause)
-    return _verify(wanted, folder)
+    for file in wanted.files:
+        if (path := find(folder, file.name)) and file.sha256:
+            with _unpacked(path) as content:
+                again = f"; delete it and run: sahcns data get {wanted.name}"
+                _check_sha256(path, hashlib.file_digest(content, "sha256").hexdigest(), file.sha256, again)
+    return folder
 
 
 def find(folder: Path, name: str) -> Path | None:
@@ -213,55 +216,51 @@ def _download(wanted: NamedSet, folder: Path, report: Report, pause: float) -> N
             f"{wanted.name} cannot be downloaded by a program: go to {wanted.homepage}, {wanted.by_hand}, and put "
             f"{_missing(wanted, folder)[0]} into {folder}, or run: sahcns data get {wanted.name} --from PATH"
         )
-    archive = wanted.archive
-    for url, sha256 in [(one.url, one.sha256) for one in ([archive] if archive else wanted.files)]:
+    for url, sha256 in [(one.url, one.sha256) for one in ([wanted.archive] if wanted.archive else wanted.files)]:
         assert url is not None
         target = folder / url.rsplit("/", 1)[-1]
-        if target.exists():
-            continue
-        try:
-            fetch(url, target, sha256=sha256, pause=pause, report=lambda *sizes, name=target.name: report(name, *sizes))
-        except DownloadError as problem:
-            raise DownloadError(
-                f"{problem}; get that file by other means and put it at {target}, "
-                f"or run: sahcns data get {wanted.name} --from PATH"
-            ) from None
-    if archive:
-        _unpack(wanted, folder / archive.name, folder)
-        (folder / archive.name).unlink()
+        if not target.exists():
+            try:
+                fetch(url, target, sha256=sha256, pause=pause, report=partial(report, target.name))
+            except DownloadError as problem:
+                raise DownloadError(
+                    f"{problem}; get that file by other means and put it at {target}, "
+                    f"or run: sahcns data get {wanted.name} --from PATH"
+                ) from None
+        if wanted.archive:
+            _copy_set(wanted, target, folder)
+            target.unlink()
 
 
 def _copy_set(wanted: NamedSet, source: Path, folder: Path) -> None:
     """From a copy on this disk: a folder, the archive, or the one file of the set."""
-    needed = [file for file in wanted.files if not file.optional]
-    if source.is_file():
-        with source.open("rb") as opened:
-            is_zip = opened.read(4) == b"PK\x03\x04"  # also when its end was cut off, which zipfile calls no zip at all
-        if is_zip:
-            _unpack(wanted, source, folder)
-        elif len(needed) == 1:
-            _copy(needed[0], source, folder)
-        else:
-            names = ", ".join(file.name for file in needed)
-            raise DataError(f"{wanted.name} has several files ({names}); give the folder they are in")
-        return
-    if not source.is_dir():
+    needed = [file.name for file in wanted.files if not file.optional]
+    if source.is_dir():
+        if missing := _missing(wanted, source):
+            raise DataError(f"{source} has no {missing[0]}, which {wanted.name} needs")
+        for file in wanted.files:
+            if path := find(source, file.name):
+                _copy(file, path, folder)
+    elif not source.is_file():
         raise DataError(f"{source} is not there; give the archive of {wanted.name}, or a folder with its files")
-    if missing := _missing(wanted, source):
-        raise DataError(f"{source} has no {missing[0]}, which {wanted.name} needs")
-    for file in wanted.files:
-        if path := find(source, file.name):
-            _copy(file, path, folder)
+    elif _starts_as_zip(source):
+        _unpack(wanted, source, folder)
+    elif len(needed) > 1:
+        raise DataError(f"{wanted.name} has several files ({', '.join(needed)}); give the folder they are in")
+    else:
+        _copy(next(file for file in wanted.files if not file.optional), source, folder)
+
+
+def _starts_as_zip(path: Path) -> bool:
+    """Also where its end was cut off, which zipfile calls no zip at all."""
+    with path.open("rb") as opened:
+        return opened.read(4) == b"PK\x03\x04"
 
 
 def _copy(file: File, source: Path, folder: Path) -> None:
-    target = folder / (f"{file.name}.gz" if source.suffix == ".gz" else file.name)
-    if target.exists() and target.samefile(source):
-        return
-    if file.sha256:
-        _check_sha256(source, _content_sha256(source), file.sha256)
-    with source.open("rb") as content:
-        write_whole(target, _pieces(content, file.name))
+    with _unpacked(source) as content:
+        if not ((target := folder / file.name).exists() and target.samefile(source)):
+            write_whole(target, _pieces(content, source, file.sha256))
 
 
 def _unpack(wanted: NamedSet, archive: Path, folder: Path) -> None:
@@ -272,35 +271,25 @@ def _unpack(wanted: NamedSet, archive: Path, folder: Path) -> None:
     try:
         with zipfile.ZipFile(archive) as packed:
             members = {PurePosixPath(name).name: name for name in sorted(packed.namelist(), key=len, reverse=True)}
-            for file in wanted.files:
-                if file.name not in members and not file.optional:
-                    raise DataError(f"{archive} holds no {file.name}, which {wanted.name} needs")
+            if missing := [file.name for file in wanted.files if file.name not in members and not file.optional]:
+                raise DataError(f"{archive} holds no {missing[0]}, which {wanted.name} needs")
             for file in wanted.files:
                 if file.name in members:
                     with packed.open(members[file.name]) as content:
-                        write_whole(folder / file.name, _pieces(content, file.name, file.sha256))
+                        write_whole(folder / file.name, _pieces(content, Path(file.name), file.sha256))
     # zipfile says NotImplementedError to a compression it does not know, RuntimeError to an encrypted file.
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as problem:
         raise DataError(f"{archive} cannot be unpacked ({problem}); get it again") from None
 
 
-def _pieces(content: IO[bytes], name: str, sha256: str | None = None) -> Iterator[bytes]:
+def _pieces(content: IO[bytes], path: Path, sha256: str | None) -> Iterator[bytes]:
     """The content in pieces; an error at its end if it is not that of the checksum, so that it is not kept."""
     digest = hashlib.sha256()
     while piece := content.read(1 << 20):
         digest.update(piece)
         yield piece
     if sha256:
-        _check_sha256(Path(name), digest.hexdigest(), sha256)
-
-
-def _verify(wanted: NamedSet, folder: Path) -> Path:
-    for file in wanted.files:
-        path = find(folder, file.name)
-        if path and file.sha256:
-            again = f"; delete it and run: sahcns data get {wanted.name}"
-            _check_sha256(path, _content_sha256(path), file.sha256, again)
-    return folder
+        _check_sha256(path, digest.hexdigest(), sha256)
 
 
 def _check_sha256(path: Path, found: str, wanted: str, remedy: str = "; get it again") -> None:
@@ -308,11 +297,11 @@ def _check_sha256(path: Path, found: str, wanted: str, remedy: str = "; get it a
         raise DataError(f"{path} is not the expected file: its SHA-256 is {found}, not {wanted}{remedy}")
 
 
-def _content_sha256(path: Path) -> str:
-    if path.suffix != ".gz":
-        return file_sha256(path)
+@contextmanager
+def _unpacked(path: Path) -> Iterator[IO[bytes]]:
+    """The content of a file, gzipped or not."""
     try:
-        with gzip.open(path) as content:
-            return hashlib.file_digest(content, "sha256").hexdigest()
-    except (OSError, EOFError) as problem:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as content:
+            yield content  # type: ignore[misc]
+    except (gzip.BadGzipFile, zlib.error, EOFError) as problem:
         raise DataError(f"{path} is not a whole gzip file ({problem}); get it again") from None
