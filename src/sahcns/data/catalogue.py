@@ -196,7 +196,8 @@ def obtain(
         if (path := find(folder, file.name)) and file.sha256:
             with _unpacked(path) as content:
                 again = f"; delete it and run: sahcns data get {wanted.name}"
-                _check_sha256(path, hashlib.file_digest(content, "sha256").hexdigest(), file.sha256, again)
+                for _ in _pieces(content, path, file.sha256, again):
+                    pass
     return folder
 
 
@@ -282,17 +283,17 @@ def _unpack(wanted: NamedSet, archive: Path, folder: Path) -> None:
         raise DataError(f"{archive} cannot be unpacked ({problem}); get it again") from None
 
 
-def _pieces(content: IO[bytes], path: Path, sha256: str | None) -> Iterator[bytes]:
+def _pieces(content: IO[bytes], path: Path, sha256: str | None, again: str = "; get it again") -> Iterator[bytes]:
     """The content in pieces; an error at its end if it is not that of the checksum, so that it is not kept."""
     digest = hashlib.sha256()
     while piece := content.read(1 << 20):
         digest.update(piece)
         yield piece
     if sha256:
-        _check_sha256(path, digest.hexdigest(), sha256)
+        _check_sha256(path, digest.hexdigest(), sha256, again)
 
 
-def _check_sha256(path: Path, found: str, wanted: str, remedy: str = "; get it again") -> None:
+def _check_sha256(path: Path, found: str, wanted: str, remedy: str) -> None:
     if found != wanted:
         raise DataError(f"{path} is not the expected file: its SHA-256 is {found}, not {wanted}{remedy}")
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
@@ -258,14 +259,10 @@ def _remove_overlap(
 
 def _merge_ids(maps: Sequence[IdMap]) -> tuple[IdMap, list[Int32]]:
     """One map over all ids, and for each given map where its positions went. Numbers and texts together are texts."""
-    numbers = [ids.values for ids in maps if not isinstance(ids.values, Texts)]
-    if len(numbers) == len(maps):
-        union = np.unique(np.concatenate(numbers))
-        return IdMap(union), [np.searchsorted(union, values).astype(np.int32) for values in numbers]
-    texts = [[str(ids[k]) for k in range(len(ids))] for ids in maps]
-    together = IdMap.of(text for part in texts for text in part)
-    position = {text: k for k, text in enumerate(together.decode(range(len(together))))}
-    return together, [np.array([position[text] for text in part], np.int32) for part in texts]
+    ids = [each.decode(range(len(each))) for each in maps]
+    together = IdMap.of(chain.from_iterable(ids))
+    place = {str(one): k for k, one in enumerate(together.decode(range(len(together))))}
+    return together, [np.array([place[str(one)] for one in each], np.int32) for each in ids]
 
 
 def _merge_texts(given: Sequence[Texts | None], to_items: Sequence[Int32], n_items: int) -> Texts | None:

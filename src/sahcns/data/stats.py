@@ -9,14 +9,24 @@ import numpy as np
 import numpy.typing as npt
 
 from sahcns.data.filters import degrees
-from sahcns.data.split import Split
+from sahcns.data.split import PARTS, Split
 from sahcns.errors import SahcnsError, SettingError
 from sahcns.files import write_whole
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-QUANTILES = (0.05, 0.25, 0.75, 0.95, 0.99)
+QUANTILES = {
+    "min": 0,
+    "5%": 0.05,
+    "25%": 0.25,
+    "median": 0.5,
+    "mean": 0,
+    "75%": 0.75,
+    "95%": 0.95,
+    "99%": 0.99,
+    "max": 1,
+}
 COLOURS = {"user": "#2f6db5", "item": "#c8553d"}
 PLOT_ENDINGS = (".png", ".svg", ".pdf")
 
@@ -42,9 +52,7 @@ def statistics(split: Split) -> dict[str, Any]:
         },
         "user_degrees": _spread(sum(users.values(), np.zeros(split.n_users, np.int64))),
         "item_degrees": _spread(sum(items.values(), np.zeros(split.n_items, np.int64))),
-        "users_without_train": int(np.count_nonzero(users["train"] == 0)),
-        "users_without_valid": int(np.count_nonzero(users["valid"] == 0)),
-        "users_without_test": int(np.count_nonzero(users["test"] == 0)),
+        **{f"users_without_{name}": int(np.count_nonzero(users[name] == 0)) for name in PARTS},
         "items_without_train": int(np.count_nonzero(items["train"] == 0)),
         "fingerprint": split.fingerprint,
     }
@@ -54,16 +62,8 @@ def _spread(counts: npt.NDArray[np.int64]) -> dict[str, float]:
     """Smallest, quantiles (linear between ranks), mean and largest of the degrees."""
     if not len(counts):
         return {}
-    middle = {f"{round(q * 100)}%": round(float(np.quantile(counts, q)), 2) for q in QUANTILES}
-    low = {name: value for name, value in middle.items() if float(name[:-1]) < 50}
-    return {
-        "min": int(counts.min()),
-        **low,
-        "median": float(np.median(counts)),
-        "mean": round(float(counts.mean()), 2),
-        **{name: value for name, value in middle.items() if name not in low},
-        "max": int(counts.max()),
-    }
+    points = {name: round(float(np.quantile(counts, at)), 2) for name, at in QUANTILES.items()}
+    return {**points, "mean": round(float(counts.mean()), 2), "min": int(counts.min()), "max": int(counts.max())}
 
 
 def statistics_table(figures: Mapping[str, Any], title: str = "") -> "RenderableType":

@@ -169,7 +169,7 @@ def test_the_encoding_that_is_told(tmp_path: Path) -> None:
         (b"user,item,item\n1,2,3\n", {}, "line 1: the column name 'item' occurs 2 times; rename one"),
         (b"1,2,3,4,5\n1,2,3,4,5\n", {}, "5 columns and no header; choose the columns by number"),
         (b"1,2\n3,4\n", {"user": 3}, "2 columns; user=3 is not one of them"),
-        (b"PK\x03\x04rest", {}, "is a zip archive; unpack it"),
+        (b"PK\x03\x04rest", {}, "is a zip archive"),
         ("user,item\n1,2\n".encode("utf-16"), {}, "is UTF-16 text"),
         (b"user,item\r1,2\r3,4\r", {}, "ends its lines with a carriage return only"),
         (b"<!DOCTYPE html><html></html>", {}, "is a web page"),

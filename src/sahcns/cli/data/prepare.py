@@ -22,19 +22,8 @@ READING = (
     *("encoding", "time_unit", "items_offset", "lenient_limit"),
 )
 RECIPE = (
-    *(
-        "events",
-        "min_rating",
-        "years",
-        "duplicates",
-        "core",
-        "split",
-        "ratios",
-        "seed",
-        "unseen",
-        "weight",
-        "half_life",
-    ),
+    *("events", "min_rating", "years", "duplicates", "core", "split", "ratios", "seed", "unseen"),
+    *("weight", "half_life"),
 )
 PARTS = ("valid", "test", "holdout", "overlap")
 FOR_GIVEN = ("seed", "unseen")  # the settings of a recipe that also apply to sets that come split
@@ -128,9 +117,7 @@ def command(
     with _in_options():
         if len(sources) == 1 and sources[0] in CATALOGUE:
             _refuse({**reading, **parts}, f"{sources[0]} is read as the catalogue says, so {{}} does not apply to it")
-            _refuse(
-                _only(changes, ("events", "weight")), f"{sources[0]} has no such column, so {{}} does not apply to it"
-            )
+            _refuse(_only(changes, ("events",)), f"{sources[0]} has no kinds of events, so {{}} does not apply to it")
             made = _named(sources[0], changes, data, lenient)
         else:
             with working(f"preparing {', '.join(sources)} …"):

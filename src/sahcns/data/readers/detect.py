@@ -70,7 +70,9 @@ def detect_format(data: bytes, name: str) -> str:
     lines = [text for _, text in sample(data, name)]
     start = lines[0].lstrip()
     if start.startswith("{"):
-        return _json_format(lines)
+        fields = json_fields(lines).keys()
+        known = {"amazon": {"reviewerID", "asin"}, "yelp": {"user_id", "business_id"}}
+        return next((format for format, needed in known.items() if fields >= needed), "jsonl")
     if start.startswith("[") and start[1:].lstrip()[:1] in ("{", ""):
         raise DataError(f"{name} is one JSON list; write one object a line, for example: jq -c '.[]'")
     if start[:14].lower().startswith(("<!doctype", "<html", "<?xml")):
@@ -83,20 +85,12 @@ def detect_format(data: bytes, name: str) -> str:
         return "inter"
     rows = [re.split("[ \t]+", line.strip(" \t")) for line in lines]
     if all(WHOLE.fullmatch(token) for row in rows for token in row):
-        widths = {len(row) for row in rows}
+        widths, users = {len(row) for row in rows}, {row[0] for row in rows}
         if widths == {2}:
             return "pairs"
-        each_user_once = len({row[0] for row in rows}) == len(rows)
-        if (len(widths) > 1 and each_user_once) or min(widths) > 4:
+        if (len(widths) > 1 and len(users) == len(rows)) or min(widths) > 4:
             return "adjacency"
     return "csv"
-
-
-def _json_format(lines: Sequence[str]) -> str:
-    fields = json_fields(lines).keys()
-    if fields >= {"reviewerID", "asin"}:
-        return "amazon"
-    return "yelp" if fields >= {"user_id", "business_id"} else "jsonl"
 
 
 def json_fields(lines: Sequence[str]) -> dict[str, None]:

@@ -11,7 +11,6 @@ import lzma
 import os
 import shutil
 import tempfile
-import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -26,15 +25,11 @@ CHUNK = 4 << 20  # bytes of text passed on at a time: large enough for polars' t
 BLOCK = 1 << 12  # compressed bytes fed at a time, and so the most that damage takes with it
 LONGEST_LINE = 64 << 20
 UTF16 = "is UTF-16 text; say so with encoding='utf-16'"
-WORKBOOK = "is an Excel workbook; save the sheet as CSV UTF-8"
 FOREIGN = {
-    b"PK\x03\x04": "is a zip archive; unpack it and read the file inside",
+    b"PK\x03\x04": "is a zip archive or an Excel workbook; unpack it, or save the sheet as CSV UTF-8",
+    b"\xd0\xcf\x11\xe0": "is an Excel workbook; save the sheet as CSV UTF-8",
     b"\xff\xfe": UTF16,
     b"\xfe\xff": UTF16,
-    b"\xd0\xcf\x11\xe0": WORKBOOK,
-    b"SQLite format 3": "is an SQLite database; export the table as CSV",
-    b"\x89HDF": "is an HDF5 file; export the table as CSV or Parquet",
-    b"%PDF": "is a PDF document, not a table",
 }
 
 
@@ -186,31 +181,22 @@ def _open(path: Path, encoding: str | None) -> tuple[FileIO, int, bytes]:
             content.seek(0)
             first_bytes = content.read(16)
         except FileNotFoundError:
-            raise DataError(f"{path} does not exist; {_similar_file(path)}") from None
+            raise DataError(f"{path} does not exist; {_hint(path)}") from None
         except (OSError, ValueError) as error:
             raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
         if not first_bytes:
             raise EmptyFile(f"{path} is empty; check the download or the command that wrote it")
         for magic, reason in FOREIGN.items():
             if first_bytes.startswith(magic) and not (encoding and reason == UTF16):
-                raise DataError(f"{path} {WORKBOOK if _is_workbook(content) else reason}")
+                raise DataError(f"{path} {reason}")
         on_failure.pop_all()
         return content, size, first_bytes
 
 
-def _is_workbook(content: FileIO) -> bool:
-    try:
-        with zipfile.ZipFile(content) as archive:
-            return "xl/workbook.xml" in archive.namelist()
-    except (OSError, zipfile.BadZipFile):
-        return False
-
-
-def _similar_file(path: Path) -> str:
+def _hint(path: Path) -> str:
     if not path.parent.is_dir():
         return f"there is no folder {path.parent}"
-    names = [child.name for child in path.parent.iterdir() if child.is_file()]
-    close = difflib.get_close_matches(path.name, names, n=1, cutoff=0.7)
+    close = difflib.get_close_matches(path.name, [child.name for child in path.parent.iterdir()], n=1, cutoff=0.7)
     return f"did you mean {close[0]}?" if close else f"the folder holds: {_names(path.parent)}"
 
 
