@@ -79,7 +79,9 @@ def test_a_value_that_is_missing_matters_where_it_is_needed(tmp_path: Path, sett
     assert len(prepare(read(tmp_path / "log.csv"), Recipe(ratios=(1, 0, 0))).train) == 5
     with pytest.raises(DataError, match=rf"1 rows of .*line {3 if 'min_rating' in setting else 4}"):
         prepare(read(tmp_path / "log.csv"), recipe)
-    assert len(prepare(read(tmp_path / "log.csv", lenient=True), recipe).train) == 4
+    made = prepare(read(tmp_path / "log.csv", lenient=True), recipe)
+    assert len(made.train) == 4
+    assert [(step["step"], step["rows"]) for step in made.manifest["steps"]][:2] == [("read", 5), ("missing", 4)]  # type: ignore[attr-defined]
 
 
 def test_settings_are_checked() -> None:

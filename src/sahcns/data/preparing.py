@@ -51,7 +51,7 @@ def prepare(interactions: Interactions, recipe: Recipe | None = None) -> Split:
         steps.record("events", f"off, {len(kept)} kinds alike", made.rows)
         steps.done[-1] |= {"kept": kept, "left_out": {}}
     events = None
-    made.rows = _with_values(made.rows, recipe, source, steps.source)
+    _drop_missing(made, recipe, source, steps)
 
     rows, aside = made.rows, list[Rows]()  # what the next three steps take out
     made.rows = Rows(np.empty(0, np.int32), np.empty(0, np.int32))
@@ -199,22 +199,27 @@ def _columns(interactions: Interactions, recipe: Recipe) -> dict[str, npt.NDArra
     return {name: column for name, column in columns.items() if column is not None}
 
 
-def _with_values(rows: Rows, recipe: Recipe, source: Mapping[str, Any], name: str) -> Rows:
-    """The rows that have what a step needs; one without is an error, unless they were read leniently."""
+def _drop_missing(made: Dense, recipe: Recipe, source: Mapping[str, Any], steps: Steps) -> None:
+    """Leave out rows that lack what a step needs, where they were read leniently; else one is an error."""
+    lost: dict[str, int] = {}
     for role, setting in _needs(recipe):
-        column = rows.columns.get(role)
+        column = made.rows.columns.get(role)
         if column is None:
             continue
         absent = (column == NAT) if role == "time" else np.isnan(column)
-        if (count := int(np.count_nonzero(absent))) and not source.get("lenient"):
+        if not (count := int(np.count_nonzero(absent))):
+            continue
+        if not source.get("lenient"):
             entry = source.get("missing", {}).get(role)
             first = f", the first in line {entry['first_line']:,} of {entry['file']}" if entry else ""
             raise DataError(
-                f"{setting} needs {role}s, and {count:,} rows of {name} have none{first}; fill them in, or read with "
-                "lenient to leave such rows out"
+                f"{setting} needs {role}s, and {count:,} rows of {steps.source} have none{first}; fill them in, or read "
+                "with lenient to leave such rows out"
             )
-        rows = rows.keep(~absent)
-    return rows
+        made.rows, lost[role] = made.rows.keep(~absent), count
+    if lost:
+        rule = ", ".join(f"{count:,} without {role}" for role, count in lost.items())
+        steps.record("missing", rule, made.rows, "fill them in")
 
 
 def _needs(recipe: Recipe) -> list[tuple[str, str]]:

@@ -154,3 +154,21 @@ def test_what_changes_from_one_day_to_the_next_is_remarked_on(sahcns: Sahcns, tm
     told("all.csv")
     assert "held 40 pairs of 7 users and 40 items before, and has fewer now; files replace" in told("new.csv")
     assert "user ids were numbers before and are texts now" in told("text.csv")
+
+
+def test_returns_weights_and_an_encoding(sahcns: Sahcns, tmp_path: Path) -> None:
+    rows = "".join(f"Zoë{k % 5},{k % 7},{-2 if k == 34 else 2},3.5,2026-01-{k % 28 + 1:02}\n" for k in range(35))
+    (tmp_path / "orders.csv").write_bytes(("customer,sku,qty,unit,date\n" + rows).encode("latin-1"))
+    line = ("data", "prepare", tmp_path / "orders.csv", tmp_path / "shop", "--price", "unit", "--ratios", "1:0:0")
+    assert "--encoding" in refused(sahcns(*line))
+    done = sahcns(*line, "--encoding", "latin-1", "--weight", "price", "--half-life", "30")
+    assert done.code == 0, done.err
+    assert ["returns", "1", "taken", "back", "5", "7", "34"] in [row.split() for row in done.out.splitlines()]
+    split = load_split(tmp_path / "shop")
+    assert split.train.weights is not None
+    assert abs(float(split.train.weights.mean()) - 1) < 1e-6
+    assert split.user_ids.find("Zoë1") is not None
+    (tmp_path / "few.csv").write_text("user,item\n1,2\n,3\n,4\n")
+    few = ("data", "prepare", tmp_path / "few.csv", tmp_path / "few", "--lenient")
+    assert "--lenient-limit 0.5" in refused(sahcns(*few))
+    assert sahcns(*few, "--lenient-limit", "0.7", "--ratios", "1:0:0").code == 0

@@ -96,6 +96,9 @@ def read_remarks(
             f"({_first(without, unit)}) and were taken as UTC, while the others say theirs ({_first(zoned, unit)}); "
             "if the former are of another zone, write it behind them"
         )
+    for role, entry in source.get("missing", {}).items():
+        place = f"first in {unit} {entry['first_line']:,} of {entry['file']}"
+        tell(f"{_rows(entry['rows'])} without a {role} ({place}), kept as long as no step needs it")
     for reason, entry in source.get("skipped", {}).items():
         tell(f"skipped {_rows(entry['rows'])}: {reason} ({_first(entry, unit)})")
 
