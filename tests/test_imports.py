@@ -8,7 +8,7 @@ import sahcns
 
 HOME = Path(sahcns.__file__).parent
 ORDER = [  # lowest first; one line is one level
-    ("errors", "version", "settings", "files", "folders", "counter"),
+    ("errors", "version", "settings", "files", "folders", "counter", "sources"),
     ("data",),
     ("rng", "aggregation"),
     ("graph",),

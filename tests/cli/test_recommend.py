@@ -82,6 +82,14 @@ def test_only_what_may_be_shown(sahcns: Sahcns, model: Recommender, tmp_path: Pa
     assert "'Odd'" in refused(sahcns(*asked, "--category", "oddly"))
 
 
+def test_lists_of_everyone_are_the_same_when_resumed(sahcns: Sahcns, run: Path, tmp_path: Path) -> None:
+    asked = ("recommend", run, "--everyone", "-k", "3", "--without", "104", "--to")
+    once, resumed = tmp_path / "once.csv", tmp_path / "resumed.csv"
+    assert sahcns(*asked, once).code == sahcns(*asked, resumed, "--resume").code == 0
+    assert once.read_text() == resumed.read_text()
+    assert "--resume" in refused(sahcns("recommend", run, "--popular", "--resume"))
+
+
 def test_similar_and_popular_items_and_somebody_new(sahcns: Sahcns, run: Path, model: Recommender) -> None:
     asked = ("--similar-to", "104", "--having", "101", "--having", "103", "--popular", "-k", "4")
     found = sahcns("recommend", run, *asked, "--json").json

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from sahcns.backbones import MF, NGCF, Backbone, LightGCN, SimGCL
-from sahcns.errors import DataError, SettingError
+from sahcns.errors import DataError, SettingError, TrainingError
 from sahcns.graph import Graph
 from sahcns.model import Run, fit
 from sahcns.objectives import BPR, Objective, SampledSoftmax
@@ -194,6 +195,24 @@ def test_a_run_whose_state_no_file_can_hold_goes_on_without(tmp_path: Path) -> N
         run = train(Locked(), LightGCN(dim=8), tmp_path / "kept", checkpoint_every=0.0)
     assert run.record.stopped == "epochs"
     assert not (tmp_path / "kept").exists()
+
+
+def test_a_run_that_diverges_leaves_its_last_good_checkpoint(tmp_path: Path) -> None:
+    @dataclass(frozen=True)
+    class Diverging(Remembering):
+        """Its fifteenth batch is made of weights that are not numbers, which is the epoch's third."""
+
+        name = "diverging"
+
+        def choose(self, match: Matching, rng: Rng) -> Mixture:
+            mixture = super().choose(match, rng)
+            return Mixture(mixture.items, mixture.items * torch.nan) if match.state["count"] == 15 else mixture
+
+    with pytest.raises(TrainingError, match="step 2 of epoch 3 with Diverging"):
+        train(Diverging(), LightGCN(dim=8), tmp_path, checkpoint_every=0.0)
+    for turn in tmp_path.iterdir():
+        tables = load_file(turn / "state.safetensors")
+        assert all(bool(table.isfinite().all()) for name, table in tables.items() if name.startswith("parameter."))
 
 
 def test_a_disk_that_refuses_ends_the_run_with_its_reason(tmp_path: Path) -> None:

@@ -46,6 +46,7 @@ def command(
         list[str] | None, option("Show this item or others so named, no more. Repeat for more.", "ITEM")
     ] = None,
     category: Annotated[list[str] | None, option("Show items of this category. Repeat for more.", "NAME")] = None,
+    resume: Annotated[bool, option("Keep what is done beside --to, and go on from it.", None, "--resume")] = False,
     to: Annotated[Path | None, option("Write the users' lists: .csv, .jsonl or .parquet.", "FILE", "--to")] = None,
     json: Json = False,
 ) -> None:
@@ -76,6 +77,8 @@ def command(
         raise SettingError(f"{'--everyone' if everyone else '--for'} goes with --to FILE, such as --to lists.csv")
     if to is not None and (having or similar_to or popular or everyone + bool(users) + bool(baskets) > 1):
         raise SettingError("--to writes the lists of users: those of --user, or --everyone, or the new ones of --for")
+    if resume and to is None:
+        raise SettingError("--resume goes with --to FILE: what is done is kept beside it")
     if read and not (baskets or learn):
         raise SettingError("--read says how a file is read, of --for or of orders, and there is none")
     options = parse_reading(read or [], READ if learn else BASKETS)
@@ -91,7 +94,7 @@ def command(
             warn(f"--without {item}: there is no such item in the data, so it is never shown anyway")
     if to is not None:
         people = _baskets(model, baskets, options) if baskets else None if everyone else users
-        _write(model, to, people, {**limits, "exclude": exclude}, json)
+        _write(model, to, people, {**limits, "exclude": exclude}, json, resume)
         return
     places, likes = model.rows(users or []), model.item_ids.encode(similar_to or [], what="item").tolist()
     ids = model.user_ids.decode(places.tolist())
@@ -122,13 +125,19 @@ def command(
 
 
 def _write(
-    model: "Recommender", to: Path, people: "list[str] | Baskets | None", limits: dict[str, Any], json: bool
+    model: "Recommender",
+    to: Path,
+    people: "list[str] | Baskets | None",
+    limits: dict[str, Any],
+    json: bool,
+    resume: bool,
 ) -> None:
     """The lists of users, of new people, or of all users (None), into a file."""
     import torch
 
     from sahcns.model import Baskets
     from sahcns.model.lists import blocks, write_blocks
+    from sahcns.model.resume import write_blocks_resumed
 
     about: dict[str, Any] = {}
     if isinstance(people, Baskets):
@@ -138,7 +147,8 @@ def _write(
     else:
         places = torch.arange(len(model.user_ids)) if people is None else model.rows(people)
         number, who = len(places), count(len(places), "user")
-    rows = write_blocks(blocks(model, people, **limits), to)
+    kept = write_blocks_resumed(model, to, people, **limits) if resume else None
+    rows = write_blocks(blocks(model, people, **limits), to) if kept is None else kept
     if json:
         show_json({"file": to, "users": number, "rows": rows, **about})
     else:

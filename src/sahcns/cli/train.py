@@ -123,9 +123,9 @@ def command(
         if name in protocol:
             raise SettingError(f"--whole holds nothing out, so --{name.replace('_', '-')} does not apply to it")
     from sahcns.data import load_split
-    from sahcns.lab.grid.sources import own_code
     from sahcns.model import Recommender, fit
     from sahcns.model.folder import check_place
+    from sahcns.sources import own_code
     from sahcns.training.progress import train_progress
     from sahcns.training.train import retry_once_on_interrupt
 

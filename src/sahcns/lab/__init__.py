@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from sahcns.lab.grid.result import Failure as Failure
     from sahcns.lab.grid.result import results_in as results_in
     from sahcns.lab.grid.run import Event as Event
-    from sahcns.lab.grid.sources import source_commit as source_commit
     from sahcns.lab.grid.workers import run_grid as run_grid
     from sahcns.lab.inspect.diagnose import diagnose as diagnose
     from sahcns.lab.inspect.epoch_report import diagnostics_table as diagnostics_table
@@ -53,6 +52,7 @@ if TYPE_CHECKING:
     from sahcns.ranking.significance import holm as holm
     from sahcns.ranking.significance import paired_t as paired_t
     from sahcns.settings import by_name as by_name
+    from sahcns.sources import source_commit as source_commit
 
 _HOMES = {
     "sahcns.data.interactions": ("Interactions",),
@@ -69,7 +69,7 @@ _HOMES = {
     "sahcns.lab.grid.locks": ("wait_for_lock",),
     "sahcns.lab.grid.result": ("Failure", "results_in"),
     "sahcns.lab.grid.run": ("Event",),
-    "sahcns.lab.grid.sources": ("source_commit",),
+    "sahcns.sources": ("source_commit",),
     "sahcns.lab.grid.workers": ("run_grid",),
     "sahcns.lab.inspect.diagnose": ("diagnose",),
     "sahcns.lab.inspect.epoch_report": ("diagnostics_table", "paper_figures"),

@@ -134,8 +134,12 @@ def blocks(
     without: Sequence[Id] = (),
     only: Sequence[Id] | None = None,
     category: Sequence[str] = (),
+    skip: int = 0,
 ) -> Iterator["pl.DataFrame"]:
-    """The frame of `lists` in parts, of `BLOCK` users each, so that never all of them are held at once."""
+    """The frame of `lists` in parts, of `BLOCK` users each, so that never all of them are held at once.
+
+    skip   so many first parts are left out
+    """
     import polars as pl
 
     if isinstance(users, Baskets):
@@ -153,7 +157,7 @@ def blocks(
     item_ids, titles = _ids(model.item_ids, every), pl.Series([model.title(item) for item in every], dtype=pl.String)
     sources = pl.Series(SOURCES)
     shown: Any = {"without": without, "only": only, "category": category}
-    for part in torch.split(rows, BLOCK):
+    for part in torch.split(rows, BLOCK)[skip:]:
         if isinstance(users, Baskets):
             ranked = model.ranked_new([users.having[row] for row in part.tolist()], k, **shown)
         else:

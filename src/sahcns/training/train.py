@@ -16,11 +16,12 @@ from torch import Tensor
 
 from sahcns.backbones import Backbone, LightGCN
 from sahcns.data.split import Split
-from sahcns.errors import SettingError, TrainingError
+from sahcns.errors import DataError, SettingError, TrainingError
 from sahcns.kernels import build_graph
 from sahcns.objectives import BPR, Objective
 from sahcns.ranking import Masked, Truth, evaluate
 from sahcns.samplers import SAHC, Sampler
+from sahcns.sources import own_code
 from sahcns.training.checkpoint import Checkpoints, Saved, generators, sampler_state, set_generators, set_sampler_state
 from sahcns.training.device import answering, default_torch_state, pick_device, seeded_generators
 from sahcns.training.epochs import Epochs
@@ -226,16 +227,27 @@ class _Run:
         told = self.record.to_dict()
         identity = {name: told[name] for name in ("seed", "backbone", "sampler", "objective", "protocol", "data")}
         identity["kernels"] = told["machine"]["kernels"]
-        identity |= {"device": self.where.type, "validation": self.valid is not None}
+        identity |= {"device": self.where.type, "validation": self.valid is not None, "code": self._own_code()}
         self.kept = Checkpoints(folder, every, identity, self.where.type == "cuda")
         self.epochs.between = self._keep
         if not fresh and (saved := self.kept.read()) is not None:
             self._restore(*saved)
 
+    def _own_code(self) -> str | None:
+        """A digest of the user's own files; a class typed into an interpreter has none."""
+        step = self.step
+        try:
+            return own_code(type(step.backbone), type(step.sampler), type(step.objective))
+        except DataError:
+            return None
+
     def _keep(self, epoch: int, at: int) -> None:
         """A checkpoint if it is time for one; and the end of the run here, if somebody asked for it."""
         assert self.kept is not None
         if self.kept.due():
+            _checked(self.epochs.losses[:at], epoch, self.step)
+            if not all(bool(table.isfinite().all()) for table in self.parameters.values()):
+                return  # the next loss will not be a number: the last good checkpoint stays
             self.kept.write(*self._state(epoch, at), wait=self.kept.stop)
             if self.kept.stop:
                 raise KeyboardInterrupt
@@ -292,14 +304,20 @@ class _Run:
 def _epoch(epochs: Epochs, epoch: int, first: int) -> dict[str, Any]:
     """One pass over the shuffled training pairs: mean loss and seconds."""
     began = time.perf_counter()
-    values = epochs.run(epoch, first).tolist()
+    values = _checked(epochs.run(epoch, first), epoch, epochs.step)
+    return {"loss": sum(values) / len(values), "seconds": round(time.perf_counter() - began, 6)}
+
+
+def _checked(losses: Tensor, epoch: int, step: TrainingStep) -> list[float]:
+    """The losses of the steps so far, each a number."""
+    values: list[float] = losses.tolist()
     for at, value in enumerate(values):
         if not math.isfinite(value):
             raise TrainingError(
-                f"the loss became {value} at step {at} of epoch {epoch}; try a smaller learning rate "
-                "(--learning-rate 0.0001) or more L2, and check the sampler's weights"
+                f"the loss became {value} at step {at} of epoch {epoch} with {type(step.sampler).__name__}; try a smaller "
+                "learning rate (--learning-rate 0.0001) or more L2, and check the sampler's weights"
             )
-    return {"loss": sum(values) / len(values), "seconds": round(time.perf_counter() - began, 6)}
+    return values
 
 
 def _judge(record: Record, reading: str, vectors: Vectors, valid: Truth | None, test: Truth | None) -> None:

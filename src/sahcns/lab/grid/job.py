@@ -16,7 +16,7 @@ from sahcns.errors import DataError
 from sahcns.importing import import_once
 from sahcns.lab.grid.result import Result, columns
 from sahcns.lab.grid.set_name import data_name
-from sahcns.lab.grid.sources import own_code, source_commit
+from sahcns.sources import own_code, source_commit
 
 if TYPE_CHECKING:  # results are read, and their keys made, without torch
     from sahcns.backbones import Backbone

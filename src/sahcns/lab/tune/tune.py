@@ -20,13 +20,13 @@ from sahcns.data.split import Pairs, Split
 from sahcns.errors import DataError, DeviceError, SahcnsError, SettingError, TrainingError
 from sahcns.lab.grid.run import one_sentence
 from sahcns.lab.grid.set_name import data_name
-from sahcns.lab.grid.sources import own_code, source_commit
 from sahcns.lab.grid.workers import end_children, order_of_parent, start_child
 from sahcns.lab.tune.folder import SearchFolder, open_folder
 from sahcns.lab.tune.propose import import_optuna, pruner
 from sahcns.lab.tune.search import Search, Trial
 from sahcns.lab.tune.space import Space, Values, spaces_of
 from sahcns.settings import Between
+from sahcns.sources import own_code, source_commit
 
 if TYPE_CHECKING:
     from sahcns.backbones import Backbone

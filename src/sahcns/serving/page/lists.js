@@ -58,7 +58,7 @@ export function startLists(models) {
 
   function drawModels() {
     $("#models").hidden = models.length < 2;
-    $("#models").replaceChildren(...models.map(({ name }) => {
+    $("#models").replaceChildren(el("span", {}, "By"), ...models.map(({ name }) => {
       const pressed = state.models.includes(name);
       return el("button", {
         type: "button", "aria-pressed": String(pressed),

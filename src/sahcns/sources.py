@@ -85,7 +85,7 @@ def _typed_text(kind: type) -> bytes:
 
 @cache  # of what this process runs, which is what stood there when it began
 def _from_git() -> str | None:
-    home = str(Path(__file__).parents[2])
+    home = str(Path(__file__).parent)
     if _git(home, "ls-files", "--error-unmatch", "__init__.py") is None:  # a checkout of something else around us
         return None
     commit, changes = _git(home, "rev-parse", "HEAD"), _git(home, "status", "--porcelain", "--", ".")

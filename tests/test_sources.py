@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from sahcns import sources
 from sahcns.backbones import MF
 from sahcns.errors import DataError
 from sahcns.importing import import_files
-from sahcns.lab.grid import sources
-from sahcns.lab.grid.sources import own_code, own_files
 from sahcns.samplers import DNS, Sampler
 from sahcns.settings import class_named
+from sahcns.sources import own_code, own_files
 
 MINE = """
 from dataclasses import dataclass
@@ -100,9 +100,9 @@ def test_the_commit_and_whether_the_checkout_was_changed(tmp_path: Path, monkeyp
     monkeypatch.setenv(sources.VARIABLE, "deadbeef")
     assert sources.source_commit() == "deadbeef"
     package = tmp_path / "src" / "sahcns"
-    (package / "lab" / "grid").mkdir(parents=True)
+    package.mkdir(parents=True)
     (package / "__init__.py").write_text("")
-    monkeypatch.setattr(sources, "__file__", str(package / "lab" / "grid" / "sources.py"))
+    monkeypatch.setattr(sources, "__file__", str(package / "sources.py"))
 
     def git(*words: str) -> str:
         who = ("-c", "user.name=x", "-c", "user.email=x@example.org")
