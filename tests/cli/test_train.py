@@ -372,3 +372,31 @@ def test_a_run_is_followed_beside_its_folder(sahcns: Sahcns, prepared: Path, tmp
     assert [json.loads(line)["loss"] for line in lines] == [e["loss"] for e in record_of(tmp_path / "run")["history"]]
     assert list((tmp_path / "run.log").glob("events.out.tfevents.*"))
     assert "tensorboard" in refused(sahcns("train", prepared, *QUICK, "--log", "tensorbord", "--out", tmp_path / "x"))
+
+
+def test_killed_in_training_the_same_command_goes_on(
+    sahcns: Sahcns, prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A SIGTERM in the second epoch, before which nothing was looked at."""
+    later = ("train", prepared, *QUICK, "--evaluate-every", "3", "--epochs", "5")
+    sahcns(*later, "--out", tmp_path / "undisturbed")
+    fitting, losses = sys.modules["sahcns.training.train"], list[object]()
+    epoch = fitting._epoch
+
+    def signalled(*values: Any) -> Any:
+        losses.append(values[1])
+        if len(losses) == 3:
+            signal.raise_signal(signal.SIGTERM)
+        return epoch(*values)
+
+    monkeypatch.setattr(fitting, "_epoch", signalled)
+    stopped = sahcns(*later, "--out", tmp_path / "run")
+    kept = tmp_path / "run.checkpoint"
+    assert (kept.is_dir(), str(kept) in stopped.out + stopped.err) == (True, True)
+    refused = sahcns(*later, "--out", tmp_path / "run", "--seed", "7")
+    assert (refused.code, "seed" in refused.err) == (2, True)
+    again = sahcns(*later, "--out", tmp_path / "run")
+    assert (again.code, again.err, kept.exists()) == (0, "", False)
+    assert losses == [0, 1, 2, 2, 3, 4]
+    before, after = record_of(tmp_path / "undisturbed"), record_of(tmp_path / "run")
+    assert (after["test"], after["best_epoch"]) == (before["test"], before["best_epoch"])

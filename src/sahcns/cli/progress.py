@@ -133,5 +133,6 @@ def say_it_resumes(folder: Path) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        tell(f"what is finished is kept in {folder}; the same command goes on from there")
+        if folder.exists():
+            tell(f"what is finished is kept in {folder}; the same command goes on from there")
         raise

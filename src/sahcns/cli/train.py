@@ -1,6 +1,7 @@
 """`sahcns train`."""
 
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -68,6 +69,9 @@ def command(
     keep: Annotated[
         str | None, option("From a file, which to save: model, ease, als, … (the best).", "NAME", "--save")
     ] = None,
+    fresh: Annotated[
+        bool, option("Begin anew where an unfinished run would be gone on with.", None, "--fresh")
+    ] = False,
     imports: Imports = None,
     json: Json = False,
 ) -> None:
@@ -78,7 +82,8 @@ def command(
 
     The epoch is picked on the validation part; test numbers are those of that epoch, and of the last one beside it.
     Ctrl-C, or a SIGTERM, ends training and keeps the best epoch so far; another one ends its ranking. The same seed
-    gives the same result. --whole is for the model to put to use: it trains on the held-out pairs too, for as many
+    gives the same result. Killed at any moment, the same command goes on from what is kept in OUT.checkpoint and ends as if
+    it had never stopped. --whole is for the model to put to use: it trains on the held-out pairs too, for as many
     epochs as the run of --config found best, with its settings, or for --epochs.
 
     Examples: sahcns train orders.csv --out model
@@ -95,6 +100,7 @@ def command(
     """
     from sahcns.cli.dataset import prepared_folder
     from sahcns.cli.plan import build, merge, parse_parts, read_plan, warn_of_differences
+    from sahcns.cli.progress import say_it_resumes
 
     tune_malloc()
     parts = parse_parts(settings or [], backbone=backbone, sampler=sampler, objective=objective)
@@ -144,7 +150,8 @@ def command(
     place, home, own = plan["out"].absolute(), folder.resolve(), [str(path.resolve()) for path in plan["import"]]
     logs = _logs(log or [], place)
     former = None if start is None else Recommender.load(start)
-    with train_progress(terms, quiet=json, looks=not whole) as on_epoch:
+    kept = place.with_name(f"{place.name}.checkpoint")
+    with say_it_resumes(kept), train_progress(terms, quiet=json, looks=not whole) as on_epoch:
         run = fit(
             split,
             model,
@@ -158,6 +165,8 @@ def command(
             on_epoch=on_epoch,
             log=logs,
             start=former,
+            checkpoint=kept,
+            fresh=fresh,
         )
     record = run.recommender.record
     if not whole:  # else the folder holds the same pairs in parts, and is not what the model was trained on
@@ -165,6 +174,8 @@ def command(
     record |= {"imports": own} if own else {}
     record |= {"code": code} if code is not None else {}
     saved = retry_once_on_interrupt(lambda: _save(run.recommender, place))
+    if run.record.stopped != "interrupted":
+        shutil.rmtree(kept, ignore_errors=True)
     full, items, pairs = (record["data"].get(name, 0) for name in ("users_with_every_item", "items", "train"))
     warn_of_full_users(full, items)
     if json:
@@ -179,7 +190,7 @@ def command(
         show(results(run.record), "", f"{epochs}, {_ending(run.record, saved)}; {terms_line}")
     for line in _against_former(record["data"]["start"]) if start is not None else ():
         show(line)
-    show(f"saved in {saved}")
+    show(f"saved in {saved}" + (f"; the same command goes on from {kept}" if kept.exists() else ""))
 
 
 def _against_former(told: dict[str, Any]) -> Iterator[str]:

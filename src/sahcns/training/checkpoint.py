@@ -5,6 +5,7 @@ random streams follow from it), what the sampler keeps, the best weights so far,
 between two steps and written by a thread beside the training, into one of two folders in turn, each whole or not at all.
 """
 
+import hashlib
 import json
 import os
 import random
@@ -164,6 +165,12 @@ def refuse_other(folder: Path, kept: dict[str, Any], now: dict[str, Any]) -> Non
             f"{folder} holds a run with {name}={before!r}, and this one has {wanted!r}; go on with the same settings, or "
             "begin anew with --fresh (fresh=True)"
         )
+
+
+def digest_of(tables: dict[str, Tensor]) -> str:
+    """Of tables by name: what tells one start from another."""
+    content = (name.encode() + table.detach().cpu().numpy().tobytes() for name, table in sorted(tables.items()))
+    return hashlib.sha256(b"".join(content)).hexdigest()[:16]
 
 
 def generators(device: torch.device) -> dict[str, Tensor]:

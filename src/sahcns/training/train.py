@@ -22,7 +22,15 @@ from sahcns.objectives import BPR, Objective
 from sahcns.ranking import Masked, Truth, evaluate
 from sahcns.samplers import SAHC, Sampler
 from sahcns.sources import own_code
-from sahcns.training.checkpoint import Checkpoints, Saved, generators, sampler_state, set_generators, set_sampler_state
+from sahcns.training.checkpoint import (
+    Checkpoints,
+    Saved,
+    digest_of,
+    generators,
+    sampler_state,
+    set_generators,
+    set_sampler_state,
+)
 from sahcns.training.device import answering, default_torch_state, pick_device, seeded_generators
 from sahcns.training.epochs import Epochs
 from sahcns.training.log import Log
@@ -148,6 +156,7 @@ class _Run:
         if full := graph.full_users:
             self.record.data["users_with_every_item"] = full
         self.stopping = EarlyStopping(protocol.patience)
+        self.started_from = None if start is None else digest_of(self.parameters)
         self.first = (0, 0)  # the epoch to begin with, and its steps that are done
         self.kept: Checkpoints | None = None
 
@@ -228,6 +237,7 @@ class _Run:
         identity = {name: told[name] for name in ("seed", "backbone", "sampler", "objective", "protocol", "data")}
         identity["kernels"] = told["machine"]["kernels"]
         identity |= {"device": self.where.type, "validation": self.valid is not None, "code": self._own_code()}
+        identity |= {"start": self.started_from}
         self.kept = Checkpoints(folder, every, identity, self.where.type == "cuda")
         self.epochs.between = self._keep
         if not fresh and (saved := self.kept.read()) is not None:
