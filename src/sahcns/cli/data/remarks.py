@@ -5,14 +5,13 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from unicodedata import normalize
 
-from sahcns.cli.console import tell, warn
+from sahcns.cli.console import count, tell, warn
 from sahcns.data.interactions import list_kinds
-from sahcns.data.readers.columns import find_usual
+from sahcns.data.readers.columns import find_usual, listed
 
 if TYPE_CHECKING:
     from sahcns.data import Split
 
-MOST_COLUMNS = 8  # that are named where many are not used
 NOTABLE = 0.05  # share of held-out rows of which nothing can be learnt that is worth a remark
 
 
@@ -97,18 +96,16 @@ def read_remarks(
             "if the former are of another zone, write it behind them"
         )
     for role, entry in source.get("missing", {}).items():
-        place = f"first in {unit} {entry['first_line']:,} of {entry['file']}"
-        tell(f"{_rows(entry['rows'])} without a {role} ({place}), kept as long as no step needs it")
+        tell(
+            f"{count(entry['rows'], 'row')} without a {role} ({_first(entry, unit)}), kept as long as no step needs it"
+        )
     for reason, entry in source.get("skipped", {}).items():
-        tell(f"skipped {_rows(entry['rows'])}: {reason} ({_first(entry, unit)})")
-
-
-def _rows(count: int) -> str:
-    return f"{count:,} row{'s' if count > 1 else ''}"
+        tell(f"skipped {count(entry['rows'], 'row')}: {reason} ({_first(entry, unit)})")
 
 
 def _first(entry: Mapping[str, Any], unit: str) -> str:
-    return f"first in {unit} {entry['first_line']:,} of {entry['file']}: {entry['example']}"
+    example = f": {entry['example']}" if "example" in entry else ""
+    return f"first in {unit} {entry['first_line']:,} of {entry['file']}{example}"
 
 
 def _column_remarks(files: list[dict[str, Any]], header: str, narrowed: bool, titles: bool) -> None:
@@ -122,16 +119,14 @@ def _column_remarks(files: list[dict[str, Any]], header: str, narrowed: bool, ti
             tell(f"{file['path']} was read as rows only ({columns}); if its first line names the columns, say {header}")
         elif unused and (columns, unused) not in seen:
             seen.append((columns, unused))
-            names = ", ".join(name or "''" for name in unused[:MOST_COLUMNS])
-            more = f" and {len(unused) - MOST_COLUMNS} more" if len(unused) > MOST_COLUMNS else ""
             place = find_usual(unused, "title") if titles else None
             hint = "" if place is None else f"; --title {unused[place]!r} shows items by their titles"
-            tell(f"{file['path']} was read with {columns}; not used: {names}{more}{hint}")
+            tell(f"{file['path']} was read with {columns}; not used: {listed(unused)}{hint}")
 
 
 def _id_remarks(source: Mapping[str, Any]) -> None:
     for role, entry in source.get("doubtful", {}).items():
-        where = f"in {_rows(entry['rows'])}, first in line {entry['first_line']:,}"
+        where = f"in {count(entry['rows'], 'row')}, first in line {entry['first_line']:,}"
         warn(f"{role} id {entry['value']!r} stands {where} of {entry['file']}, and was taken for an id like any other")
     for role, entry in source.get("twins", {}).items():
         many = f", one of {entry['ids']:,} such ids" if entry["ids"] > 1 else ""
@@ -160,9 +155,8 @@ def _time_remarks(first: Mapping[str, str], last: Mapping[str, str]) -> None:
 def _part_remarks(manifest: Mapping[str, Any], own: bool) -> None:
     """Parts that are empty, and held-out rows that no model can foresee."""
     parts = manifest["statistics"]["parts"]
-    for name, part in parts.items():
-        if not part["interactions"]:
-            warn(f"the {name} part is empty")
+    for name in (name for name, part in parts.items() if not part["interactions"]):
+        warn(f"the {name} part is empty")
     unseen = manifest["steps"][-1].get("unseen_in_training", {})
     rows = unseen.get("valid_rows", 0) + unseen.get("test_rows", 0)
     held_out = parts["valid"]["interactions"] + parts["test"]["interactions"]

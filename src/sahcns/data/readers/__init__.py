@@ -2,7 +2,7 @@
 
 import codecs
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -99,7 +99,8 @@ def read(
         record: dict[str, Any] = {"format": f"{name} frame", "columns": columns.by_role(), "files": []}
         record["unused"] = columns.unused()
     else:
-        record = _read_files(_paths(source), _Options(format, wanted, delimiter, header, encoding), into)
+        options = {"format": format, "wanted": wanted, "delimiter": delimiter, "header": header}
+        record = _read_files(_paths(source), encoding, into, options)
         if title is None and (near := next((file["titles"] for file in record["files"] if "titles" in file), None)):
             titles = titles_in_file(Path(near), encoding)
     made = into.finish(record)
@@ -110,24 +111,13 @@ def read(
     return replace(made, titles=texts, categories=categories)
 
 
-@dataclass(frozen=True)
-class _Options:
-    """How each file is to be read."""
-
-    format: str
-    wanted: Mapping[str, Column]
-    delimiter: str | None
-    header: bool | None
-    encoding: str | None
-
-
-def _read_files(paths: list[Path], options: _Options, into: Collector) -> dict[str, Any]:
+def _read_files(paths: list[Path], encoding: str | None, into: Collector, options: dict[str, Any]) -> dict[str, Any]:
     """The record of all files."""
     files, empty = list[dict[str, Any]](), list[str]()
     for path in paths:
         rows, rows_read = len(into), into.faults.rows_read
         try:
-            entry = _read_file(path, options, into)
+            entry = _read_file(path, encoding, into, **options)
         except EmptyFile as error:
             if len(paths) == 1:
                 raise
@@ -142,55 +132,59 @@ def _read_files(paths: list[Path], options: _Options, into: Collector) -> dict[s
     return {name: files[0].get(name) for name in shared} | {"files": files} | ({"empty": empty} if empty else {})
 
 
-def _read_file(path: Path, options: _Options, into: Collector) -> dict[str, Any]:
+def _read_file(
+    path: Path,
+    encoding: str | None,
+    into: Collector,
+    *,
+    format: str,
+    wanted: Mapping[str, Column],
+    delimiter: str | None,
+    header: bool | None,
+) -> dict[str, Any]:
     """One file into `into`; its part of the record."""
-    with InputFile(path, options.encoding) as file:
+    with InputFile(path, encoding) as file:
         entry: dict[str, Any] = {"path": str(path), "bytes": file.size, "compression": file.compression}
-        if file.first_bytes.startswith(b"PAR1") or options.format == "parquet":
-            if options.format not in ("auto", "parquet"):
-                raise DataError(f"{path} is a Parquet file, not {options.format}; leave format out")
-            columns = read_parquet(file, options.wanted, into)
+        if file.first_bytes.startswith(b"PAR1") or format == "parquet":
+            if format not in ("auto", "parquet"):
+                raise DataError(f"{path} is a Parquet file, not {format}; leave format out")
+            columns = read_parquet(file, wanted, into)
             entry |= {"columns": columns.by_role(), "unused": columns.unused(), "format": "parquet"}
             file.hash_all()
+            return entry | {"sha256": file.sha256}
+        source, rows, chunks = Source(str(path)), len(into), file.chunks()
+        first = next(chunks)
+        if file.damage and (not into.faults.lenient or not first.data.strip()):
+            raise DataError(_broken(file, source, first.data.count(b"\n")))
+        format = detect_format(first.data, source.name) if format == "auto" else format
+        entry["format"] = format = "csv" if format == "movielens" else format
+        chunks = chain([first], chunks)
+        if format == "adjacency":
+            if wanted.get("title"):
+                raise DataError(
+                    f"title={wanted['title']!r} is not a file, and {path} has no header to find a column in"
+                )
+            entry["columns"] = {"user": "first of a line", "item": "the rest"}
+            entry["lines_without_items"] = read_adjacency(chunks, source, into)
+        elif format in ("amazon", "yelp", "jsonl"):
+            columns = choose_fields(first.data, format, wanted, source.name)
+            entry |= {"columns": columns.by_role(), "unused": columns.unused()}
+            read_jsonlines(chunks, columns.by_role(), source, into)
         else:
-            _read_text(file, options, into, entry)
+            layout = detect_layout(first.data, format, delimiter, header, wanted, source.name)
+            entry |= {"delimiter": layout.delimiter, "header": layout.header is not None}
+            entry |= {"columns": layout.columns.by_role(), "unused": layout.columns.unused()}
+            read_delimited(chunks, layout, source, into)
+            if near := find_titles(path, layout.delimiter, entry["columns"], entry["header"]):
+                entry["titles"] = str(near)
+        if file.damage:
+            if not into.faults.lenient or len(into) == rows:
+                raise DataError(_broken(file, source, len(into) - rows))
+            entry["damage"] = file.damage
+            if file.cut_line is not None:  # its half row counts as skipped
+                into.faults.rows_read += 1
+                into.faults.report(source, file.cut_line, Fault("cut short", file.damage))
         return entry | {"sha256": file.sha256}
-
-
-def _read_text(file: InputFile, options: _Options, into: Collector, entry: dict[str, Any]) -> None:
-    source, wanted, rows = Source(str(file.path)), options.wanted, len(into)
-    chunks = file.chunks()
-    first = next(chunks)
-    if file.damage and (not into.faults.lenient or not first.data.strip()):
-        raise DataError(_broken(file, source, first.data.count(b"\n")))
-    format = detect_format(first.data, source.name) if options.format == "auto" else options.format
-    entry["format"] = format = "csv" if format == "movielens" else format
-    chunks = chain([first], chunks)
-    if format == "adjacency":
-        if wanted.get("title"):
-            raise DataError(
-                f"title={wanted['title']!r} is not a file, and {file.path} has no header to find a column in"
-            )
-        entry["columns"] = {"user": "first of a line", "item": "the rest"}
-        entry["lines_without_items"] = read_adjacency(chunks, source, into)
-    elif format in ("amazon", "yelp", "jsonl"):
-        columns = choose_fields(first.data, format, wanted, source.name)
-        entry |= {"columns": columns.by_role(), "unused": columns.unused()}
-        read_jsonlines(chunks, columns.by_role(), source, into)
-    else:
-        layout = detect_layout(first.data, format, options.delimiter, options.header, wanted, source.name)
-        entry |= {"delimiter": layout.delimiter, "header": layout.header is not None}
-        entry |= {"columns": layout.columns.by_role(), "unused": layout.columns.unused()}
-        read_delimited(chunks, layout, source, into)
-        if near := find_titles(file.path, layout.delimiter, entry["columns"], entry["header"]):
-            entry["titles"] = str(near)
-    if file.damage:
-        if not into.faults.lenient or len(into) == rows:
-            raise DataError(_broken(file, source, len(into) - rows))
-        entry["damage"] = file.damage
-        if file.cut_line is not None:  # its half row counts as skipped
-            into.faults.rows_read += 1
-            into.faults.report(source, file.cut_line, Fault("cut short", file.damage))
 
 
 def _broken(file: InputFile, source: Source, rows: int) -> str:

@@ -6,7 +6,9 @@ which finds the line of a structural fault.
 
 import csv
 import re
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +21,7 @@ from sahcns.data.readers.opening import Chunk
 if TYPE_CHECKING:
     import polars as pl
 
+AHEAD = 2  # chunks parsed by other threads while one is taken in
 STAND_IN = b"\x1f"  # takes the place of a delimiter of several characters; polars splits at single bytes only
 STRAY_RETURN = Fault(
     "stray carriage return", "a carriage return stands within the line", "remove it or quote the field"
@@ -33,28 +36,42 @@ def read_delimited(chunks: Iterator[Chunk], layout: Layout, source: Source, into
     header = 0 if layout.header is None else layout.header_line + 1
     line = 1 + header  # of the first row at hand
     unfinished = b""  # a quoted field that is open at the end of a chunk
-    for chunk in chunks:
-        rows = chunk.data if not header else b"".join(chunk.data.split(b"\n", header)[header:])
-        data, header, unfinished = unfinished + rows, 0, b""
-        if not data:
-            continue
-        columns = parse_fast(data, layout, into)
-        lines: Sequence[int]
-        if columns is not None:
-            lines = range(line, line + len(columns["user"]))
-            line += len(lines)
-        else:
-            fields, lines, used = _by_line(data, line, layout, source, into.faults, chunk.last)
+    with ThreadPoolExecutor(AHEAD) as workers:
+        for chunk, parsed in _parse_ahead(chunks, header, layout, into, workers):
+            data = unfinished + chunk.data
+            if not data:
+                continue
+            columns = parse_fast(data, layout, into) if unfinished else parsed.result()
+            unfinished = b""
+            if columns is not None:
+                into.add(Batch(columns, range(line, line + len(columns["user"])), source))
+                line += len(columns["user"])
+                continue
+            rows, places, used = _by_line(data, line, layout, source, into.faults, chunk.last)
             line, unfinished = line + data.count(b"\n", 0, used), data[used:]
-            places = layout.columns.places
-            columns = {role: pl.Series([row[at] for row in fields], dtype=pl.String) for role, at in places.items()}
-        into.add(Batch(columns, lines, source))
+            roles = layout.columns.places.items()
+            columns = {role: pl.Series([row[at] for row in rows], dtype=pl.String) for role, at in roles}
+            into.add(Batch(columns, places, source))
+
+
+def _parse_ahead(
+    chunks: Iterator[Chunk], header: int, layout: Layout, into: Collector, workers: ThreadPoolExecutor
+) -> Iterator[tuple[Chunk, "Future[Parsed | None]"]]:
+    """Chunks without the header, the next ones being parsed by other threads meanwhile (numpy and polars let them)."""
+    waiting: deque[tuple[Chunk, Future[Parsed | None]]] = deque()
+    for chunk in chunks:
+        if header:
+            chunk, header = chunk._replace(data=b"".join(chunk.data.split(b"\n", header)[header:])), 0
+        waiting.append((chunk, workers.submit(parse_fast, chunk.data, layout, into)))
+        if len(waiting) > AHEAD:
+            yield waiting.popleft()
+    yield from waiting
 
 
 def parse_fast(data: bytes, layout: Layout, into: Collector) -> Parsed | None:
     """The columns by polars, if every row has the right number of fields and nothing needs a closer look."""
     mark = layout.delimiter.encode()
-    if (len(mark) > 1 and STAND_IN in data) or (mark == b" " and b"\t" in data):
+    if not data or (len(mark) > 1 and STAND_IN in data) or (mark == b" " and b"\t" in data):
         return None
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n")
