@@ -12,7 +12,7 @@ from dataclasses import replace
 import sahcns
 from sahcns.model.orders import LONG, QUICK, read_orders
 
-OTHERS = {"learning rate 0.01": replace(QUICK, learning_rate=0.01), "0.003": replace(QUICK, learning_rate=0.003)}
+OTHERS = {"learning rate 0.01": replace(QUICK, learning_rate=0.01), "0.005": replace(QUICK, learning_rate=0.005)}
 
 
 def main() -> None:

@@ -18,9 +18,9 @@ from sahcns.training.progress import bar, train_progress
 from sahcns.training.protocol import Protocol
 from sahcns.training.train import Trained, train
 
-# On a CPU within 0.3 points of Recall@20 of the long default at a quarter of its time or less (benchmarks/orders.py, chosen
+# On a CPU within 0.3 points of Recall@20 of the long default in a third of its time or less (benchmarks/orders.py, chosen
 # on validation); a GPU is done with the long one sooner.
-QUICK = Protocol(learning_rate=0.005, evaluate_every=1, patience=6, epochs=100, mask="train+valid")
+QUICK = Protocol(learning_rate=0.003, evaluate_every=1, patience=6, epochs=100, mask="train+valid")
 LONG = Protocol(mask="train+valid")
 STEPS, LEAST = 20, 64  # an epoch has so many steps or more, of so many pairs or more
 ALL = (1.0, 0.0, 0.0)
