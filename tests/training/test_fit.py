@@ -259,7 +259,7 @@ def test_ctrl_c_while_the_vectors_are_made_begins_them_again(monkeypatch: pytest
     monkeypatch.setattr(MF, "vectors", third)
     run = fit(SPLIT, SMALL, RNS(), protocol=protocol(), device="cpu", whole=whole)
     assert calls[0] >= (2 if whole else 5)
-    assert (run.record.stopped, run.record.epochs_run) == ("epochs", 3)
+    assert (run.record.stopped, run.record.epochs_run) == ("interrupted", 3)
     assert run.recommender.recommend([0], k=3)
 
 

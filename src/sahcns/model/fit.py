@@ -103,7 +103,7 @@ def fit(
     )
     if start is not None:
         trained.record.data["start"] = changes(start, split)
-    run = retry_once_on_interrupt(lambda: Run(Recommender.from_training(trained), trained.record))
+    run = retry_once_on_interrupt(lambda: Run(Recommender.from_training(trained), trained.record), trained.record)
     if start is not None:
         trained.record.data["start"] |= compare(start, run.recommender, trained.split)
     return run

@@ -22,7 +22,6 @@ from sahcns.model.filters import Shelves, hidden_items, refuse_one, shelves_of, 
 from sahcns.model.fold_in import gram
 from sahcns.model.folder import read_model, write_model
 from sahcns.model.notebook import describe, describe_html
-from sahcns.model.orders import learn
 from sahcns.model.wishes import SOURCES, Ranked, Source, pairs_of, rank_people
 from sahcns.ranking import Csr, recommend
 from sahcns.ranking.retrieval import best_of_scores, not_finite
@@ -111,6 +110,8 @@ class Recommender:
 
         The options are those of `sahcns.model.orders.learn`, and how `sahcns.read` is to read the source.
         """
+        from sahcns.model.orders import learn  # its progress bar needs rich, which a model in a service does not
+
         self.__dict__ = Recommender.of(**learn(source, **options).parts).__dict__
         return self
 

@@ -166,13 +166,15 @@ class _Run:
         try:
             with self.kept.ending_between_steps() if self.kept else nullcontext():
                 self._epochs()
+            if self.kept and self.kept.stop:  # it came within the last step
+                raise KeyboardInterrupt
         except KeyboardInterrupt:
             if stopping.best_epoch < 0:
                 raise
             record.stopped = "interrupted"
         record.best_epoch = stopping.best_epoch
         record.machine["steps"] = self.epochs.mode
-        users, items = retry_once_on_interrupt(lambda: self.step.vectors(stopping.weights))
+        users, items = retry_once_on_interrupt(lambda: self.step.vectors(stopping.weights), record)
         if self.valid is None and not all(bool(table.isfinite().all()) for table in (users, items)):
             raise TrainingError("the last step left vectors that are not finite; lower the learning rate")
         try:
@@ -194,7 +196,7 @@ class _Run:
             weights = {name: value.cpu() for name, value in stopping.weights.items()}
             return Trained(self.split, users.cpu(), items.cpu(), weights, record)
 
-        return retry_once_on_interrupt(trained)
+        return retry_once_on_interrupt(trained, record)
 
     def _epochs(self) -> None:
         """Epoch after epoch, until the best is long enough ago."""
@@ -353,11 +355,13 @@ def _test_truth(split: Split, protocol: Protocol, device: torch.device) -> Truth
     return Truth.of(split, "test", mask, device) if len(split.test) else None
 
 
-def retry_once_on_interrupt(make: Callable[[], Made]) -> Made:
-    """What `make` makes in a moment: a Ctrl-C begins it again, and only another one ends it."""
+def retry_once_on_interrupt(make: Callable[[], Made], record: Record | None = None) -> Made:
+    """What `make` makes in a moment: a Ctrl-C begins it again, which the record says, and only another one ends it."""
     try:
         return make()
     except KeyboardInterrupt:
+        if record is not None:
+            record.stopped = "interrupted"
         return make()
 
 
