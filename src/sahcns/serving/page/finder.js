@@ -56,7 +56,9 @@ export function makeFinder(place, { label, hint, kinds = ["user", "item"], choos
   }
 
   const search = latest(async (signal) => {
-    const found = await ask("search", { q: input.value, k: kinds.length > 1 ? 6 : 10, model: model() }, signal);
+    const typed = input.value;
+    const found = await ask("search", { q: typed, k: kinds.length > 1 ? 6 : 10, model: model() }, signal);
+    if (input.value !== typed) return; // more was typed, and its own search is about to begin
     options = [];
     active = -1;
     const groups = [["user", "People", found.users], ["item", "Items", found.items]].filter(([kind, , rows]) => kinds.includes(kind) && rows.length);
