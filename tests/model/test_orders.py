@@ -1,5 +1,7 @@
 """From a shop's export to a recommender: what is held out, who is judged how, and what is kept."""
 
+import signal
+import sys
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -20,6 +22,7 @@ from sahcns.ranking import Truth, evaluate
 from tests.data.hand_made import interactions
 from tests.orders import write_orders
 
+training = sys.modules["sahcns.training.train"]  # the package has a function of this name
 SHORT = replace(QUICK, epochs=3)
 
 
@@ -79,6 +82,30 @@ def learn_of(orders: Orders, **options: Any) -> Any:
     from sahcns.model.orders import train_orders
 
     return train_orders(orders, protocol=SHORT, device="cpu", quiet=True, **options)
+
+
+def test_stopped_in_either_training_it_goes_on_there(
+    orders: Orders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first signal ends the training that is judged early, the others the one of every pair."""
+    peace, epoch, seen = learn_of(orders, keep="model"), training._epoch, list[int]()
+
+    def signalled(*values: Any) -> Any:
+        seen.append(values[1])
+        if len(seen) in (2, 3, 7):
+            signal.raise_signal(signal.SIGTERM)
+        return epoch(*values)
+
+    monkeypatch.setattr(training, "_epoch", signalled)
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            learn_of(orders, keep="model", checkpoint=tmp_path)
+    made = learn_of(orders, keep="model", checkpoint=tmp_path)
+    assert made.parts["record"]["judged"]["stopped"] == peace.parts["record"]["judged"]["stopped"] == "epochs"
+    for name, table in peace.parts["weights"].items():
+        assert made.parts["weights"][name].equal(table)
+    assert made.trained.record.test == peace.trained.record.test
+    assert seen == [0, 1, 0, 1, 2, 0, 1, 1, 2, 1, 2]
 
 
 @pytest.mark.parametrize("keep", ["popular", "item-knn", "ease", "als", "model"])

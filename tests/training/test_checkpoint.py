@@ -169,6 +169,28 @@ def test_another_run_is_refused(change: dict[str, Any], named_in_it: str, tmp_pa
         train(backbone=LightGCN(dim=8), folder=tmp_path, **arguments)
 
 
+def test_begun_anew_a_run_goes_on_where_the_new_one_was(tmp_path: Path, killing: list[int]) -> None:
+    """The former run got further, and was another; what else is in the folder stays."""
+    mine = tmp_path / "mine.txt"
+    mine.write_text("kept")
+    for seed, fresh, dies in ((4, False, 2), (4, False, 3), (3, True, 2)):
+        killing[:] = [dies]
+        with pytest.raises(Killed):
+            train(SAHC(), LightGCN(dim=8), tmp_path, seed=seed, fresh=fresh)
+    assert numbers(train(SAHC(), LightGCN(dim=8), tmp_path)) == numbers(train(SAHC(), LightGCN(dim=8)))
+    assert mine.read_text() == "kept"
+
+
+def test_a_setting_that_files_hold_in_another_form(tmp_path: Path, killing: list[int]) -> None:
+    @dataclass(frozen=True)
+    class Shares(RNS):
+        name = "shares"
+        shares: tuple[float, ...] = (0.5, 0.5)
+
+    expected = numbers(train(Shares(), LightGCN(dim=8)))
+    assert numbers(resumed(Shares(), LightGCN(dim=8), tmp_path, killing)) == expected
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_keeps_the_run_where_it_is(number: int, tmp_path: Path) -> None:
     expected = numbers(train(SAHC(), LightGCN(dim=8)))

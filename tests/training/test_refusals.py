@@ -84,8 +84,8 @@ def test_users_of_whom_each_has_everything() -> None:
 
 @pytest.mark.parametrize("sampler", [RNS(), SAHC(), BNS(), DENS(), DivNS()], ids=lambda sampler: sampler.name)
 def test_a_loss_that_explodes_names_the_step_and_what_to_try(sampler: Sampler) -> None:
-    rules = Protocol(batch=16, learning_rate=1e25, epochs=3)
-    with pytest.raises(TrainingError, match=r"loss became (nan|inf) at step 1 of epoch 0 with"):
+    rules, kind = Protocol(batch=16, learning_rate=1e25, epochs=3), type(sampler).__name__
+    with pytest.raises(TrainingError, match=rf"(nan|inf) at step 1 of epoch 0 with {kind}.* learning rate, 1e\+25"):
         fit(SPLIT, LightGCN(dim=4, depth=2), sampler, protocol=rules, device="cpu")
 
 
@@ -99,7 +99,7 @@ def test_weights_that_are_not_numbers_show_in_the_loss() -> None:
         shares = torch.full((len(match.users), len(match.layers)), share)
         return Mixture.blend(match.positives, match.candidates[:, 0], shares)
 
-    with pytest.raises(TrainingError, match=r"nan at step 1 of epoch 1 with Answering; .*check the sampler's weights"):
+    with pytest.raises(TrainingError, match=r"nan at step 1 of epoch 1 with Answering.* weights that Answering"):
         train(later)
 
 

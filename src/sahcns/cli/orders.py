@@ -1,7 +1,7 @@
 """A file of orders on a command line: how it is read, what was taken for granted, and what came out of it."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from sahcns.cli.console import count, show, table, tell, working
@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from sahcns.data import Interactions
     from sahcns.model import Recommender
     from sahcns.model.orders import Orders
-    from sahcns.training.log import Log
 
 
 def read_file(source: Any, reading: Mapping[str, Any]) -> "Interactions":
@@ -52,9 +51,12 @@ def open_orders(file: str, reading: Mapping[str, Any]) -> "Orders":
 
 
 def train_file(
-    orders: "Orders", plan: Mapping[str, Any], keep: str = "best", quiet: bool = False, log: "Sequence[Log]" = ()
+    orders: "Orders", plan: Mapping[str, Any], keep: str = "best", quiet: bool = False, **how: Any
 ) -> "Recommender":
-    """Train what the plan says, by the preset where it says nothing, and show how it did beside the baselines."""
+    """Train what the plan says, by the preset where it says nothing, and show how it did beside the baselines.
+
+    how   `log`, `checkpoint` and `fresh` of `train_orders`
+    """
     from sahcns.cli.plan import build
     from sahcns.model import Recommender
     from sahcns.model.choice import LABELS
@@ -71,7 +73,7 @@ def train_file(
         kernels=plan.get("kernels", "auto"),
         keep=keep,
         quiet=quiet,
-        log=log,
+        **how,
     )
     model = Recommender.of(**made.parts)
     if quiet:

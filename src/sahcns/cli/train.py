@@ -116,7 +116,7 @@ def command(
             raise SettingError("--whole is for a prepared set; from a file, what is kept learns from every pair anyway")
         if start is not None:
             raise SettingError("--start is for a prepared set: a former model has seen what is held out of a file")
-        _from_file(plan, parse_reading(read or []), keep, log or [], json)
+        _from_file(plan, parse_reading(read or []), keep, log or [], fresh, json)
         return
     for name, value in (("--read", read), ("--save", keep)):
         if value:
@@ -150,7 +150,7 @@ def command(
     place, home, own = plan["out"].absolute(), folder.resolve(), [str(path.resolve()) for path in plan["import"]]
     logs = _logs(log or [], place)
     former = None if start is None else Recommender.load(start)
-    kept = place.with_name(f"{place.name}.checkpoint")
+    kept = _checkpoint(place)
     with say_it_resumes(kept), train_progress(terms, quiet=json, looks=not whole) as on_epoch:
         run = fit(
             split,
@@ -203,6 +203,10 @@ def _against_former(told: dict[str, Any]) -> Iterator[str]:
     yield f"{told['same']:.0%} of the items of their lists are the same"
 
 
+def _checkpoint(place: Path) -> Path:
+    return place.with_name(f"{place.name}.checkpoint")
+
+
 def _logs(names: list[str], place: Path) -> "list[Log]":
     """Those of a run at `place`: in a folder beside it, since its own is written whole at the end."""
     from sahcns.training.log import LOGS, JsonLines, Log
@@ -216,17 +220,24 @@ def _logs(names: list[str], place: Path) -> "list[Log]":
     return made
 
 
-def _from_file(plan: dict[str, Any], reading: dict[str, Any], keep: str | None, log: list[str], json: bool) -> None:
+def _from_file(
+    plan: dict[str, Any], reading: dict[str, Any], keep: str | None, log: list[str], fresh: bool, json: bool
+) -> None:
     """Read, train, judge beside the baselines, and store what is kept, made of every pair."""
     from sahcns.cli.orders import open_orders, train_file
+    from sahcns.cli.progress import say_it_resumes
     from sahcns.model.folder import check_place
     from sahcns.training.train import retry_once_on_interrupt
 
     import_files(plan["import"])
     check_place(plan["out"])
     place = plan["out"].absolute()
-    model = train_file(open_orders(plan["data"], reading), plan, keep or "best", quiet=json, log=_logs(log, place))
+    kept, how = _checkpoint(place), {"log": _logs(log, place), "fresh": fresh}
+    with say_it_resumes(kept):
+        model = train_file(open_orders(plan["data"], reading), plan, keep or "best", json, checkpoint=kept, **how)
     saved = retry_once_on_interrupt(lambda: _save(model, place))
+    if model.record["judged"]["stopped"] != "interrupted":
+        shutil.rmtree(kept, ignore_errors=True)
     if json:
         record = model.record
         show_json({"run": saved, **{name: value for name, value in record.items() if name != "history"}})

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from sahcns.backbones import Backbone
@@ -80,14 +81,20 @@ def train_orders(
     keep: str = BEST,
     quiet: bool = False,
     log: Sequence[Log] = (),
+    checkpoint: Path | None = None,
+    fresh: bool = False,
 ) -> Made:
-    """Train, judge beside the baselines, and make the one to keep of all pairs: "best", "model", or a baseline's name."""
+    """Train, judge beside the baselines, and make the one to keep of all pairs: "best", "model", or a baseline's name.
+
+    checkpoint   a folder in which both trainings are kept while they go on; `fresh` begins anew
+    """
     split, protocol = orders.judged, protocol or preset(orders.judged, device)
     check_choice(keep, split.n_items)
-    how: dict[str, Any] = {"seed": seed, "device": device, "kernels": kernels}
+    how: dict[str, Any] = {"seed": seed, "device": device, "kernels": kernels, "fresh": fresh}
     parts = (backbone, sampler, objective)
     with train_progress(protocol, quiet) as on_epoch:
-        trained = train(split, *parts, protocol=protocol, on_epoch=on_epoch, log=log, **how)
+        place = checkpoint and checkpoint / "judged"
+        trained = train(split, *parts, protocol=protocol, on_epoch=on_epoch, log=log, checkpoint=place, **how)
     others = baselines(split.n_items)
     with bar("judging it beside the baselines", quiet) as shown:
         candidates = []
@@ -98,7 +105,9 @@ def train_orders(
     if kept == MODEL:
         again = replace(protocol, epochs=trained.record.best_epoch + 1)
         with train_progress(again, quiet, looks=False) as on_epoch:
-            final = train(orders.whole, *parts, protocol=again, whole=True, on_epoch=on_epoch, **how)
+            # Of a run that was stopped while it was judged, and goes on, another epoch may be the best.
+            place = checkpoint and checkpoint / f"whole-{again.epochs}"
+            final = train(orders.whole, *parts, protocol=again, whole=True, on_epoch=on_epoch, checkpoint=place, **how)
         made = {**final.__dict__, "record": final.record.to_dict()}
     else:
         [chosen] = (one.baseline for one in candidates if one.name == kept and one.baseline)
@@ -107,6 +116,7 @@ def train_orders(
         "people": len(candidates[0].recall),
         "split": split.manifest["recipe"]["split"],  # type: ignore[index]
         "candidates": [one.to_dict() for one in candidates],
+        "stopped": trained.record.stopped,
         "kept": kept,
         "why": why,
     }

@@ -9,11 +9,12 @@ import hashlib
 import json
 import os
 import random
+import shutil
 import signal
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -24,6 +25,7 @@ from safetensors.torch import load_file, save
 from torch import Tensor
 
 from sahcns.errors import DataError, SettingError
+from sahcns.files import plain, unfinished_name
 from sahcns.folders import FolderKind, load_folder, write_folder
 
 TURNS = ("a", "b")  # the last two are kept: a damaged one costs the time between them
@@ -46,7 +48,8 @@ class Checkpoints:
     def __init__(self, folder: str | os.PathLike[str], every: float, identity: dict[str, Any], cuda: bool) -> None:
         if every < 0:
             raise SettingError(f"checkpoint_every={every!r} must be 0 or more seconds")
-        self.folder, self.every, self.identity, self.cuda = Path(folder), every, identity, cuda
+        self.folder, self.every, self.cuda = Path(folder), every, cuda
+        self.identity = json.loads(json.dumps(identity, default=plain))  # as it will be read: a tuple is a list there
         self.next = time.monotonic() + every
         self.turn = 0
         self.stop = False  # somebody asked the run to end: it does at the next step
@@ -150,6 +153,18 @@ def _read(home: Path) -> Saved:
         return load_file(home / "state.safetensors"), json.loads((home / "values.json").read_bytes())
     except (OSError, ValueError, RuntimeError) as error:
         raise DataError(f"cannot read the checkpoint {home}: {error}; {KIND.again}") from error
+
+
+def forget(folder: str | os.PathLike[str]) -> None:
+    """Remove the checkpoints of a run; each is there whole or not at all, whenever this is killed."""
+    for turn in TURNS:
+        place = Path(folder) / turn
+        if (place / KIND.description).exists():
+            place.rename(place.with_name(unfinished_name(place)))
+        for left in place.parent.glob(f".{turn}.*"):  # of killed writers too
+            shutil.rmtree(left, ignore_errors=True)
+    with suppress(OSError):  # other things are in it
+        Path(folder).rmdir()
 
 
 def refuse_other(folder: Path, kept: dict[str, Any], now: dict[str, Any]) -> None:

@@ -26,6 +26,7 @@ from sahcns.training.checkpoint import (
     Checkpoints,
     Saved,
     digest_of,
+    forget,
     generators,
     sampler_state,
     set_generators,
@@ -46,6 +47,7 @@ OnEpoch = Callable[[dict[str, Any]], None]
 Vectors = tuple[Tensor, Tensor]  # of users and items
 Made = TypeVar("Made")
 KS = (10, 20)
+GROWN, FAST = 1000.0, 0.1  # a loss, and a learning rate, with which nothing is learnt
 WATCHED = ("recall", "ndcg")  # at each look at the validation part
 REPORTED = ("recall", "ndcg", "precision", "hit", "mrr", "map", "coverage", "popularity", "bias", "gini")
 
@@ -242,7 +244,9 @@ class _Run:
         identity |= {"start": self.started_from}
         self.kept = Checkpoints(folder, every, identity, self.where.type == "cuda")
         self.epochs.between = self._keep
-        if not fresh and (saved := self.kept.read()) is not None:
+        if fresh:  # or the next call would find the former run's, which got further
+            forget(folder)
+        elif (saved := self.kept.read()) is not None:
             self._restore(*saved)
 
     def _own_code(self) -> str | None:
@@ -325,9 +329,16 @@ def _checked(losses: Tensor, epoch: int, step: TrainingStep) -> list[float]:
     values: list[float] = losses.tolist()
     for at, value in enumerate(values):
         if not math.isfinite(value):
+            kind, rate = type(step.sampler).__name__, step.protocol.learning_rate
+            grew = rate > FAST or (at > 0 and values[at - 1] > GROWN)
             raise TrainingError(
-                f"the loss became {value} at step {at} of epoch {epoch} with {type(step.sampler).__name__}; try a smaller "
-                "learning rate (--learning-rate 0.0001) or more L2, and check the sampler's weights"
+                f"the loss became {value} at step {at} of epoch {epoch} with {kind}, most likely because "
+                + (f"the learning rate, {rate:g}, is too high; try --learning-rate 0.0001" if grew else "")
+                + (
+                    ""
+                    if grew
+                    else f"of the weights that {kind} gives or of a loss of your own; look for what is not finite"
+                )
             )
     return values
 

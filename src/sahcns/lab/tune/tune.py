@@ -196,6 +196,7 @@ def _attempt(
         end = {"state": "pruned"}
     except Exception as error:
         if isinstance(error, SahcnsError) and not isinstance(error, TrainingError):
+            shutil.rmtree(kept, ignore_errors=True)  # it may be what cannot be gone on with
             raise  # it would meet every trial of this process
         end = {"state": "failed", "error": one_sentence(error)}
     finally:
