@@ -1,5 +1,6 @@
 """Files written whole, and read with an error that says what is wrong."""
 
+import json
 import os
 import time
 from collections.abc import Iterator
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sahcns.errors import DataError
-from sahcns.files import read_marked, write_whole
+from sahcns.files import digest_of, read_marked, write_whole
 
 
 def read(path: Path) -> object:
@@ -21,6 +22,39 @@ def test_what_was_written_is_read_and_nothing_is_left_beside_it(tmp_path: Path) 
     write_whole(path, b'{"format": "mine", "format_version": 2}')
     assert read(path) == {"format": "mine", "format_version": 2}
     assert [entry.name for entry in path.parent.iterdir()] == ["a.json"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 100 + "]" * 100,
+        "[" * 100_000,
+        f"[{10**30}]",
+        '["\\ud800"]',
+        "{",
+        '{"format": "mine", "format_version": 2, "sha256": "0"}',
+    ],
+)
+def test_hostile_content_is_no_traceback(tmp_path: Path, text: str) -> None:
+    (tmp_path / "a.json").write_text(text)
+    with pytest.raises(DataError, match=r"a\.json"):
+        read(tmp_path / "a.json")
+
+
+def test_a_digest_is_of_what_a_file_holds_not_of_its_lines(tmp_path: Path) -> None:
+    values = {"format": "mine", "format_version": 2, "x": [1.5, "é"]}
+    sealed = values | {"sha256": digest_of(values)}
+    (tmp_path / "a.json").write_text(json.dumps(sealed, indent=3))
+    assert read(tmp_path / "a.json") == sealed
+    (tmp_path / "a.json").write_text(json.dumps(sealed | {"x": [1.25, "é"]}))
+    with pytest.raises(DataError, match=r"a\.json"):
+        read(tmp_path / "a.json")
+
+
+def test_a_pipe_is_not_opened(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.json")
+    with pytest.raises(DataError, match=r"a\.json"):
+        read(tmp_path / "a.json")
 
 
 def test_what_a_killed_writer_left_goes_and_what_another_may_be_writing_stays(tmp_path: Path) -> None:

@@ -2,17 +2,22 @@
 
 import contextlib
 import glob
+import hashlib
 import itertools
 import json
 import os
 import secrets
 import shutil
+import stat
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from sahcns.errors import DataError
+
+LARGEST, DEEPEST = 1 << 28, 64  # bytes, and lists within lists, of any JSON file of ours
+DIGEST = "sha256"  # the entry of a marked file that holds the digest of all others
 
 
 def write_whole(path: str | os.PathLike[str], content: str | bytes | Iterable[bytes], what: str = "file") -> Path:
@@ -77,13 +82,47 @@ def plain(value: object) -> object:
 def read_json(path: Path, *, missing: str, again: str) -> Any:
     """The content of a JSON file. `missing`: the sentence where there is none; `again`: how a broken one is made anew."""
     try:
-        return json.loads(path.read_text("utf-8"))
+        entry = path.stat()
+        if not stat.S_ISREG(entry.st_mode):  # who opens a pipe waits for its writer
+            raise DataError(f"{path} is no file; {again}")
+        if entry.st_size > LARGEST:
+            raise ValueError(f"{entry.st_size:,} bytes")
+        text = path.read_text("utf-8")
+        values = json.loads(text)
+        _refuse_hostile(values)
+        if "\\ud" in text or "\\uD" in text:  # half of a letter cannot be written again
+            json.dumps(values, ensure_ascii=False).encode()
+        return values
     except (FileNotFoundError, NotADirectoryError):
         raise DataError(missing) from None
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(f"{path} is not readable JSON ({error}); {again}") from error
+
+
+def _refuse_hostile(values: object) -> None:
+    """A ValueError for what is deeper than any file of ours, and for whole numbers that overflow."""
+    level = [values]
+    for _ in range(DEEPEST):
+        inside: list[object] = []
+        for one in level:
+            if isinstance(one, dict):
+                inside += one.values()
+            elif isinstance(one, list):
+                inside += one
+            elif isinstance(one, int) and not -(2**63) <= one < 2**63:
+                raise ValueError("a number beyond 64 bits")
+        if not inside:
+            return
+        level = inside
+    raise ValueError(f"lists within lists, more than {DEEPEST}")
+
+
+def digest_of(values: Mapping[str, Any]) -> str:
+    """SHA-256 of what a JSON file holds, however its lines are laid out, but for the entry `DIGEST`."""
+    rest = {name: value for name, value in values.items() if name != DIGEST}
+    return hashlib.sha256(json.dumps(rest, default=plain).encode()).hexdigest()
 
 
 def read_marked(path: Path, mark: str, version: int, *, missing: str, again: str, foreign: str) -> dict[str, Any]:
@@ -92,6 +131,8 @@ def read_marked(path: Path, mark: str, version: int, *, missing: str, again: str
     if not isinstance(values, dict) or values.get("format") != mark:
         raise DataError(foreign)
     check_version(path, values, version, again=again)
+    if DIGEST in values and values[DIGEST] != digest_of(values):  # earlier versions wrote none
+        raise DataError(f"{path} is not as it was written (its SHA-256 differs); {again}")
     return values
 
 

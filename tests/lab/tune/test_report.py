@@ -19,6 +19,7 @@ from sahcns.lab.tune.report import (
     trial_table,
 )
 from sahcns.lab.tune.search import Search, Trial, read_search, read_tuned
+from sahcns.settings import Between
 
 POINTS = [(0.3, 0.5, 0.20), (0.0, 0.5, 0.10), (0.3, 1.0, 0.30), (1.0, 1.0, 0.25)]
 STORED = Path(__file__).parents[3] / "reproduction" / "results" / "tuning"
@@ -46,7 +47,7 @@ SEARCH = Search(
     spaces={
         "dns": {},
         "sahc": {"alpha": [0.0, 0.3, 1.0], "lambda_max": [0.0, 0.5, 1.0]},
-        "ahns": {"beta": {"low": 0.1, "high": 50.0, "log": True}},
+        "ahns": {"beta": Between(0.1, 50.0, log=True)},
         "dens": {"alpha": [0.0, 1.0], "schedule": ["fixed", "warmup"]},
     },
     trials=[

@@ -76,8 +76,8 @@ def test_the_spaces_are_those_of_the_papers() -> None:
     assert plain["dns-mn"] == {"top_k": [1, 2, 3, 4, 5, 10, 20]}  # M of Shi et al.
     assert plain["rns"] == plain["dns"] == {}
     beta = plain["ahns"]["beta"]
-    assert (beta["low"] <= 0.1, beta["high"] >= 20, beta["log"]) == (True, True, True)  # as published; docs/ahns.md
-    assert plain["dens"]["gamma"]["low"] <= 0.01 < 0.5 <= plain["dens"]["gamma"]["high"]  # as published
+    assert (beta.low <= 0.1, beta.high >= 20, beta.log) == (True, True, True)  # as published; docs/ahns.md
+    assert plain["dens"]["gamma"].low <= 0.01 < 0.5 <= plain["dens"]["gamma"].high  # as published
 
 
 def test_the_points_are_those_that_can_be_built_each_once() -> None:
@@ -118,10 +118,10 @@ def test_what_to_search_may_be_text_and_is_read_by_the_type_of_the_setting() -> 
     text: dict[str, Values] = {"protocol.l2": "1e-5..1e-2", "backbone.depth": "1, 2", "alpha": "0..1", "pool": "20"}
     space = Space.of(SAHC, search=text, backbone=LightGCN(), protocol=Protocol())
     assert space.to_plain() == {
-        "alpha": {"low": 0, "high": 1, "log": False},
+        "alpha": Between(0, 1),
         "lambda_max": list(GRID),
         "backbone.depth": [1, 2],
-        "protocol.l2": {"low": 1e-5, "high": 1e-2, "log": True},
+        "protocol.l2": Between(1e-5, 1e-2, log=True),
     }
     assert space.rest == {"pool": 20}
 
@@ -133,7 +133,7 @@ def test_settings_of_the_backbone_and_the_protocol_are_searched_by_name() -> Non
     space = Space.of(DNS, search=wide, backbone=backbone, protocol=protocol)
     assert space.to_plain() == {
         "backbone.depth": [1, 3],
-        "protocol.l2": {"low": 1e-5, "high": 1e-2, "log": True},
+        "protocol.l2": Between(1e-5, 1e-2, log=True),
     }
     assert space.start == {"backbone.depth": 3, "protocol.l2": 1e-3}
     assert space.build({"backbone.depth": 1, "protocol.l2": 0.01}) == {
@@ -148,7 +148,7 @@ def test_settings_of_the_backbone_and_the_protocol_are_searched_by_name() -> Non
 def test_a_sampler_that_says_nothing_is_searched_where_that_is_bounded() -> None:
     space = Space.of(Own)
     assert space.to_plain() == {
-        "share": {"low": 0, "high": 1, "log": False},
+        "share": Between(0, 1),
         "steps": [1, 2, 3, 4],
         "mode": ["a", "b", "c"],
         "twice": [False, True],

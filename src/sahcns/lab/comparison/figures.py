@@ -42,8 +42,8 @@ def _curves(board: Board, data: str, backbone: str, where: str) -> list[Figure]:
     monitor = str(dict(board.terms.protocol).get("monitor", "recall@20"))
     sharing = min(run.processes for (name, _), runs in board.runs.items() if name == data for run in runs.values())
     for row in board.of(data, backbone):
-        runs = list(board.seeds_of(data, row).values())
-        looks = [run.history["looks"] for run in runs if run.history.get("looks")]
+        runs = [run for run in board.seeds_of(data, row).values() if run.history.get("looks")]
+        looks = [run.history["looks"] for run in runs]
         length = min((len(one.get(monitor, ())) for one in looks), default=0)
         if not length:
             continue

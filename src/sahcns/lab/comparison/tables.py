@@ -30,7 +30,7 @@ from sahcns.ranking.significance import SignedRank, seeds_needed
 
 METRICS = ("recall@10", "ndcg@10", "recall@20", "ndcg@20")
 MISSING = Cell("–", hint="not run")
-LEFT_OUT = ("format", "format_version", "history")  # of the table of runs
+LEFT_OUT = ("format", "format_version", "history", "users_sha256")  # of the table of runs
 OVER_USERS = "over users, each user's value averaged over the seeds that both have"
 HOW = {
     "t": "two-sided paired t-test over the seeds that both have",

@@ -5,6 +5,7 @@ FOLDER/users/KEY.npz    test metrics of each user at the best epoch; written bef
 FOLDER/failed/KEY.json  why it failed
 """
 
+import hashlib
 import io
 import json
 import math
@@ -13,21 +14,53 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from statistics import median
-from typing import Any
-from zipfile import BadZipFile
+from typing import Annotated, Any, Required, TypedDict
 
 import numpy as np
 import numpy.typing as npt
 
 from sahcns.errors import DataError, SettingError, nearest
-from sahcns.files import plain, read_marked, write_whole
-from sahcns.lab.plain import Plain, read_from
+from sahcns.files import DIGEST, digest_of, plain, read_json, read_marked, write_whole
+from sahcns.lab.plain import Plain, Setting, read_from
 
 FORMAT, FORMAT_VERSION = "sahcns-result", 1
 RUNS, USERS, FAILED, UNFINISHED = "runs", "users", "failed", "unfinished"  # folders
 
 PerUser = dict[str, npt.NDArray[Any]]
 """`{"user": positions [E] int32, "recall@20": [E] float32, …}` for the E users with test items, ascending."""
+
+
+class Named(TypedDict):
+    """Of a backbone or a sampler."""
+
+    name: str
+
+
+class About(TypedDict, total=False):
+    """Of a set."""
+
+    fingerprint: Required[str]
+    name: str
+    users: int
+    items: int
+    train: int
+    valid: int
+    test: int
+
+
+class Machine(TypedDict, total=False):
+    """Of what a run was made on."""
+
+    kernels: str
+    processes: int
+
+
+class History(TypedDict, total=False):
+    """Of `columns`."""
+
+    loss: list[float]
+    seconds: list[float]
+    looks: dict[str, list[float]]
 
 
 @dataclass(frozen=True)
@@ -65,21 +98,22 @@ class Result(Plain):
     key: str
     label: str  # the row's name in a table
     seed: int
-    backbone: dict[str, Any]  # {"name": "lightgcn", "dim": 64, …}
-    sampler: dict[str, Any]
-    protocol: dict[str, Any]
-    data: dict[str, Any]  # name, fingerprint, users, items, pairs of each part
-    machine: dict[str, Any]  # versions, device, kernels, processes that shared the device if they were several
+    backbone: Annotated[dict[str, Any], Named]  # {"name": "lightgcn", "dim": 64, …}
+    sampler: Annotated[dict[str, Any], Named]
+    protocol: dict[str, Setting]
+    data: Annotated[dict[str, Any], About]  # name, fingerprint, users, items, pairs of each part
+    machine: Annotated[dict[str, Any], Machine]  # versions, device, kernels, processes that shared it
     best_epoch: int
     epochs_run: int
     stopped: str  # "patience" or "epochs"
     valid: dict[str, dict[str, float]]  # {"best": {"recall@20": …}, "last": …}
     test: dict[str, dict[str, float]]
     seconds: dict[str, float]  # of each part of training, and in total
-    history: dict[str, Any]  # columns: see `columns`
+    history: Annotated[dict[str, Any], History]  # columns: see `columns`
     commit: str | None = None  # of the sources
     code: str | None = None  # digest of the user's own files, if the sampler or the backbone comes from one
     imports: list[str] = field(default_factory=list)  # the user's own files
+    users_sha256: str | None = None  # of the file with the metrics of each user
     path: Path | None = None  # of the JSON file
     per_user: PerUser | None = None  # before it is saved
 
@@ -104,7 +138,7 @@ class Result(Plain):
         Not their sum, because a process compiles kernels in its first run, which then would be slower than the others.
         """
         pace = median(self.history["seconds"]) if self.history.get("seconds") else math.nan
-        return [(epoch + 1) * pace for epoch in self.history["looks"]["epoch"]]
+        return [(epoch + 1) * pace for epoch in self.history.get("looks", {}).get("epoch", ())]
 
     def shared_by(self, processes: int) -> "Result":
         """The same, with a note of how many processes ran beside one another."""
@@ -125,26 +159,39 @@ class Result(Plain):
         """Test metrics of each user, or None where that file was left behind."""
         if self.per_user is not None or self.path is None:
             return self.per_user
-        beside = self.path.parents[1] / USERS / f"{self.key}.npz"
+        beside, remedy = (
+            self.path.parents[1] / USERS / f"{self.key}.npz",
+            f"delete it and {self.path}, and run it again",
+        )
         try:
-            with np.load(beside, allow_pickle=False) as arrays:
-                return {name: arrays[name] for name in arrays.files}
+            packed = beside.read_bytes()
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, BadZipFile, EOFError) as error:
-            raise DataError(
-                f"{beside} cannot be read ({error}); delete it and {self.path}, and run it again"
-            ) from error
+        except OSError as error:
+            raise DataError(f"cannot read {beside}: {error.strerror}") from error
+        if self.users_sha256 not in (None, hashlib.sha256(packed).hexdigest()):  # earlier versions wrote none
+            raise DataError(f"{beside} is not as it was written (its SHA-256 differs); {remedy}")
+        try:
+            with np.load(io.BytesIO(packed), allow_pickle=False) as arrays:
+                users: PerUser = {name: arrays[name] for name in arrays.files}
+            kinds = {name: values.dtype.kind for name, values in users.items()}
+            if kinds.pop("user") != "i" or {*kinds.values()} - {"f"} or len({one.shape for one in users.values()}) > 1:
+                raise ValueError("other columns than those of a result")
+            return users
+        except Exception as error:  # numpy, zipfile and zlib raise a dozen kinds
+            raise DataError(f"{beside} cannot be read ({error}); {remedy}") from error
 
     def save(self, folder: str | os.PathLike[str]) -> "Result":
         """Into FOLDER/users, then FOLDER/runs; each file is whole or not there."""
+        saved = self
         if self.per_user is not None:
             packed = io.BytesIO()
             pack: Callable[..., None] = np.savez_compressed  # numpy 2.0 would pack an `allow_pickle` as one more array
             pack(packed, **self.per_user)
             write_whole(Path(folder) / USERS / f"{self.key}.npz", packed.getvalue(), "result")
-        path = write_whole(result_path(folder, self.key), self.to_json(), "result")
-        return replace(self, path=path)
+            saved = replace(self, users_sha256=hashlib.sha256(packed.getvalue()).hexdigest())
+        path = write_whole(result_path(folder, self.key), saved.to_json(), "result")
+        return replace(saved, path=path)
 
     def to_dict(self) -> dict[str, Any]:
         own = {name: getattr(self, name) for name in _NAMES}
@@ -152,9 +199,10 @@ class Result(Plain):
 
     def to_json(self) -> str:
         """A line for each key: small, and readable in a diff."""
+        values = self.to_dict()
         lines = [
             f"  {json.dumps(name)}: {json.dumps(value, ensure_ascii=False, default=plain)}"
-            for name, value in self.to_dict().items()
+            for name, value in (values | {DIGEST: digest_of(values)}).items()
         ]
         return "{\n" + ",\n".join(lines) + "\n}\n"
 
@@ -171,7 +219,11 @@ class Result(Plain):
             foreign=f"{path} is not a result of sahcns; move it elsewhere",
         )
         with read_from(path):
-            return cls.from_dict({**values, "path": path, "per_user": None})
+            result = cls.from_dict({**values, "path": None, "per_user": None})
+            looks = result.history.get("looks") or {"epoch": []}
+            if len({len(values) for values in looks.values()}) > 1 or "epoch" not in looks:
+                raise DataError("history.looks has columns of several lengths, or no column 'epoch'")
+        return replace(result, path=path)
 
 
 _NAMES = tuple(entry.name for entry in fields(Result) if entry.name not in ("path", "per_user"))
@@ -195,8 +247,8 @@ class Failure(Plain):
     def load(cls, folder: Path, key: str) -> "Failure | None":
         """None where there is none, or one that cannot be read: the job is simply tried again."""
         try:
-            return cls.from_dict(json.loads(failure_path(folder, key).read_text("utf-8")))
-        except (OSError, ValueError, TypeError, DataError):
+            return cls.from_dict(read_json(failure_path(folder, key), missing="", again=""))
+        except DataError:
             return None
 
 

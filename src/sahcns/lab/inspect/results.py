@@ -7,9 +7,11 @@ is made of besides the pair's own positive: j* of SAHC-NS, one item at each laye
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 from sahcns.data.ids import Id
+from sahcns.errors import DataError
+from sahcns.lab.grid.result import About, Machine, Named
 from sahcns.lab.plain import Plain
 
 NONE = "–"
@@ -41,6 +43,24 @@ def _signed(value: float | None) -> str:
 
 def _margins(group: "Group") -> str:
     return f"{group.before:.3f}" if group.before == group.after else f"{group.before:.3f} → {group.after:.3f}"
+
+
+class Model(TypedDict):
+    """Of the run that made a model."""
+
+    backbone: Named
+    sampler: Named
+    seed: int
+    best_epoch: int
+    data: About
+    machine: Machine
+
+
+def refuse_uneven(what: str, *columns: Sequence[object]) -> None:
+    """An error unless they are equally long, and not empty."""
+    lengths = {len(column) for column in columns}
+    if len(lengths) != 1 or 0 in lengths:
+        raise DataError(f"{what} has columns of {' and '.join(map(str, sorted(lengths)))} values")
 
 
 @dataclass(frozen=True)
@@ -88,7 +108,7 @@ class Negative(Plain):
 class PairView(Plain):
     """One training pair under a sampler: a user, a positive, a pool, and the negatives made of them."""
 
-    sampler: dict[str, Any]
+    sampler: Annotated[dict[str, Any], Named]
     user: Id
     item: Id
     title: str | None
@@ -101,6 +121,14 @@ class PairView(Plain):
     rho: tuple[float, ...]  # ρ_l, the hardness of the pool (Eq. 12)
     negatives: tuple[Negative, ...]
     notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        each = [column for one in self.negatives for column in (one.strength, one.profile_before, one.profile)]
+        each += [part.weights for one in self.negatives for part in one.ingredients]
+        each += [one.profile for one in self.pool]
+        refuse_uneven(f"the pair of {self.user!r}", self.positive, self.hardest, self.gaps, self.rho, *each)
+        if not self.negatives or not any(one.dns for one in self.pool):
+            raise DataError(f"the pair of {self.user!r} has no negative, or none that DNS would choose")
 
     @property
     def layers(self) -> list[str]:
@@ -225,6 +253,10 @@ class Mixing(Plain):
     easy: Group = row("margin, easy pools", "Fig. 5(b): the fifth with the largest gap, before → after", _margins)
     hard: Group = row("margin, hard pools", "Fig. 5(b): the fifth with the smallest gap, before → after", _margins)
 
+    def __post_init__(self) -> None:
+        groups = (*self.tenths, self.easy, self.hard)
+        refuse_uneven("mixing", self.strength, self.gap, *(group.strength for group in groups))
+
     @property
     def mixes(self) -> bool:
         return self.lam.most > 0
@@ -259,8 +291,8 @@ class Variety(Plain):
 class Diagnostics(Plain):
     """One sampler over all training pairs of one model; nothing is trained."""
 
-    sampler: dict[str, Any]
-    model: dict[str, Any]  # backbone, sampler, seed, best_epoch, data of the run that made it
+    sampler: Annotated[dict[str, Any], Named]
+    model: Annotated[dict[str, Any], Model]  # backbone, sampler, seed, best_epoch, data of the run that made it
     seed: int  # of the pools and of the sampler's own draws
     pairs: int
     negatives: int  # several a pair where the sampler returns several
@@ -296,7 +328,7 @@ class Diagnostics(Plain):
 class Cost(Plain):
     """A sampler's share of an epoch, in seconds."""
 
-    sampler: dict[str, Any]
+    sampler: Annotated[dict[str, Any], Named]
     match: float  # the layer-wise scores of the pool
     choose: float  # the sampler itself
     mix: float  # the negative put together, and the loss of it
@@ -306,6 +338,9 @@ class Cost(Plain):
     kernels: str
     steps: str  # captured or eager
     rounds: tuple[float, ...]  # a whole epoch, each time that all samplers were measured in turn
+
+    def __post_init__(self) -> None:
+        refuse_uneven("a cost", self.rounds)
 
     @property
     def name(self) -> str:
@@ -335,7 +370,7 @@ class Cost(Plain):
 class Inspection(Plain):
     """All that was measured on one model; the report is made from it alone."""
 
-    model: dict[str, Any]  # backbone, sampler, seed, best_epoch, data, machine of the run
+    model: Annotated[dict[str, Any], Model]  # backbone, sampler, seed, best_epoch, data, machine of the run
     seed: int
     pairs: tuple[PairView, ...] = ()
     diagnostics: dict[str, Diagnostics] = field(default_factory=dict)  # by label

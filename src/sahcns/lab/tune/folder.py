@@ -68,7 +68,7 @@ class SearchFolder:
                 rest = dict(space.rest)
                 for one in trials:
                     rest |= {key: value for key, value in one.settings.items() if key in rest}
-                same_space = _plain([there.spaces.get(name), rest]) == _plain([space.to_plain(), space.rest])
+                same_space = there.spaces.get(name) == space.to_plain() and _plain(rest) == _plain(space.rest)
                 if name in there.spaces and not (same_space and there.code.get(name) == own):
                     what = "before its file was changed" if same_space else "in another search space"
                     self._refuse(trials, f"of {name} {what}")

@@ -9,6 +9,7 @@ from typing import Any
 from sahcns.lab.report.parts import Cell, Figure, Mark, Report, Section, Series, Table
 from sahcns.lab.tune.search import Search, Trial, read_search
 from sahcns.lab.tune.space import short, space_text
+from sahcns.settings import Between
 
 STATES = {"pruned": "cut off", "running": "not ended"}  # words for states whose names are Optuna's
 NEAR_END = 0.05  # of a range, of its orders of magnitude where it is logarithmic
@@ -140,9 +141,9 @@ def range_ends(search: Search) -> list[str]:
     for name, spaces in search.spaces.items():
         best = search.choice(name)
         for setting, space in spaces.items():
-            if best is not None and isinstance(space, Mapping) and setting in best.point:
-                limits = space["low"], space["high"]
-                low, high, at = (math.log(x) if space["log"] else x for x in (*limits, best.point[setting]))
+            if best is not None and isinstance(space, Between) and setting in best.point:
+                limits = space.low, space.high
+                low, high, at = (math.log(x) if space.log else x for x in (*limits, best.point[setting]))
                 share = (at - low) / (high - low)
                 if min(share, 1 - share) <= NEAR_END:
                     end, (least, most) = "low" if share < 0.5 else "high", map(short, limits)
@@ -225,9 +226,9 @@ def setting_figures(search: Search, name: str) -> Iterator[Figure]:
                 x = [_place(trial.point[setting]) for trial in trials]
                 series.append(Series(title, x, [*map(_points, trials)], role=role, hints=[*map(_hint, trials)]))
         title, caption = f"{name}: {search.monitor} against {setting}", CUT_OFF if len(series) > 1 else ""
-        key, log = f"search-{name}-of-{setting.replace('.', '-')}", isinstance(values, Mapping) and bool(values["log"])
+        key, log = f"search-{name}-of-{setting.replace('.', '-')}", isinstance(values, Between) and values.log
         yield Figure(key, title, setting, label, series, "scatter", caption, x_log=log)
-    if not drawn or len(space) != 2 or any(isinstance(values, Mapping) for values in space.values()):
+    if not drawn or len(space) != 2 or any(isinstance(values, Between) for values in space.values()):
         return
     (first, columns), (second, rows) = space.items()
     cells: dict[Any, list[Trial | None]] = {row: [None] * len(columns) for row in rows}

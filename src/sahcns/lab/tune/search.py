@@ -3,17 +3,59 @@
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, Required, TypedDict
 
 from sahcns.errors import DataError
-from sahcns.files import read_marked, write_whole
+from sahcns.files import DIGEST, digest_of, read_marked, write_whole
+from sahcns.lab.grid.result import Named
+from sahcns.lab.plain import Setting, read_from, restored
 from sahcns.lab.tune.space import short
+from sahcns.settings import Between
 from sahcns.version import __version__
 
 TRIALS, TUNED = "trials.json", "tuned.json"
 FORMAT, TUNED_FORMAT, FORMAT_VERSION = "sahcns-trials", "sahcns-tuned", 1
+
+
+class Set(Named):
+    """Of the data."""
+
+    fingerprint: str
+
+
+class Pool(TypedDict):
+    """Of a sampler's settings."""
+
+    pool: int
+
+
+class Terms(TypedDict, total=False):
+    """Of the protocol of a search."""
+
+    monitor: Required[str]
+    patience: int
+    evaluate_every: int
+
+
+class Pruning(TypedDict, total=False):
+    """Whether trials are cut off, and when."""
+
+    on: Required[bool]
+    rule: str
+    after_trials: int
+    after_epochs: int
+
+
+class Tuned(TypedDict, total=False):
+    """Of `tuned.json`, as far as a comparison reads it; who writes one by hand leaves out the rest."""
+
+    samplers: dict[str, dict[str, Any]] | None
+    data: dict[str, Setting]
+    backbone: dict[str, Any]
+    protocol: dict[str, Any]
+    code: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -26,9 +68,11 @@ class Trial:
 
     sampler: str
     number: int
-    state: str
-    point: dict[str, Any]  # searched settings that make a difference
-    settings: dict[str, Any]  # all settings of the sampler, and the searched ones of the backbone and the protocol
+    state: Annotated[str, Literal["complete", "pruned", "failed", "running", "lost", "replaced"]]
+    point: dict[str, Setting]  # searched settings that make a difference
+    settings: Annotated[
+        dict[str, Any], Pool
+    ]  # all settings of the sampler, and the searched ones of the backbone and the protocol
     value: float | None
     looks: dict[int, float] = field(default_factory=dict)  # epoch → validation
     epoch: int | None = None  # of the best validation
@@ -63,17 +107,17 @@ class Trial:
 
 @dataclass(frozen=True)
 class Search:
-    """A whole search. `spaces` is {"sahc": {"alpha": [0, 0.1, …]}, "ahns": {"beta": {"low": …, "high": …, "log": …}}}."""
+    """A whole search. `spaces` is {"sahc": {"alpha": [0, 0.1, …]}, "ahns": {"beta": Between(…)}}."""
 
-    data: dict[str, Any]  # name, fingerprint, users, items, pairs of each part
-    backbone: dict[str, Any]
-    protocol: dict[str, Any]
+    data: Annotated[dict[str, Any], Set]  # name, fingerprint, users, items, pairs of each part
+    backbone: Annotated[dict[str, Any], Named]
+    protocol: Annotated[dict[str, Any], Terms]
     seed: int
-    pruning: dict[str, Any]
+    pruning: Annotated[dict[str, Any], Pruning]
     budget: dict[str, int] = field(default_factory=dict)  # trials for each sampler
     sizes: dict[str, int | None] = field(default_factory=dict)  # points of each space; None where they cannot be listed
     fixed: dict[str, dict[str, Any]] = field(default_factory=dict)  # settings of each that were held at a value
-    spaces: dict[str, dict[str, Any]] = field(default_factory=dict)
+    spaces: dict[str, dict[str, Annotated[Any, list[Setting] | Between]]] = field(default_factory=dict)
     trials: list[Trial] = field(default_factory=list)
     kernels: str = "auto"
     code: dict[str, str] = field(default_factory=dict)  # digests of those that come from a user's own files
@@ -148,7 +192,7 @@ class Search:
         """Write `trials.json` and `tuned.json`."""
         assert self.folder is not None
         whole = _head(FORMAT) | {name: value for name, value in asdict(self).items() if name != "folder"}
-        write_whole(self.folder / TRIALS, _text(whole), "list of trials")
+        write_whole(self.folder / TRIALS, _text(whole | {DIGEST: digest_of(whole)}), "list of trials")
         write_whole(self.folder / TUNED, _text(self.tuned()), "tuned settings")
         return self
 
@@ -157,19 +201,23 @@ def read_search(folder: str | os.PathLike[str]) -> Search:
     """The search in a folder, from its `trials.json`."""
     path = Path(folder) / TRIALS
     values = _read(path, FORMAT, "search")
-    try:
-        for trial in values["trials"]:
-            trial["looks"] = {int(epoch): value for epoch, value in trial["looks"].items()}
-        own = {name: values[name] for name in values if name not in _head(FORMAT)}
-        return Search(**{**own, "trials": [Trial(**trial) for trial in values["trials"]]}, folder=Path(folder))
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise DataError(f"{path} is broken ({error}); `sahcns tune` writes it again") from error
+    with read_from(path):
+        search: Search = restored(Search, {**values, "folder": None})
+        for name, space in search.spaces.items():
+            if not all(name in one for one in (search.budget, search.sizes, search.fixed)):
+                raise DataError(f"there is no budget, size or fixed setting of {name!r}")
+            for trial in search.of(name):
+                if not all(key in space and value in space[key] for key, value in trial.point.items()):
+                    raise DataError(f"trial {trial.number} of {name!r} is at a point outside of its space")
+    return replace(search, folder=Path(folder))
 
 
 def read_tuned(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The content of a `tuned.json`, or of the one in a folder."""
-    given = Path(path)
-    return _read(given / TUNED if given.is_dir() else given, TUNED_FORMAT, "tuned setting")
+    given = Path(path) / TUNED if Path(path).is_dir() else Path(path)
+    with read_from(given):
+        values: dict[str, Any] = restored(Tuned, _read(given, TUNED_FORMAT, "tuned setting"))
+    return values
 
 
 def _head(marker: str) -> dict[str, Any]:

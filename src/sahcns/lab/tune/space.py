@@ -8,7 +8,7 @@ pool, the backbone and the protocol are searched only when asked for, so that sa
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import Field, asdict, dataclass, fields, replace
+from dataclasses import Field, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -154,9 +154,9 @@ class Space:
         return [*filter(self.accepts, points.values())]
 
     def to_plain(self) -> dict[str, Any]:
-        """For JSON: {"alpha": [0, 0.5], "beta": {"low": 0.1, "high": 50, "log": True}}."""
-        ranges = {one.name: one.values for one in self.dimensions}
-        return {name: asdict(one) if isinstance(one, Between) else list(one) for name, one in ranges.items()}
+        """{"alpha": [0, 0.5], "beta": Between(0.1, 50, log=True)}."""
+        values = {one.name: one.values for one in self.dimensions}
+        return {name: one if isinstance(one, Between) else list(one) for name, one in values.items()}
 
     def __str__(self) -> str:
         """`dns-mn: top_k in {1, 2, 3, 4}: 4 points`."""
@@ -208,9 +208,9 @@ def space_text(space: Mapping[str, Any]) -> str:
     """`alpha in {0, 0.5, 1}; beta from 0.1 to 50 (logarithmic)`, of what `Space.to_plain` gives."""
     words = []
     for name, values in space.items():
-        if isinstance(values, Mapping):
-            log = " (logarithmic)" if values["log"] else ""
-            words.append(f"{name} from {short(values['low'])} to {short(values['high'])}{log}")
+        if isinstance(values, Between):
+            log = " (logarithmic)" if values.log else ""
+            words.append(f"{name} from {short(values.low)} to {short(values.high)}{log}")
         else:
             words.append(f"{name} in {{{', '.join(map(short, values))}}}")
     return "; ".join(words)
