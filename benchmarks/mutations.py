@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from sahcns.files import DIGEST, digest_of
+
 Chance = random.Random
 RAW = "@raw@"  # a text in JSON that is replaced by what no value of Python can be
 RAWS = ["NaN", "-Infinity", "1e999", "9" * 5000, "[" * 100_000 + "]" * 100_000, '{"a":' * 5000 + "1" + "}" * 5000, "01"]
@@ -260,4 +262,9 @@ def seal(folder: Path) -> None:
             if isinstance(entry, dict) and beside.is_file() and beside.stat().st_size < 1 << 30:
                 content = beside.read_bytes()
                 entry |= {"bytes": len(content), "sha256": sha256(content).hexdigest()}
+        users = path.parents[1] / "users" / f"{path.stem}.npz"
+        if isinstance(values, dict) and "users_sha256" in values and users.is_file():
+            values["users_sha256"] = sha256(users.read_bytes()).hexdigest()
+        if isinstance(values, dict) and DIGEST in values:
+            values[DIGEST] = digest_of(values)
         path.write_text(json.dumps(values), "utf-8")

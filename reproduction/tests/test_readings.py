@@ -7,7 +7,7 @@ import pytest
 
 from reproduction.readings import LARGEST, PoolReadings, read_pools
 from sahcns.lab.inspect.diagnose import diagnose
-from sahcns.lab.inspect.epoch import SampledEpoch
+from sahcns.lab.inspect.model import SampledEpoch
 from sahcns.samplers import DNS
 from tests.lab.inspect.small_models import opened
 from tests.samplers.oracle import cosine, pairs_of, sigmoid

@@ -23,7 +23,7 @@ from tests.lab.tune.test_report import SEARCH
 
 EACH = 100  # mutations of each kind of file
 STORED = Path(__file__).parents[2] / "reproduction" / "results"
-FOREIGN = (
+FOREIGN: tuple[Any, ...] = (
     None,
     True,
     0,

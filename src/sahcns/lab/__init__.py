@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sahcns.files import write_whole as write_whole
     from sahcns.lab.bench import sampler_cost as sampler_cost
     from sahcns.lab.comparison.compare import compare as compare
-    from sahcns.lab.comparison.figures import comparison_figures as comparison_figures
+    from sahcns.lab.comparison.report import comparison_figures as comparison_figures
     from sahcns.lab.comparison.report import comparison_report as comparison_report
     from sahcns.lab.comparison.tables import comparison_tables as comparison_tables
     from sahcns.lab.grid.job import Job as Job
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from sahcns.lab.grid.run import Event as Event
     from sahcns.lab.grid.workers import run_grid as run_grid
     from sahcns.lab.inspect.diagnose import diagnose as diagnose
-    from sahcns.lab.inspect.epoch_report import diagnostics_table as diagnostics_table
-    from sahcns.lab.inspect.epoch_report import paper_figures as paper_figures
     from sahcns.lab.inspect.model import TrainedModel as TrainedModel
     from sahcns.lab.inspect.pairs import inspect_pairs as inspect_pairs
+    from sahcns.lab.inspect.report import diagnostics_table as diagnostics_table
     from sahcns.lab.inspect.report import inspection_report as inspection_report
+    from sahcns.lab.inspect.report import paper_figures as paper_figures
     from sahcns.lab.inspect.results import Cost as Cost
     from sahcns.lab.inspect.results import Diagnostics as Diagnostics
     from sahcns.lab.inspect.results import Group as Group
@@ -61,8 +61,7 @@ _HOMES = {
     "sahcns.errors": ("DataError", "SettingError"),
     "sahcns.files": ("write_whole",),
     "sahcns.lab.comparison.compare": ("compare",),
-    "sahcns.lab.comparison.figures": ("comparison_figures",),
-    "sahcns.lab.comparison.report": ("comparison_report",),
+    "sahcns.lab.comparison.report": ("comparison_figures", "comparison_report"),
     "sahcns.lab.comparison.tables": ("comparison_tables",),
     "sahcns.lab.bench": ("sampler_cost",),
     "sahcns.lab.grid.job": ("Job",),
@@ -72,10 +71,9 @@ _HOMES = {
     "sahcns.sources": ("source_commit",),
     "sahcns.lab.grid.workers": ("run_grid",),
     "sahcns.lab.inspect.diagnose": ("diagnose",),
-    "sahcns.lab.inspect.epoch_report": ("diagnostics_table", "paper_figures"),
     "sahcns.lab.inspect.model": ("TrainedModel",),
     "sahcns.lab.inspect.pairs": ("inspect_pairs",),
-    "sahcns.lab.inspect.report": ("inspection_report",),
+    "sahcns.lab.inspect.report": ("diagnostics_table", "inspection_report", "paper_figures"),
     "sahcns.lab.inspect.results": ("Cost", "Diagnostics", "Group", "Inspection", "PairView"),
     "sahcns.lab.report.tables": ("to_markdown",),
     "sahcns.lab.report.page": ("to_html",),

@@ -8,8 +8,7 @@ import numpy as np
 
 from sahcns.backbones import MF, NGCF, Backbone, LightGCN, SimGCL
 from sahcns.data import Split
-from sahcns.lab.inspect.epoch import SampledEpoch
-from sahcns.lab.inspect.model import TrainedModel
+from sahcns.lab.inspect.model import SampledEpoch, TrainedModel
 from sahcns.lab.inspect.results import Histogram
 from sahcns.model import Recommender, fit
 from sahcns.samplers import DNS, Mixture, Sampler

@@ -13,8 +13,7 @@ import torch
 
 from sahcns.data import Split
 from sahcns.lab.inspect.diagnose import Bins, RunningSpread, diagnose
-from sahcns.lab.inspect.epoch import SampledEpoch
-from sahcns.lab.inspect.model import TrainedModel
+from sahcns.lab.inspect.model import SampledEpoch, TrainedModel
 from sahcns.lab.inspect.results import Diagnostics, Histogram, Spread
 from sahcns.model import fit
 from sahcns.samplers import DENS, DNS, DNSMN, RNS, SAHC, DivNS, MixGCF, Sampler

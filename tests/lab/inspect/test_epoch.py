@@ -10,8 +10,7 @@ import torch
 from sahcns.backbones import NGCF, Backbone, LightGCN
 from sahcns.errors import DataError, SettingError
 from sahcns.kernels import build_graph
-from sahcns.lab.inspect.epoch import SampledEpoch
-from sahcns.lab.inspect.model import TrainedModel
+from sahcns.lab.inspect.model import SampledEpoch, TrainedModel
 from sahcns.model import fit
 from sahcns.rng import Rng
 from sahcns.samplers import DENS, DNS, RNS, SAHC, DivNS, Matching, MixGCF, Mixture, Popularity, Sampler

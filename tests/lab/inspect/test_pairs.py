@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sahcns.errors import DataError, SettingError
-from sahcns.lab.inspect.epoch import SampledEpoch
+from sahcns.lab.inspect.model import SampledEpoch
 from sahcns.lab.inspect.pairs import inspect_pairs
 from sahcns.lab.inspect.results import PairView
 from sahcns.samplers import (

@@ -16,14 +16,15 @@ from sahcns.lab import (
     inspect_pairs,
     inspection_report,
 )
-from sahcns.lab.inspect.epoch_report import (
+from sahcns.lab.inspect.report import (
     diagnostics_table,
     hardness,
+    layer_table,
     overview_table,
     paper_figures,
+    pool_table,
     strength_table,
 )
-from sahcns.lab.inspect.report import layer_table, pool_table
 from sahcns.lab.inspect.report import verdict as verdict_of
 from sahcns.lab.report.parts import Cell, Report, Table
 from sahcns.samplers import DNS, RNS, SAHC, MixGCF, Sampler

@@ -4,7 +4,7 @@ Nothing here needs torch, so these names are imported at once.
 """
 
 from sahcns.lab.comparison.boards import boards_of as boards_of
-from sahcns.lab.comparison.figures import comparison_figures as comparison_figures
+from sahcns.lab.comparison.report import comparison_figures as comparison_figures
 from sahcns.lab.comparison.report import comparison_report as comparison_report
 from sahcns.lab.comparison.statistics import contrast as contrast
 from sahcns.lab.comparison.statistics import leads as leads

@@ -31,14 +31,12 @@ PerUser = dict[str, npt.NDArray[Any]]
 
 
 class Named(TypedDict):
-    """Of a backbone or a sampler."""
+    """What must be right in a backbone or a sampler, and below in a set, in what a run was made on, and in `columns`."""
 
     name: str
 
 
 class About(TypedDict, total=False):
-    """Of a set."""
-
     fingerprint: Required[str]
     name: str
     users: int
@@ -49,15 +47,11 @@ class About(TypedDict, total=False):
 
 
 class Machine(TypedDict, total=False):
-    """Of what a run was made on."""
-
     kernels: str
     processes: int
 
 
 class History(TypedDict, total=False):
-    """Of `columns`."""
-
     loss: list[float]
     seconds: list[float]
     looks: dict[str, list[float]]

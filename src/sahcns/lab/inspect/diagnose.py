@@ -10,8 +10,7 @@ import torch
 from torch import Tensor
 
 from sahcns.data.split import Split
-from sahcns.lab.inspect.epoch import BATCH, Negatives, SampledEpoch
-from sahcns.lab.inspect.model import Model, TrainedModel
+from sahcns.lab.inspect.model import BATCH, Model, Negatives, SampledEpoch, TrainedModel
 from sahcns.lab.inspect.results import Diagnostics
 from sahcns.samplers import DNS, RNS, Matching, Sampler
 from sahcns.samplers.sahc import EPSILON, Hardest, discrepancy, final_gap, layer_gaps

@@ -8,8 +8,7 @@ from torch import Tensor
 from sahcns.data.ids import Id
 from sahcns.data.split import Split
 from sahcns.errors import DataError, SettingError
-from sahcns.lab.inspect.epoch import BATCH, Negatives, SampledEpoch
-from sahcns.lab.inspect.model import HELD_OUT, Model, TrainedModel
+from sahcns.lab.inspect.model import BATCH, HELD_OUT, Model, Negatives, SampledEpoch, TrainedModel
 from sahcns.lab.inspect.results import PairView
 from sahcns.rng import Rng
 from sahcns.samplers import Sampler

@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, Required, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from sahcns.errors import DataError
 from sahcns.files import DIGEST, digest_of, read_marked, write_whole
@@ -19,38 +19,29 @@ TRIALS, TUNED = "trials.json", "tuned.json"
 FORMAT, TUNED_FORMAT, FORMAT_VERSION = "sahcns-trials", "sahcns-tuned", 1
 
 
-class Set(Named):
-    """Of the data."""
-
+# What must be right in the parts of a search, and in `tuned.json`, of which who writes one by hand leaves out the rest.
+class Set(TypedDict):
+    name: str
     fingerprint: str
 
 
 class Pool(TypedDict):
-    """Of a sampler's settings."""
-
     pool: int
 
 
-class Terms(TypedDict, total=False):
-    """Of the protocol of a search."""
-
-    monitor: Required[str]
-    patience: int
-    evaluate_every: int
+class Terms(TypedDict):
+    monitor: str
+    patience: NotRequired[int]
+    evaluate_every: NotRequired[int]
 
 
-class Pruning(TypedDict, total=False):
-    """Whether trials are cut off, and when."""
-
-    on: Required[bool]
-    rule: str
-    after_trials: int
-    after_epochs: int
+class Pruning(TypedDict):
+    on: bool
+    after_trials: NotRequired[int]
+    after_epochs: NotRequired[int]
 
 
 class Tuned(TypedDict, total=False):
-    """Of `tuned.json`, as far as a comparison reads it; who writes one by hand leaves out the rest."""
-
     samplers: dict[str, dict[str, Any]] | None
     data: dict[str, Setting]
     backbone: dict[str, Any]
