@@ -263,7 +263,7 @@ def seal(folder: Path) -> None:
                 content = beside.read_bytes()
                 entry |= {"bytes": len(content), "sha256": sha256(content).hexdigest()}
         users = path.parents[1] / "users" / f"{path.stem}.npz"
-        if isinstance(values, dict) and "users_sha256" in values and users.is_file():
+        if isinstance(values, dict) and "users_sha256" in values and users.is_file() and users.stat().st_size < 1 << 30:
             values["users_sha256"] = sha256(users.read_bytes()).hexdigest()
         if isinstance(values, dict) and DIGEST in values:
             values[DIGEST] = digest_of(values)

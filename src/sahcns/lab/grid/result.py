@@ -157,17 +157,17 @@ class Result(Plain):
             self.path.parents[1] / USERS / f"{self.key}.npz",
             f"delete it and {self.path}, and run it again",
         )
-        try:
-            packed = beside.read_bytes()
-        except FileNotFoundError:
+        if not beside.exists():
             return None
-        except OSError as error:
-            raise DataError(f"cannot read {beside}: {error.strerror}") from error
-        if self.users_sha256 not in (None, hashlib.sha256(packed).hexdigest()):  # earlier versions wrote none
-            raise DataError(f"{beside} is not as it was written (its SHA-256 differs); {remedy}")
         try:
-            with np.load(io.BytesIO(packed), allow_pickle=False) as arrays:
-                users: PerUser = {name: arrays[name] for name in arrays.files}
+            if not beside.is_file():
+                raise ValueError("it is no file")
+            with open(beside, "rb") as file:
+                if self.users_sha256 not in (None, hashlib.file_digest(file, "sha256").hexdigest()):
+                    raise ValueError("its SHA-256 differs")  # earlier versions wrote none
+                file.seek(0)
+                with np.load(file, allow_pickle=False) as arrays:
+                    users: PerUser = {name: arrays[name] for name in arrays.files}
             kinds = {name: values.dtype.kind for name, values in users.items()}
             if kinds.pop("user") != "i" or {*kinds.values()} - {"f"} or len({one.shape for one in users.values()}) > 1:
                 raise ValueError("other columns than those of a result")
