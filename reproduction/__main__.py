@@ -11,17 +11,10 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from reproduction import design
-from reproduction.design import STUDY
-from reproduction.evidence import Evidence
 from reproduction.experiments import TITLES
-from sahcns import SahcnsError
-from sahcns.lab import DataError, SettingError
-
-if TYPE_CHECKING:
-    from sahcns.lab import Failure
+from sahcns import SahcnsError, lab
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -54,7 +47,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--minutes", type=float, help="begin no run after so many minutes")
     run.add_argument("--workers", type=int, help="processes that share the work (1; of --quick, 2)")
     run.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:1")
-    run.set_defaults(command=_run)
+    run.set_defaults(command=_run, docs=None)
     pages = commands.add_parser("pages", help="write the report, and with --docs the two pages of the documentation")
     pages.add_argument("--out", type=Path, default=RESULTS, help="the folder of results (reproduction/results)")
     pages.add_argument("--docs", type=Path, help="a folder for results.md and does-it-hold.md")
@@ -62,16 +55,17 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _run(asked: argparse.Namespace) -> "Sequence[Failure]":
+def _run(asked: argparse.Namespace) -> "Sequence[lab.Failure]":
     from reproduction.study import Study, embedded_set
 
     asked.out = asked.out or (Path("quick") if asked.quick else RESULTS)
     if asked.quick == (asked.prepared is not None):
-        raise SettingError("name the folder of prepared sets, or take --quick, which is on the set that ships inside")
+        words = "name the folder of prepared sets, or take --quick, which is on the set that ships inside"
+        raise lab.SettingError(words)
     for name in ("seeds", "workers"):
-        if getattr(asked, name) is not None and getattr(asked, name) < 1:
-            raise SettingError(f"--{name}={getattr(asked, name)} must be 1 or more")
-    study = Study.of(
+        if (given := getattr(asked, name)) is not None and given < 1:
+            raise lab.SettingError(f"--{name}={given} must be 1 or more")
+    failures = Study.of(
         design.QUICK if asked.quick else design.PAPER,
         embedded_set(asked.out) if asked.quick else asked.prepared,
         asked.out,
@@ -80,27 +74,30 @@ def _run(asked: argparse.Namespace) -> "Sequence[Failure]":
         workers=asked.workers or (min(2, os.cpu_count() or 1) if asked.quick else 1),
         device=asked.device,
         until=None if asked.minutes is None else time.time() + 60 * asked.minutes,
-    )
-    failures = study.run(print)
+    ).run(print)
     _pages(asked)
     return failures
 
 
-def _pages(asked: argparse.Namespace) -> "Sequence[Failure]":
+def _pages(asked: argparse.Namespace) -> "Sequence[lab.Failure]":
+    from reproduction.evidence import Evidence
     from reproduction.pages import does_it_hold, results_page
     from reproduction.report import study_report
-    from sahcns.lab import to_html, write_whole
 
     home = asked.out
-    if not (home / STUDY).exists() and not (home / "runs").is_dir():
-        raise DataError(f"{home} holds no results to report on; `make reproduce` makes them")
+    if not (home / design.STUDY).exists() and not (home / "runs").is_dir():
+        raise lab.DataError(f"{home} holds no results to report on; `make reproduce` makes them")
     evidence = Evidence.of(home)
     for name, one in evidence.progress.items():
         print(f"{name:<12}{one}")
-    print(f"report in {write_whole(home / 'report.html', to_html(study_report(evidence)), 'page')}")
-    if docs := getattr(asked, "docs", None):
-        for page, text in (("results.md", results_page(evidence)), ("does-it-hold.md", does_it_hold(evidence))):
-            print(f"page in {write_whole(docs / page, text, 'page')}")
+    pages = {home / "report.html": lab.to_html(study_report(evidence))}
+    if asked.docs:
+        pages |= {
+            asked.docs / "results.md": results_page(evidence),
+            asked.docs / "does-it-hold.md": does_it_hold(evidence),
+        }
+    for path, text in pages.items():
+        print(f"page in {lab.write_whole(path, text, 'page')}")
     return ()
 
 

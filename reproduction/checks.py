@@ -121,8 +121,8 @@ def moderate(evidence: Evidence, argument: str) -> list[Instance]:
     cells, letter = [], ARGUMENTS[argument]
     grid = evidence.design.pools if argument == "pool" else evidence.design.grid
     for one in evidence.design.pair_sets:
-        curve = evidence.sweep(one.folder, argument, RECALL)
-        validation = evidence.sweep(one.folder, argument, RECALL, of="valid")
+        curve = evidence.sweep(one.folder, argument)
+        validation = evidence.sweep(one.folder, argument, of="valid")
         inner = max(grid[1:-1], key=lambda value: validation[value].mean)
         for end in (grid[0], grid[-1]):
             who = f"{letter} = {inner:g} gives {curve[inner]}, {letter} = {end:g} {curve[end]}"

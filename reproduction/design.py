@@ -2,7 +2,7 @@
 
 import json
 import os
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -60,10 +60,6 @@ class Design:
         return [self.data(folder) for folder in self.pair]
 
     @property
-    def powered_sets(self) -> list[DataSet]:
-        return [self.data(folder) for folder in self.powered]
-
-    @property
     def resplits(self) -> list[DataSet]:
         """The random splits of the single set, numbered from 1."""
         own = next(one for one in self.sets if one.folder == self.single)
@@ -86,13 +82,13 @@ class Design:
         try:
             values = json.loads(path.read_text("utf-8"))
             sets = tuple(DataSet(**one) for one in values["sets"])
-            own = {entry.name: values[entry.name] for entry in fields(cls)}
+            own = {
+                name: tuple(one) if isinstance(one, list) else one for name, one in values.items() if name not in FORMAT
+            }
+            return cls(**{**own, "sets": sets})
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise DataError(
-                f"{path} is not the description of a study ({error!r}); `make reproduce` writes one"
-            ) from error
-        listed = {name: tuple(value) for name, value in own.items() if isinstance(value, list)}
-        return cls(**{**own, **listed, "sets": sets})
+            words = f"{path} is not the description of a study ({error!r}); `make reproduce` writes one"
+            raise DataError(words) from error
 
 
 PAPER = Design(

@@ -15,6 +15,7 @@ from reproduction.methods import METHOD, TUNABLE, UNTUNED
 from reproduction.published import PrintedNumbers, printed
 from reproduction.readings import PoolReadings
 from reproduction.scores import Scores
+from reproduction.words import RECALL
 from sahcns import Result
 from sahcns.lab import Cost, DataError, Inspection, Search, read_search, results_in
 
@@ -66,7 +67,6 @@ class Progress(NamedTuple):
 class Evidence:
     """The design of a study and its results."""
 
-    folder: Path
     design: Design
     chosen: Chosen
     results: Mapping[str, Result]  # by key
@@ -84,13 +84,16 @@ class Evidence:
         searches = {data: read_search(one) for data, one in homes.items() if (one / "trials.json").exists()}
         kinds = (Look, AgedModel, Timing)
         files = {path.stem: _read(path) for kind in kinds for path in (home / kind.folder).glob("*.json")}
-        marks = [
-            *((one.data["name"], one.data["fingerprint"]) for one in results.values()),
-            *((design.data(name).name, search.data["fingerprint"]) for name, search in searches.items()),
-            *((one["data"]["name"], one["data"]["fingerprint"]) for one in files.values()),
-        ]
         chosen = {name: search.chosen for name, search in searches.items()}
-        return cls(home, design, chosen, results, searches, files, _fingerprints(home, marks))
+        marks = [(design.data(name).name, search.data["fingerprint"]) for name, search in searches.items()]
+        about = [*(one.data for one in results.values()), *(one["data"] for one in files.values())]
+        prints: dict[str, str] = {}
+        for name, mark in [*((one["name"], one["fingerprint"]) for one in about), *marks]:
+            if prints.setdefault(name, mark) != mark:
+                both = f"fingerprints {prints[name][:10]}… and {mark[:10]}…"
+                words = f"{home} holds results on two different sets called {name!r} ({both}); keep those of one of them"
+                raise DataError(words)
+        return cls(design, chosen, results, searches, files, prints)
 
     def on_known_sets(self) -> "Evidence":
         """The same with a design of the sets that results are there of, so that absent ones are not waited for."""
@@ -120,14 +123,12 @@ class Evidence:
     @cached_property
     def runs(self) -> dict[str, list[tuple[Row, Runs]]]:
         """Part → its rows that were run, each with its finished runs."""
-        found: dict[str, list[tuple[Row, Runs]]] = {}
-        for part in GRIDS:
-            seeds = self.seeds(part.name)
-            keyed = [(row, {seed: self.key(row, seed) for seed in seeds}) for row in self.rows(part.name)]
-            there = [
-                (row, {s: self.results[key] for s, key in keys.items() if key in self.results}) for row, keys in keyed
-            ]
-            found[part.name] = [(row, runs) for row, runs in there if runs]
+        found: dict[str, list[tuple[Row, Runs]]] = {part.name: [] for part in GRIDS}
+        for part, there in found.items():
+            for row in self.rows(part):
+                keys = {seed: self.key(row, seed) for seed in self.seeds(part)}
+                if runs := {seed: self.results[key] for seed, key in keys.items() if key in self.results}:
+                    there.append((row, runs))
         return found
 
     def places(self, part: str, reading: str = "best") -> list[Place]:
@@ -177,16 +178,14 @@ class Evidence:
             groups.setdefault(group, Lookup())[label] = own
         return groups
 
-    def sweep(
-        self, data: str, argument: str, metric: str, reading: str = "best", of: str = "test"
-    ) -> Lookup[float, Scores]:
-        """Fig. 4: value of the argument → a metric of SAHC-NS over seeds, for what was run."""
+    def sweep(self, data: str, argument: str, reading: str = "best", of: str = "test") -> Lookup[float, Scores]:
+        """Fig. 4: value of the argument → Recall@20 of SAHC-NS over seeds, for what was run."""
 
         def value(row: Row) -> float | None:
             here = (row.data, row.group) == (data, argument)
             return float(row.sampler[argument]) if here and row.sampler is not None else None
 
-        return self.scores("figure4", metric, value, reading, of)
+        return self.scores("figure4", RECALL, value, reading, of)
 
     def untuned(self, data: str, metric: str) -> Mapping[str, Scores]:
         """Table II with the untuned values of SAHC-NS, where tuning chose others."""
@@ -215,7 +214,7 @@ class Evidence:
         """Folder of the set → epochs of the model → what Figs 1 and 5(a) are in it, read in several ways."""
         readings: Lookup[str, dict[int, PoolReadings]] = Lookup()
         for one, values in self.measured(aged_models(self.design)):
-            readings.setdefault(one.data, {})[one.age] = PoolReadings.from_dict(values["readings"])
+            readings.setdefault(one.data, {})[one.age] = values["readings"]
         return readings
 
     @cached_property
@@ -231,7 +230,7 @@ class Evidence:
 
     def _progress(self, part: str) -> Progress:
         if part == "tuning":
-            ended = sum(search.finished(name) for search in self.searches.values() for name in search.samplers)
+            ended = sum(one.finished(name) for one in self.searches.values() for name in one.samplers)
             return Progress(ended, len(TUNABLE) * len(self.design.sets), "searches")
         if part == "mechanisms":
             models = [*looks(self.design, self.chosen), *aged_models(self.design)]
@@ -247,17 +246,5 @@ def _read(path: Path) -> dict[str, Any]:
         values: dict[str, Any] = json.loads(path.read_text("utf-8"))
         return {"data": values["data"], **values}
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DataError(
-            f"{path} is no file of the study ({error!r}); delete it and run `make reproduce` again"
-        ) from error
-
-
-def _fingerprints(folder: Path, marks: Iterable[tuple[str, str]]) -> dict[str, str]:
-    prints: dict[str, str] = {}
-    for name, mark in marks:
-        if prints.setdefault(name, mark) != mark:
-            raise DataError(
-                f"{folder} holds results on two different sets called {name!r} (fingerprints {prints[name][:10]}… and "
-                f"{mark[:10]}…); keep those of one of them"
-            )
-    return prints
+        words = f"{path} is no file of the study ({error!r}); delete it and run `make reproduce` again"
+        raise DataError(words) from error

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from reproduction.design import Design
 from reproduction.methods import METHOD, NINE, UNTUNED, Settings, equal, nine, sampler, variants
@@ -10,6 +11,8 @@ from sahcns.lab import Job, SettingError, read_manifest
 
 Chosen = Mapping[str, Mapping[str, Settings]]
 """What tuning chose: folder of the set → sampler → its settings."""
+Methods = Mapping[str, Settings | None]
+"""Label → a sampler; None waits for tuning."""
 
 HARD = tuple(label for label in NINE if label != "RNS")  # whose pool is varied
 FAILING = ("DENS", "AHNS")  # as printed they do not train on Toys, and a larger pool would show nothing
@@ -62,15 +65,10 @@ def at_work(chosen: Chosen, data: str) -> Settings:
 
 
 def _rows(
-    design: Design,
-    data: str,
-    methods: Mapping[str, Settings | None],
-    backbone: str = "lightgcn",
-    protocol: Settings | None = None,
-    group: str = "",
+    design: Design, data: str, methods: Methods, group: str = "", backbone: str = "lightgcn", **changed: Any
 ) -> Iterator[Row]:
     for label, described in methods.items():
-        yield Row(data, label, described, design.backbone(backbone), {**design.protocol, **(protocol or {})}, group)
+        yield Row(data, label, described, design.backbone(backbone), {**design.protocol, **changed}, group)
 
 
 def _table_2(design: Design, chosen: Chosen) -> Iterator[Row]:
@@ -94,7 +92,7 @@ def _table_3(design: Design, chosen: Chosen) -> Iterator[Row]:
 def _table_4(design: Design, chosen: Chosen) -> Iterator[Row]:
     for name in ("ngcf", "simgcl"):
         for one in design.pair_sets:
-            yield from _rows(design, one.folder, nine(one.like, own_settings(chosen, one.folder)), name)
+            yield from _rows(design, one.folder, nine(one.like, own_settings(chosen, one.folder)), backbone=name)
 
 
 def _figure_4(design: Design, chosen: Chosen) -> Iterator[Row]:
@@ -103,11 +101,11 @@ def _figure_4(design: Design, chosen: Chosen) -> Iterator[Row]:
         for argument, tried in values.items():
             for value in tried:
                 own = {**at_work(chosen, data), argument: value}
-                yield from _rows(design, data, {METHOD: own}, group=argument)
+                yield from _rows(design, data, {METHOD: own}, argument)
 
 
 def _power(design: Design, chosen: Chosen) -> Iterator[Row]:
-    for one in design.powered_sets:
+    for one in map(design.data, design.powered):
         own = at_work(chosen, one.folder)
         rivals = {label: nine(one.like, own)[label] for label in ("DNS(M,N)", "MixGCF")}
         yield from _rows(design, one.folder, {**rivals, **variants(own)})
@@ -123,17 +121,17 @@ def _pools(design: Design, chosen: Chosen) -> Iterator[Row]:
             own = tuned[label] if label in FAILING else printed[label]
             top = {"top_k": min(TOP, pool)} if label == "DNS(M,N)" else {}
             sized[label] = None if own is None else {**own, "pool": pool, **top}
-        yield from _rows(design, design.single, sized, group=str(pool))
+        yield from _rows(design, design.single, sized, str(pool))
 
 
-def _four(design: Design, chosen: Chosen) -> dict[str, Settings | None]:
+def _four(design: Design, chosen: Chosen) -> Methods:
     methods = nine(design.data(design.single).like, own_settings(chosen, design.single))
     return {label: methods[label] for label in FOUR}
 
 
 def _choices(design: Design, chosen: Chosen) -> Iterator[Row]:
     for words, changed in CHOICES.items():
-        yield from _rows(design, design.single, _four(design, chosen), protocol=changed, group=words)
+        yield from _rows(design, design.single, _four(design, chosen), words, **changed)
 
 
 def _splits(design: Design, chosen: Chosen) -> Iterator[Row]:
@@ -181,15 +179,15 @@ def job(design: Design, row: Row, folder: str | Path, fingerprint: str, seed: in
 
 
 def jobs(
-    part: Part, design: Design, folders: Mapping[str, Path], chosen: Chosen, seeds: int | None = None
+    parts: Sequence[Part], design: Design, folders: Mapping[str, Path], chosen: Chosen, seeds: int | None = None
 ) -> list[Job]:
-    """The runs of a part on the sets that there are; seed by seed, so that what is cut short is still even."""
-    rows = [row for row in part.rows(design, chosen) if row.data in folders and row.sampler is not None]
-    prints = {data: read_manifest(folders[data])["fingerprint"] for data in {row.data for row in rows}}
-    most = min(part.seeds(design), seeds or part.seeds(design))
+    """The runs of parts on the sets that there are, each once; seed by seed, so that what is cut short is still even."""
+    prints = {data: read_manifest(folder)["fingerprint"] for data, folder in folders.items()}
     made: dict[str, Job] = {}
-    for seed in design.first(most):
-        for row in rows:
-            one = job(design, row, folders[row.data], prints[row.data], seed)
-            made.setdefault(one.key, one)
+    for part in parts:
+        rows = [row for row in part.rows(design, chosen) if row.data in folders and row.sampler is not None]
+        for seed in design.first(part.seeds(design))[:seeds]:
+            for row in rows:
+                one = job(design, row, folders[row.data], prints[row.data], seed)
+                made.setdefault(one.key, one)
     return list(made.values())

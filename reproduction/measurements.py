@@ -9,23 +9,19 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
+import sahcns
 from reproduction.design import FIRST_SEED, Design
 from reproduction.experiments import Chosen, at_work
 from reproduction.methods import METHOD, Settings, sampler
 from reproduction.readings import read_pools
-from sahcns import load_split
-from sahcns.lab import Pairs, source_commit, wait_for_lock, write_whole
+from sahcns import lab
 
-if TYPE_CHECKING:
-    from sahcns import Backbone, Run, Sampler, Split
-
-Kind = TypeVar("Kind", "Backbone", "Sampler")
+Kind = TypeVar("Kind", "sahcns.Backbone", "sahcns.Sampler")
 POOL_SEED = 0  # of the pools that all samplers see
 SEEDS = (FIRST_SEED, POOL_SEED)
 MODELS = {"dns": "trained with DNS", "sahc": "trained with SAHC-NS"}
-ROUNDS = 5  # in which samplers are timed in turn
 
 
 @dataclass(frozen=True)
@@ -37,36 +33,42 @@ class Measurement:
     backbone: Settings
     protocol: Settings
 
-    def key(self, fingerprint: str) -> str:
+    @property
+    def identity(self) -> tuple[str, Any]:
+        """How its file's name begins, and all that decides what comes out, but for the data."""
         raise NotImplementedError
 
-    def measure(self, split: "Split", device: str) -> dict[str, Any]:
+    def measure(self, split: "sahcns.Split", device: str) -> dict[str, Any]:
         """What its file holds beside what all have."""
         raise NotImplementedError
+
+    def key(self, fingerprint: str) -> str:
+        """`lightgcn-dns-s2020-1f3a9c04de`."""
+        name, parts = self.identity
+        text = json.dumps(_numbers((fingerprint, *parts)), sort_keys=True)
+        return f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:10]}"
 
     def make(self, results: Path, prepared: Path, name: str, device: str, fingerprint: str) -> bool:
         """Make its file unless it is there; whether it was made here. Other processes wait until it is."""
         key = self.key(fingerprint)
         path = results / self.folder / f"{key}.json"
-        if path.exists():
-            return False
-        with wait_for_lock(results, f"{self.folder}-{key}"):
+        with lab.wait_for_lock(results, f"{self.folder}-{key}"):
             if path.exists():
                 return False
             began = time.perf_counter()
-            own = self.measure(load_split(prepared), device)
+            own = self.measure(sahcns.load_split(prepared), device)
             values = {
                 "format": f"sahcns-{self.folder}",
                 "format_version": 1,
                 "key": key,
-                "commit": source_commit(),
+                "commit": lab.source_commit(),
                 "seconds": round(time.perf_counter() - began, 3),
                 "protocol": self.protocol,
                 **own,
                 "data": {"name": name, "fingerprint": fingerprint, **own.get("data", {})},
             }
             lines = (f"  {json.dumps(one)}: {json.dumps(value, ensure_ascii=False)}" for one, value in values.items())
-            write_whole(path, "{\n" + ",\n".join(lines) + "\n}\n", self.folder)
+            lab.write_whole(path, "{\n" + ",\n".join(lines) + "\n}\n", self.folder)
         return True
 
 
@@ -76,14 +78,10 @@ class Model(Measurement):
 
     trained: Settings  # the sampler that it is trained with
 
-    def fit(self, split: "Split", device: str, whole: bool = False) -> "Run":
-        from sahcns import Backbone, Protocol, Sampler, fit
-
-        parts, protocol = (
-            (build(Backbone, self.backbone), build(Sampler, self.trained)),
-            Protocol.from_dict(self.protocol),
-        )
-        run = fit(split, *parts, protocol=protocol, seed=FIRST_SEED, device=device, whole=whole)
+    def fit(self, split: "sahcns.Split", device: str, whole: bool = False) -> "sahcns.Run":
+        parts = build(sahcns.Backbone, self.backbone), build(sahcns.Sampler, self.trained)
+        protocol = sahcns.Protocol.from_dict(self.protocol)
+        run = sahcns.fit(split, *parts, protocol=protocol, seed=FIRST_SEED, device=device, whole=whole)
         if run.record.stopped == "interrupted":  # half a run is no model
             raise KeyboardInterrupt
         return run
@@ -96,25 +94,20 @@ class Look(Model):
     folder = "diagnostics"
     samplers: Mapping[str, Settings]  # by label
 
-    def key(self, fingerprint: str) -> str:
-        """`lightgcn-dns-s2020-1f3a9c04de`."""
-        parts = (fingerprint, self.trained, dict(self.samplers), self.backbone, self.protocol, *SEEDS)
-        return f"{self.backbone['name']}-{self.trained['name']}-s{FIRST_SEED}-{_digest(parts)}"
+    @property
+    def identity(self) -> tuple[str, Any]:
+        name = f"{self.backbone['name']}-{self.trained['name']}-s{FIRST_SEED}"
+        return name, (self.trained, dict(self.samplers), self.backbone, self.protocol, *SEEDS)
 
-    def measure(self, split: "Split", device: str) -> dict[str, Any]:
-        from sahcns import Sampler
-        from sahcns.lab import Inspection, TrainedModel, diagnose
-
+    def measure(self, split: "sahcns.Split", device: str) -> dict[str, Any]:
         run = self.fit(split, device)
-        model, samplers = TrainedModel.of(run, split, device=device), self.samplers.items()
-        diagnostics = {label: diagnose(model, sampler=build(Sampler, one), seed=POOL_SEED) for label, one in samplers}
-        return {
-            "seed": FIRST_SEED,
-            "machine": run.record.machine,
-            "data": run.record.data,
-            "test": run.record.test,
-            **Inspection(model.about, POOL_SEED, diagnostics=diagnostics).to_dict(),
+        model = lab.TrainedModel.of(run, split, device=device)
+        seen = {
+            label: lab.diagnose(model, sampler=build(sahcns.Sampler, one), seed=POOL_SEED)
+            for label, one in self.samplers.items()
         }
+        about = {"seed": FIRST_SEED, "machine": run.record.machine, "data": run.record.data, "test": run.record.test}
+        return {**about, **lab.Inspection(model.about, POOL_SEED, diagnostics=seen).to_dict()}
 
 
 def looks(design: Design, chosen: Chosen) -> list[Look]:
@@ -140,19 +133,15 @@ class AgedModel(Model):
     age: int
     alphas: tuple[float, ...]
 
-    def key(self, fingerprint: str) -> str:
-        """`amazon-toys-20-epochs-1f3a9c04de`."""
-        parts = (fingerprint, self.trained, self.backbone, self.protocol, self.alphas, *SEEDS)
-        return f"{self.data}-{self.age}-epochs-{_digest(parts)}"
+    @property
+    def identity(self) -> tuple[str, Any]:
+        return f"{self.data}-{self.age}-epochs", (self.trained, self.backbone, self.protocol, self.alphas, *SEEDS)
 
-    def measure(self, split: "Split", device: str) -> dict[str, Any]:
-        from sahcns.lab import TrainedModel
-
+    def measure(self, split: "sahcns.Split", device: str) -> dict[str, Any]:
         # Without validation every epoch is run, and the last one is kept.
-        run = self.fit(replace(split, valid=Pairs.none(), test=Pairs.none()), device, whole=True)
-        readings = read_pools(TrainedModel.of(run, device=device), self.alphas, self.trained["pool"], POOL_SEED)
-        about = {"seed": FIRST_SEED, "machine": run.record.machine, "age": self.age}
-        return {**about, "readings": readings.to_dict()}
+        run = self.fit(replace(split, valid=lab.Pairs.none(), test=lab.Pairs.none()), device, whole=True)
+        readings = read_pools(lab.TrainedModel.of(run, device=device), self.alphas, self.trained["pool"], POOL_SEED)
+        return {"seed": FIRST_SEED, "machine": run.record.machine, "age": self.age, "readings": readings}
 
 
 def aged_models(design: Design) -> list[AgedModel]:
@@ -166,21 +155,19 @@ def aged_models(design: Design) -> list[AgedModel]:
 
 @dataclass(frozen=True)
 class Timing(Measurement):
-    """Samplers timed: their forward pass and a whole epoch."""
+    """Samplers timed: their forward pass and a whole epoch, in several rounds in turn."""
 
     folder = "efficiency"
     samplers: tuple[Settings, ...]
 
-    def key(self, fingerprint: str) -> str:
-        return f"{self.data}-{_digest((fingerprint, self.samplers, self.backbone, self.protocol))}"
+    @property
+    def identity(self) -> tuple[str, Any]:
+        return self.data, (self.samplers, self.backbone, self.protocol)
 
-    def measure(self, split: "Split", device: str) -> dict[str, Any]:
-        from sahcns import Backbone, Protocol, Sampler
-        from sahcns.lab import sampler_cost
-
-        model, protocol = build(Backbone, self.backbone), Protocol.from_dict(self.protocol)
-        samplers = [build(Sampler, one) for one in self.samplers]
-        costs = sampler_cost(split, samplers, model, protocol=protocol, device=device, epochs=3, rounds=ROUNDS)
+    def measure(self, split: "sahcns.Split", device: str) -> dict[str, Any]:
+        model, protocol = build(sahcns.Backbone, self.backbone), sahcns.Protocol.from_dict(self.protocol)
+        samplers = [build(sahcns.Sampler, one) for one in self.samplers]
+        costs = lab.sampler_cost(split, samplers, model, protocol=protocol, device=device, epochs=3, rounds=5)
         machine = {"device": costs[0].device, "kernels": costs[0].kernels}
         return {"backbone": self.backbone, "machine": machine, "costs": [one.to_dict() for one in costs]}
 
@@ -194,13 +181,7 @@ def timings(design: Design, chosen: Chosen) -> list[Timing]:
 
 def build(kind: type[Kind], described: Settings) -> Kind:
     """A sampler or a backbone."""
-    from sahcns.lab import by_name
-
-    return by_name(kind, described["name"], {name: one for name, one in described.items() if name != "name"})
-
-
-def _digest(parts: Any) -> str:
-    return hashlib.sha256(json.dumps(_numbers(parts), sort_keys=True).encode()).hexdigest()[:10]
+    return lab.by_name(kind, described["name"], {name: one for name, one in described.items() if name != "name"})
 
 
 def _numbers(value: Any) -> Any:

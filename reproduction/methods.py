@@ -109,11 +109,6 @@ def variants(own: Settings) -> dict[str, Settings]:
 
 def equal(chosen: Mapping[str, Settings], pool: int) -> dict[str, Settings | None]:
     """The nine with one pool and what tuning chose for each; None for those whose tuning is not finished."""
-    settings: dict[str, Settings | None] = {}
-    for label, name in NINE.items():
-        if name in TUNABLE:
-            tuned = chosen.get(name)
-            settings[label] = None if tuned is None else sampler(name, **{**tuned, "pool": pool})
-        else:
-            settings[label] = sampler(name) if name == "rns" else sampler(name, pool=pool)
-    return settings
+    known = {"rns": SAMPLERS["rns"], "dns": {"pool": pool}}
+    known |= {name: {**chosen[name], "pool": pool} for name in TUNABLE if name in chosen}
+    return {label: sampler(name, **known[name]) if name in known else None for label, name in NINE.items()}

@@ -1,93 +1,65 @@
 """Figs 1 and 5(a) in one model under every reading that the paper leaves open, by a sampler that notes its pools."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypedDict
+
+import sahcns
+from sahcns import lab
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-    from sahcns import Matching, Mixture, Rng
-    from sahcns.lab import TrainedModel
 
 EPSILON = 1e-8
 LARGEST = "the largest gap of all pools"
 
 
-class Shares(NamedTuple):
-    """Of pools, by the paper's marks."""
-
-    near: float  # with a gap under 0.10
-    far: float  # with a gap over 0.20
-
-
-class Change(NamedTuple):
-    """From DNS's choice to SA's from the same pools: relative changes of the means."""
-
-    sigma: float | None
-    mu: float | None
-
-
-class PoolReadings(NamedTuple):
+class PoolReadings(TypedDict):
     """What Figs 1 and 5(a) are in one model."""
 
     pairs: int
-    gaps: dict[str, Shares]  # by what a gap is divided by
+    gaps: dict[str, dict[str, float]]  # by what a gap is divided by: shares of pools `near`, under 0.10, and `far`, over 0.20
     similar: int  # pairs of candidates with |Δs| < 0.01
     over_020: float | None  # share of them with |Δσ| > 0.20
     over_050: float | None
-    choices: dict[str, Change]  # by α
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "PoolReadings":
-        gaps = {name: Shares(**one) for name, one in values["gaps"].items()}
-        choices = {alpha: Change(**one) for alpha, one in values["choices"].items()}
-        return cls(**{**values, "gaps": gaps, "choices": choices})
-
-    def to_dict(self) -> dict[str, Any]:
-        inner = {
-            part: {name: one._asdict() for name, one in getattr(self, part).items()} for part in ("gaps", "choices")
-        }
-        return self._asdict() | inner
+    choices: dict[str, dict[str, float | None]]  # by α: relative changes of the mean `sigma` and `mu` from DNS's choice to SA's
 
 
-def read_pools(model: "TrainedModel", alphas: Sequence[float], pool: int, seed: int = 0) -> PoolReadings:
+def read_pools(model: "lab.TrainedModel", alphas: Sequence[float], pool: int, seed: int = 0) -> PoolReadings:
     """Pools of `pool` candidates for every training pair, read in every way; nothing is trained."""
     import torch
 
-    from sahcns import DNS, Sampler
-    from sahcns.lab import by_name, diagnose
-
     batches: dict[str, list[Tensor]] = defaultdict(list)
 
-    class Reader(DNS):
+    class Reader(sahcns.DNS):
         """DNS, which notes the gaps of its pools."""
 
         name = ""
 
-        def choose(self, match: "Matching", rng: "Rng") -> "Mixture":
+        def choose(self, match: sahcns.Matching, rng: sahcns.Rng) -> sahcns.Mixture:
             for reading, gap in gap_readings(match).items():
                 batches[reading].append(gap)
             return super().choose(match, rng)
 
-    dns = diagnose(model, sampler=Reader(pool=pool), seed=seed)
+    def chosen_by(alpha: float) -> "lab.Diagnostics":
+        own = lab.by_name(sahcns.Sampler, "sa-only", {"pool": pool, "alpha": alpha})
+        return lab.diagnose(model, sampler=own, seed=seed) if alpha else dns
+
+    dns = lab.diagnose(model, sampler=Reader(pool=pool), seed=seed)
     gaps = {reading: torch.cat(own) for reading, own in batches.items()}
     gaps[LARGEST] = gaps[LARGEST] / gaps[LARGEST].max().clamp(min=EPSILON)
-    choices = {"0": Change(0.0, 0.0)}  # which is DNS
-    for alpha in filter(None, alphas):
-        own = diagnose(model, sampler=by_name(Sampler, "sa-only", {"pool": pool, "alpha": alpha}), seed=seed).selection
-        choices[f"{alpha:g}"] = Change(own.sigma_change, own.mu_change)
-    return PoolReadings(
-        dns.pairs,
-        {reading: Shares(_share(gap < 0.10), _share(gap > 0.20)) for reading, gap in gaps.items()},
-        dns.pools.similar,
-        dns.pools.over_020,
-        dns.pools.over_050,
-        {f"{alpha:g}": choices[f"{alpha:g}"] for alpha in alphas},
-    )
+    choices = {f"{alpha:g}": chosen_by(alpha).selection for alpha in alphas}
+    return {
+        "pairs": dns.pairs,
+        "gaps": {name: {"near": _share(gap < 0.10), "far": _share(gap > 0.20)} for name, gap in gaps.items()},
+        "similar": dns.pools.similar,
+        "over_020": dns.pools.over_020,
+        "over_050": dns.pools.over_050,
+        "choices": {alpha: {"sigma": own.sigma_change, "mu": own.mu_change} for alpha, own in choices.items()},
+    }
 
 
-def gap_readings(match: "Matching") -> "dict[str, Tensor]":
+def gap_readings(match: "sahcns.Matching") -> "dict[str, Tensor]":
     """[B] each, by what the gap y⁺ - max_n s is divided by; the first is our reading."""
     import torch
     from torch.nn.functional import normalize

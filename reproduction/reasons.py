@@ -127,7 +127,7 @@ def curve_and_seeds(evidence: Evidence, argument: str) -> str:
     """How much Fig. 4's curves move from one value to the next, beside how much seeds do."""
     phrases = []
     for one in evidence.design.pair_sets:
-        curve = [own for _, own in sorted(evidence.sweep(one.folder, argument, RECALL).items())]
+        curve = [own for _, own in sorted(evidence.sweep(one.folder, argument).items())]
         steps = [abs(after.percent - before.percent) for before, after in pairwise(curve)]
         phrases.append(f"{median(steps):.2f} and {median(own.spread for own in curve):.2f} on {one.name}")
     return f"The paper prints no numbers. Median step to the next value and std over seeds: {', '.join(phrases)}."
@@ -139,8 +139,8 @@ def other_gaps(evidence: Evidence) -> str:
     sets = _read_sets(evidence)
     for one, readings in sets:
         for age, reading in readings.items():
-            for name, shares in reading.gaps.items():
-                pairs = zip(shares, FIGURE_1A[one.like], strict=True)
+            for name, shares in reading["gaps"].items():
+                pairs = zip(shares.values(), FIGURE_1A[one.like], strict=True)
                 away.setdefault((name, age), []).extend(abs(100 * share - theirs) for share, theirs in pairs)
     tried = {
         how: fmean(gaps) for how, gaps in sorted(away.items(), key=lambda one: one[0][1]) if len(gaps) == 2 * len(sets)
@@ -161,7 +161,7 @@ def other_ages(evidence: Evidence) -> str:
         tried = [
             (max(0.0, most - 100 * many) + abs(100 * some - quarter), age, 100 * many, 100 * some)
             for age, reading in readings.items()
-            for many, some in [(reading.over_020 or 0.0, reading.over_050 or 0.0)]
+            for many, some in [(reading["over_020"] or 0.0, reading["over_050"] or 0.0)]
         ]
         _, age, many, some = min(tried)
         phrases.append(f"{one.name} {many:.0f} % and {some:.0f} % after {age}")
@@ -173,10 +173,10 @@ def other_choices(evidence: Evidence) -> str:
     phrases = []
     for one, readings in _read_sets(evidence):
         tried = [
-            (abs(100 * chosen.sigma - FIGURE_5A[one.like]), alpha, age, 100 * chosen.sigma, 100 * chosen.mu)
+            (abs(100 * sigma - FIGURE_5A[one.like]), alpha, age, 100 * sigma, 100 * mu)
             for age, reading in readings.items()
-            for alpha, chosen in reading.choices.items()
-            if chosen.sigma is not None and chosen.mu is not None
+            for alpha, (sigma, mu) in [(alpha, own.values()) for alpha, own in reading["choices"].items()]
+            if sigma is not None and mu is not None
         ]
         _, alpha, age, sigma, mu = min(tried)
         kept = "" if hardness_kept(mu) else f", outside the {MEAN_HARDNESS} %"

@@ -4,25 +4,21 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from reproduction.design import EMBEDDED, EMBEDDED_CORE, STUDY, DataSet, Design
+import sahcns
+from reproduction.design import EMBEDDED, EMBEDDED_CORE, STUDY, Design
 from reproduction.evidence import TUNING, Evidence
 from reproduction.experiments import GRIDS, TITLES, jobs, parts_named
 from reproduction.measurements import Measurement, aged_models, build, looks, timings
 from reproduction.methods import OWN, RIVALS, TUNABLE, as_printed
-from sahcns import Recipe, SahcnsError, Split, load_split, prepare, prepare_named, save_split
-from sahcns.lab import DataError, Interactions, Job, read_manifest
+from sahcns import lab
 
-if TYPE_CHECKING:
-    from sahcns.lab import Event, Failure, SearchProgress
-
+Say = Callable[[str], None]
 TUNING_SEED = 0  # none of those that tables are made with
-RATIOS = (0.8, 0.1, 0.1)  # of the random splits
 
 
 class OutOfTime(Exception):
@@ -49,46 +45,27 @@ class Study:
         names = [one.folder for one in design.sets]
         folders = {name: prepared / name for name in names if (prepared / name).is_dir()}
         if not folders:
-            raise DataError(
-                f"{prepared} holds none of the prepared sets {', '.join(names)}; `sahcns data prepare` makes them"
-            )
+            words = f"{prepared} holds none of the prepared sets {', '.join(names)}; `sahcns data prepare` makes them"
+            raise lab.DataError(words)
         study = cls(design, folders, out, parts, **options)
         study._refuse_other()
         return study
 
     @property
-    def sets(self) -> list[DataSet]:
-        """Those of the design that are there."""
-        return [one for one in self.design.sets if one.folder in self.folders]
-
-    @property
     def late(self) -> bool:
         return self.until is not None and time.time() >= self.until
 
-    def run(self, say: Callable[[str], None]) -> "Sequence[Failure]":
+    def run(self, say: Say) -> "Sequence[lab.Failure]":
         """Part after part; what failed is returned."""
-        from sahcns.lab import run_grid
-
         for one in self.design.sets:
             if one.folder not in self.folders:
                 say(f"{one.folder} is not there: what needs it is left out")
         self.design.save(self.out)
         self.make_splits()
         if "tuning" in self.parts:
-            try:
-                for samplers in (OWN, RIVALS):  # most tables wait for SAHC-NS alone
-                    for one in self.sets:
-                        say(f"tuning {', '.join(samplers)} on {one.name}")
-                        self.tune(one.folder, samplers)
-            except OutOfTime:
-                say("time is up: tuning goes on next time")
-            except SahcnsError as error:
-                if list(self.parts) == ["tuning"]:
-                    raise
-                say(f"{error}; SAHC-NS goes on with the values that there are")
-        progress = _progress(len(self.jobs), say)
-        options: dict[str, Any] = {"workers": self.workers, "device": self.device, "until": self.until}
-        outcome = run_grid(self.jobs, self.out, on_event=progress, **options)
+            self.tune_all(say)
+        at_once: dict[str, Any] = {"workers": self.workers, "device": self.device, "until": self.until}
+        outcome = lab.run_grid(self.jobs, self.out, on_event=_progress(len(self.jobs), say), **at_once)
         chosen = Evidence.of(self.out).chosen
         if "mechanisms" in self.parts:
             self.measure([*looks(self.design, chosen), *aged_models(self.design)], say)
@@ -103,24 +80,37 @@ class Study:
             for seed, one in enumerate(self.design.resplits, 1):
                 self.folders[one.folder] = resplit_folder(home, home.parent / one.folder, seed)
 
+    def tune_all(self, say: Say) -> None:
+        """SAHC-NS first, for which most tables wait."""
+        try:
+            for samplers in (OWN, RIVALS):
+                for data in (one for one in self.design.sets if one.folder in self.folders):
+                    say(f"tuning {', '.join(samplers)} on {data.name}")
+                    self.tune(data.folder, samplers)
+        except OutOfTime:
+            say("time is up: tuning goes on next time")
+        except sahcns.SahcnsError as error:
+            if list(self.parts) == ["tuning"]:
+                raise
+            say(f"{error}; SAHC-NS goes on with the values that there are")
+
     def tune(self, data: str, samplers: Sequence[str] = TUNABLE) -> None:
         """Samplers on one set, on validation, each with equal trials and one pool; needs Optuna.
 
         Each begins with the paper's settings for the set, as far as they are searched: the pool is not.
         """
-        from sahcns import Backbone, Protocol, tune
 
-        def stop_in_time(progress: "SearchProgress") -> None:
+        def stop_in_time(progress: "lab.SearchProgress") -> None:
             if (progress.trial is not None or not progress.sampler) and self.late:
                 raise OutOfTime
 
         grid = {"alpha": self.design.grid, "lambda_max": self.design.grid}
-        tune(
+        sahcns.tune(
             self.folders[data],
             samplers,
             self.out / TUNING / data,
-            backbone=build(Backbone, self.design.backbone()),
-            protocol=Protocol.from_dict(self.design.protocol),
+            backbone=build(sahcns.Backbone, self.design.backbone()),
+            protocol=sahcns.Protocol.from_dict(self.design.protocol),
             trials=self.design.trials,
             seed=TUNING_SEED,
             pool=[self.design.pool],
@@ -132,56 +122,55 @@ class Study:
         )
 
     @cached_property
-    def jobs(self) -> list[Job]:
+    def jobs(self) -> list[lab.Job]:
         """The runs of all wanted grids, each once, with what tuning has chosen by now."""
         chosen = Evidence.of(self.out).chosen
         parts = [part for part in GRIDS if part.name in self.parts]
-        wanted: dict[str, Job] = {}
-        for job in (job for part in parts for job in jobs(part, self.design, self.folders, chosen, self.seeds)):
-            wanted.setdefault(job.key, job)
-        return list(wanted.values())
+        return jobs(parts, self.design, self.folders, chosen, self.seeds)
 
-    def measure(self, wanted: Iterable[Measurement], say: Callable[[str], None]) -> None:
+    def measure(self, wanted: Iterable[Measurement], say: Say) -> None:
         """Models looked into, and samplers timed, on the sets that there are."""
         for one in wanted:
             folder, name = self.folders.get(one.data), self.design.data(one.data).name
             if folder is None or self.late:
                 continue
-            if one.make(self.out, folder, name, self.device, read_manifest(folder)["fingerprint"]):
+            if one.make(self.out, folder, name, self.device, lab.read_manifest(folder)["fingerprint"]):
                 say(f"{name}: {one.folder}")
 
     def _refuse_other(self) -> None:
         """Another study, or results on other data under the same name, would end up in one report."""
         if (self.out / STUDY).exists() and (there := Design.load(self.out)).sets != self.design.sets:
-            raise DataError(f"{self.out} holds another study ({there.title}); choose another --out")
+            raise lab.DataError(f"{self.out} holds another study ({there.title}); choose another --out")
         known = Evidence.of(self.out).prints
-        for one in self.sets:
-            folder, mark = self.folders[one.folder], read_manifest(self.folders[one.folder])["fingerprint"]
-            if known.get(one.name, mark) != mark:
-                raise DataError(
-                    f"{folder} is other data (fingerprint {mark[:10]}…) than the results on {one.name} in {self.out} "
-                    f"({known[one.name][:10]}…); choose another --out"
+        for data, folder in self.folders.items():
+            name, mark = self.design.data(data).name, lab.read_manifest(folder)["fingerprint"]
+            if known.get(name, mark) != mark:
+                raise lab.DataError(
+                    f"{folder} is other data (fingerprint {mark[:10]}…) than the results on {name} in {self.out} "
+                    f"({known[name][:10]}…); choose another --out"
                 )
 
 
-def _progress(wanted: int, say: Callable[[str], None]) -> "Callable[[Event], None]":
+def _progress(wanted: int, say: Say) -> "Callable[[lab.Event], None]":
     """A line for each run that ends."""
-    ended = count(1)
+    ended = 0
 
-    def on_event(event: "Event") -> None:
-        at, job = next(ended) if event.kind in ("skipped", "finished", "failed") else 0, event.job
-        if at and event.kind != "skipped":
-            words = f"{job.data_name}, {job.backbone['name']}, {job.label}, seed {job.seed} {event.kind}"
-            reached = f" {event.result.metric('recall@20'):.2%}" if event.result is not None else ""
-            say(f"{at} of {wanted} runs: {words}{reached}")
+    def on_event(event: "lab.Event") -> None:
+        nonlocal ended
+        ended += event.kind in ("skipped", "finished", "failed")
+        if event.kind in ("finished", "failed"):
+            job, result = event.job, event.result
+            reached = f" {result.metric('recall@20'):.2%}" if result is not None else ""
+            words = f"{job.data_name}, {job.backbone['name']}, {job.label}, seed {job.seed} {event.kind}{reached}"
+            say(f"{ended} of {wanted} runs: {words}")
 
     return on_event
 
 
-def resplit(split: Split, seed: int) -> Split:
+def resplit(split: "sahcns.Split", seed: int) -> "sahcns.Split":
     """All pairs of a split, parted anew 8:1:1 at random; the same seed gives the same parts on every machine."""
     parts = split.parts().values()
-    pairs = Interactions(
+    pairs = lab.Interactions(
         np.concatenate([part.users for part in parts]),
         np.concatenate([part.items for part in parts]),
         split.user_ids,
@@ -189,22 +178,22 @@ def resplit(split: Split, seed: int) -> Split:
         titles=split.titles,
         source={"pairs of": split.fingerprint, "split seed": seed},
     )
-    return prepare(pairs, Recipe(split="random", ratios=RATIOS, seed=seed))
+    return sahcns.prepare(pairs, sahcns.Recipe(split="random", ratios=(0.8, 0.1, 0.1), seed=seed))
 
 
 def resplit_folder(source: Path, folder: Path, seed: int) -> Path:
     """A random split of the prepared set in `source`, stored in `folder`, once."""
-    origin = {"pairs of": read_manifest(source)["fingerprint"], "split seed": seed}
     if not folder.exists():
-        return save_split(resplit(load_split(source), seed), folder)
-    if read_manifest(folder).get("source") != origin:
-        raise DataError(f"{folder} is another set than split {seed} of {source}; move it elsewhere")
+        return sahcns.save_split(resplit(sahcns.load_split(source), seed), folder)
+    origin = {"pairs of": lab.read_manifest(source)["fingerprint"], "split seed": seed}
+    if lab.read_manifest(folder).get("source") != origin:
+        raise lab.DataError(f"{folder} is another set than split {seed} of {source}; move it elsewhere")
     return folder
 
 
 def embedded_set(out: Path) -> Path:
     """A folder in `out` with the set that ships inside, prepared once; its random splits go beside it."""
-    home, recipe = out / "data", Recipe(min_rating=3, core=EMBEDDED_CORE)
+    home, recipe = out / "data", sahcns.Recipe(min_rating=3, core=EMBEDDED_CORE)
     if not (home / EMBEDDED / "manifest.json").exists():
-        save_split(prepare_named(EMBEDDED, recipe=recipe), home / EMBEDDED)
+        sahcns.save_split(sahcns.prepare_named(EMBEDDED, recipe=recipe), home / EMBEDDED)
     return home

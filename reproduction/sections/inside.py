@@ -1,6 +1,6 @@
 """Figs 1, 3 and 5, as we read them and under other readings; and what SA and HC cost."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -57,17 +57,18 @@ def mechanisms(evidence: Evidence) -> Blocks:
     return blocks
 
 
-Twins = Mapping[str, tuple[float | None, float | None]]
-"""A reading → two shares."""
-KINDS: Mapping[str, tuple[str, str, Callable[[PoolReadings], Twins]]] = {
-    "gaps": ("Fig. 1(a): % of pools with a gap under 0.10, and over 0.20", "a gap divided by", lambda read: read.gaps),
-    "similar": (
-        "Fig. 1(b): % of similar pairs with |Δσ| over 0.20, and over 0.50",
-        "",
-        lambda read: {"|Δs| < 0.01": (read.over_020, read.over_050)},
-    ),
-    "choices": ("Fig. 5(a): % change of σ, and of μ, from DNS's choice to SA's", "α", lambda read: read.choices),
+KINDS = {
+    "gaps": ("Fig. 1(a): % of pools with a gap under 0.10, and over 0.20", "a gap divided by"),
+    "similar": ("Fig. 1(b): % of similar pairs with |Δσ| over 0.20, and over 0.50", ""),
+    "choices": ("Fig. 5(a): % change of σ, and of μ, from DNS's choice to SA's", "α"),
 }
+
+
+def _twins(read: PoolReadings, kind: str) -> Mapping[str, Collection[float | None]]:
+    """A reading → two shares."""
+    if kind == "similar":
+        return {"|Δs| < 0.01": (read["over_020"], read["over_050"])}
+    return {name: pair.values() for name, pair in (read["gaps"] if kind == "gaps" else read["choices"]).items()}
 
 
 def other_readings(evidence: Evidence) -> Blocks:
@@ -75,8 +76,8 @@ def other_readings(evidence: Evidence) -> Blocks:
     blocks: Blocks = []
     for folder, readings in evidence.readings.items():
         one = evidence.design.data(folder)
-        for kind, (title, head, lines) in KINDS.items():
-            by_age = {age: lines(readings[age]) for age in sorted(readings)}
+        for kind, (title, head) in KINDS.items():
+            by_age = {age: _twins(readings[age], kind) for age in sorted(readings)}
             rows = [
                 [label, *(" / ".join(map(_percent, own[label])) for own in by_age.values())]
                 for label in next(iter(by_age.values()))

@@ -30,7 +30,7 @@ def sweep(evidence: Evidence) -> Blocks:
             fixed = at_work(evidence.chosen, one.folder)[other]
             head = f"{ARGUMENTS[argument]}, {one.name} ({ARGUMENTS[other]} = {fixed:g})"
             for reading in READINGS if argument == "lambda_max" else ("best",):
-                curve = evidence.sweep(one.folder, argument, RECALL, reading)
+                curve = evidence.sweep(one.folder, argument, reading)
                 label = head if reading == "best" else f"… {READINGS[reading]}"
                 rows.append([label, *(str(curve.get(value, "–")) for value in grid)])
     columns = [NAMES[RECALL], *(f">{value:g}" for value in grid)]
@@ -44,7 +44,7 @@ def sweep_figures(evidence: Evidence) -> Blocks:
         for argument, letter in ARGUMENTS.items():
             name, title = f"figure4-{argument}-{one.folder}", f"{one.name}: {NAMES[RECALL]} against {letter}"
             series = [
-                _course(words, evidence.sweep(one.folder, argument, RECALL, reading), reading == "last")
+                _course(words, evidence.sweep(one.folder, argument, reading), reading == "last")
                 for reading, words in READINGS.items()
             ]
             caption = "Mean over seeds; the band is one standard deviation."
@@ -71,7 +71,7 @@ def pools(evidence: Evidence) -> Blocks:
     words = f"{design.few} seeds on {name}. DNS(M,N) takes one of its top {TOP}; {tuned}."
     blocks: Blocks = [words, methods_table("pools", f"{name} by the size of the pool", HARD, columns)]
     for one in design.pair_sets:
-        curve = evidence.sweep(one.folder, "pool", RECALL)
+        curve = evidence.sweep(one.folder, "pool")
         if one.folder != design.single and curve:
             sizes, values = joined([f"{size:g}" for size in curve]), ", ".join(map(str, curve.values()))
             blocks.append(f"{METHOD} on {one.name} with {sizes} candidates has a Recall@20 of {values}.")

@@ -101,10 +101,10 @@ def test_what_tuning_chose_feeds_the_others() -> None:
 
 def test_jobs_come_seed_by_seed_on_the_sets_that_are_there(tmp_path: Path) -> None:
     prepared(tmp_path)
-    made = jobs(part_named("table2"), TINY, {"one": tmp_path / "one"}, {})
+    made = jobs([part_named("table2")], TINY, {"one": tmp_path / "one"}, {})
     assert [one.seed for one in made] == [2020] * 9 + [2021] * 9
     assert {one.data_name for one in made} == {"Tiny toys"}
-    assert len(jobs(part_named("power"), TINY, {"one": tmp_path / "one"}, {}, seeds=1)) == 9
+    assert len(jobs([part_named("power")], TINY, {"one": tmp_path / "one"}, {}, seeds=1)) == 9
 
 
 def test_parts_are_run_in_their_order_and_an_unknown_one_is_named() -> None:
