@@ -82,7 +82,7 @@ class Design:
         try:
             values = json.loads(path.read_text("utf-8"))
             sets = tuple(DataSet(**one) for one in values["sets"])
-            own = {
+            own: dict[str, Any] = {
                 name: tuple(one) if isinstance(one, list) else one for name, one in values.items() if name not in FORMAT
             }
             return cls(**{**own, "sets": sets})

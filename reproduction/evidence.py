@@ -15,7 +15,7 @@ from reproduction.methods import METHOD, TUNABLE, UNTUNED
 from reproduction.published import PrintedNumbers, printed
 from reproduction.readings import PoolReadings
 from reproduction.scores import Scores
-from reproduction.words import RECALL
+from reproduction.words import AT_20, RECALL
 from sahcns import Result
 from sahcns.lab import Cost, DataError, Inspection, Search, read_search, results_in
 
@@ -37,6 +37,10 @@ class Lookup(dict[Key, Value]):
 
     def __missing__(self, key: Key) -> Value:
         raise NotRun(key)
+
+
+Twins = dict[str, Lookup[str, Scores]]
+"""Metric → label → the metric over seeds."""
 
 
 class Place(NamedTuple):
@@ -91,7 +95,9 @@ class Evidence:
         for name, mark in [*((one["name"], one["fingerprint"]) for one in about), *marks]:
             if prints.setdefault(name, mark) != mark:
                 both = f"fingerprints {prints[name][:10]}… and {mark[:10]}…"
-                words = f"{home} holds results on two different sets called {name!r} ({both}); keep those of one of them"
+                words = (
+                    f"{home} holds results on two different sets called {name!r} ({both}); keep those of one of them"
+                )
                 raise DataError(words)
         return cls(design, chosen, results, searches, files, prints)
 
@@ -130,6 +136,16 @@ class Evidence:
                 if runs := {seed: self.results[key] for seed, key in keys.items() if key in self.results}:
                     there.append((row, runs))
         return found
+
+    def labelled(self, part: str) -> list[Result]:
+        """The runs of a part under the names of its rows; what two rows share, once."""
+        runs: dict[str, Result] = {}
+        for row, own in self.runs[part]:
+            for run in own.values():
+                runs.setdefault(run.key, replace(run, label=row.label))
+        if METHOD not in {run.label for run in runs.values()}:
+            raise NotRun(part)
+        return list(runs.values())
 
     def places(self, part: str, reading: str = "best") -> list[Place]:
         """Every set and backbone of a part, in the order of its rows."""
@@ -170,12 +186,16 @@ class Evidence:
         """(place, metric) → the methods there."""
         return {(place, metric): self.methods(place, metric) for place in places for metric in metrics}
 
-    def groups(self, part: str, data: str, metric: str) -> dict[str, Lookup[str, Scores]]:
-        """Group → label → a metric over seeds, for parts whose rows are told apart by a group."""
-        groups: dict[str, Lookup[str, Scores]] = {}
-        pairs = self.scores(part, metric, lambda row: (row.group, row.label) if row.data == data else None)
-        for (group, label), own in pairs.items():
-            groups.setdefault(group, Lookup())[label] = own
+    def at_20(self, place: Place) -> Twins:
+        """Metric → the methods at a place."""
+        return {metric: self.methods(place, metric) for metric in AT_20}
+
+    def groups(self, part: str) -> Lookup[str, Twins]:
+        """Group → the methods in it, for parts whose rows are told apart by a group."""
+        groups: Lookup[str, Twins] = Lookup()
+        for metric in AT_20:
+            for (group, label), own in self.scores(part, metric, lambda row: (row.group, row.label)).items():
+                groups.setdefault(group, {one: Lookup() for one in AT_20})[metric][label] = own
         return groups
 
     def sweep(self, data: str, argument: str, reading: str = "best", of: str = "test") -> Lookup[float, Scores]:
@@ -187,10 +207,14 @@ class Evidence:
 
         return self.scores("figure4", RECALL, value, reading, of)
 
-    def untuned(self, data: str, metric: str) -> Mapping[str, Scores]:
+    def untuned(self, data: str) -> Twins:
         """Table II with the untuned values of SAHC-NS, where tuning chose others."""
-        own = self.scores("table2", metric, lambda row: METHOD if (row.data, row.label) == (data, UNTUNED) else None)
-        return {**self.methods(Place("table2", data), metric), **own}
+
+        def label(row: Row) -> str | None:
+            return METHOD if (row.data, row.label) == (data, UNTUNED) else None
+
+        methods = self.at_20(Place("table2", data))
+        return {metric: Lookup(own | self.scores("table2", metric, label)) for metric, own in methods.items()}
 
     def about(self, data: str) -> Mapping[str, Any]:
         """Name, fingerprint and counts of a set, from any run on it."""

@@ -14,7 +14,7 @@ from reproduction.methods import METHOD
 from reproduction.sections import inside, methods, settings
 from reproduction.sections.tables import Blocks, compared, differences_figure
 from reproduction.verdicts import VERDICTS, Instance
-from reproduction.words import AT_20, METRICS, joined
+from reproduction.words import joined
 from sahcns.lab import Figure, Report, Section, Table
 
 MANY = f"Each method minus {METHOD}, many seeds"
@@ -39,12 +39,12 @@ class Shown(NamedTuple):
 
 SECTIONS = (
     Shown("Table II: nine methods on three sets", "table2", methods.nine, methods.nine_beside),
-    Shown("Equal tuning, equal pools", "equal", methods.equal, partial(compared, part="equal", metrics=METRICS)),
+    Shown("Equal tuning, equal pools", "equal", methods.equal, partial(compared, part="equal")),
     Shown("The size of the pool", "pools", settings.pools, settings.pools_figure),
     Shown("Table III: SAHC-NS without one of its parts", "table3", methods.parts, methods.parts_beside),
-    Shown("Many seeds", "power", methods.many_seeds, partial(compared, part="power", metrics=METRICS, figure=MANY)),
+    Shown("Many seeds", "power", methods.many_seeds, partial(compared, part="power", figure=MANY)),
     Shown("Fig. 4: how much of each part", "figure4", settings.sweep, settings.sweep_figures),
-    Shown("Table IV: other backbones", "table4", methods.backbones, partial(compared, part="table4", metrics=AT_20)),
+    Shown("Table IV: other backbones", "table4", methods.backbones, partial(compared, part="table4")),
     Shown("Choices of the protocol", "choices", settings.choices),
     Shown("Other splits", "splits", settings.splits),
     Shown("Fig. 3: accuracy against time", "table2", None, inside.figure_3),

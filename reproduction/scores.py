@@ -4,7 +4,7 @@ import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from statistics import fmean, stdev
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from reproduction.methods import METHOD
 from reproduction.words import number, seeds
@@ -36,6 +36,11 @@ class Scores:
     def spread(self) -> float:
         """The standard deviation in percent, with n − 1; NaN for one seed."""
         return 100 * stdev(self.values.values()) if self.n > 1 else math.nan
+
+    @property
+    def band(self) -> float:
+        """The same, 0 for one seed."""
+        return self.spread if self.n > 1 else 0.0
 
     def __str__(self) -> str:
         """`13.24`."""
@@ -73,18 +78,20 @@ def against(cells: Mapping[Key, Mapping[str, Scores]]) -> dict[Key, list[Differe
     return differences
 
 
-def corrected(tests: Mapping[Key, Paired]) -> dict[Key, float]:
+def corrected(tests: Mapping[Key, Any]) -> dict[Key, float]:
     """The p of each after Holm over all of them."""
     return dict(zip(tests, holm([one.p for one in tests.values()]), strict=True))
 
 
 def stars(tests: Mapping[Key, Paired]) -> dict[Key, str]:
     """`*` where a difference is resolved; Holm over all of them."""
-    return {key: "*" * (p < ALPHA) for key, p in corrected(tests).items()}
+    return {key: star(p) for key, p in corrected(tests).items()}
 
 
-def spread_cell(own: Scores | None, best: bool = False) -> Cell:
-    """`13.24 ± 0.05`, a dash for what was not run."""
-    if own is None:
-        return Cell("–", hint="not run")
+def star(p: float) -> str:
+    return "*" * (p < ALPHA)
+
+
+def spread_cell(own: Scores, best: bool = False) -> Cell:
+    """`13.24 ± 0.05`."""
     return Cell(f"{own} ± {number(own.spread)}" if own.n > 1 else str(own), "best" if best else "", hint=seeds(own.n))

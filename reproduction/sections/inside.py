@@ -1,45 +1,31 @@
 """Figs 1, 3 and 5, as we read them and under other readings; and what SA and HC cost."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 
-import numpy as np
-
-from reproduction.evidence import Evidence, Runs
+from reproduction.evidence import Evidence
 from reproduction.measurements import MODELS
 from reproduction.methods import NINE
-from reproduction.pace import NEAR, pace, timed_runs
+from reproduction.pace import NEAR, pace
 from reproduction.published import EFFICIENCY, FIGURE_1A
-from reproduction.readings import PoolReadings
 from reproduction.sections.tables import Blocks
 from reproduction.words import NAMES, RECALL
-from sahcns.lab import Figure, Series, Table, diagnostics_table, paper_figures
+from sahcns.lab import Table, comparison_figures, diagnostics_table, paper_figures
 
 
 def figure_3(evidence: Evidence) -> Blocks:
-    blocks: Blocks = []
-    needed = {}
-    for one in evidence.design.sets:
-        series = [_curve(label, runs) for label, runs in timed_runs(evidence, one.folder).items()]
-        axes = "seconds of training", f"{NAMES[RECALL]} on validation, %"
-        caption = "Mean over seeds, as far as all of them ran."
-        title = f"{one.name}: accuracy against time"
-        blocks.append(Figure(f"seconds-{one.folder}", title, *axes, series, caption=caption))
-        needed[one.name] = pace(evidence, one.folder)
+    """Accuracy against time, as `sahcns compare` draws it."""
+    figures = comparison_figures(evidence.labelled("table2"), metrics=[RECALL])
+    needed = {one.name: pace(evidence, one.folder) for one in evidence.design.sets}
     rows = [[label, *(f"{own[label]:.1f}" if label in own else "–" for own in needed.values())] for label in NINE]
     caption = (
         f"Seconds of training until a run has {100 * NEAR:.0f} % of its own best {NAMES[RECALL]} on validation: epochs times "
         "the median one. Not all runs were timed with the same version of the kernels, so for orientation."
     )
-    columns = ["Method", *(f">{one}" for one in needed)]
-    return [*blocks, Table("seconds", "How soon each is near its best", columns, rows, caption)]
-
-
-def _curve(label: str, runs: Runs) -> Series:
-    length = min(len(run.history["looks"][RECALL]) for run in runs.values())
-    values = 100 * np.array([run.history["looks"][RECALL][:length] for run in runs.values()])  # [seeds, looks]
-    seconds = np.array([run.look_seconds[:length] for run in runs.values()])
-    return Series(label, seconds.mean(0).tolist(), values.mean(0).tolist(), role=NINE[label])
+    table = Table(
+        "seconds", "How soon each is near its best", ["Method", *(f">{one}" for one in needed)], rows, caption
+    )
+    return [*(one for one in figures if one.name.startswith("seconds")), table]
 
 
 def mechanisms(evidence: Evidence) -> Blocks:
@@ -57,34 +43,28 @@ def mechanisms(evidence: Evidence) -> Blocks:
     return blocks
 
 
-KINDS = {
-    "gaps": ("Fig. 1(a): % of pools with a gap under 0.10, and over 0.20", "a gap divided by"),
-    "similar": ("Fig. 1(b): % of similar pairs with |Δσ| over 0.20, and over 0.50", ""),
-    "choices": ("Fig. 5(a): % change of σ, and of μ, from DNS's choice to SA's", "α"),
-}
-
-
-def _twins(read: PoolReadings, kind: str) -> Mapping[str, Collection[float | None]]:
-    """A reading → two shares."""
-    if kind == "similar":
-        return {"|Δs| < 0.01": (read["over_020"], read["over_050"])}
-    return {name: pair.values() for name, pair in (read["gaps"] if kind == "gaps" else read["choices"]).items()}
-
-
 def other_readings(evidence: Evidence) -> Blocks:
     """Figs 1 and 5(a) by what a gap is divided by, by the age of the model, and by α."""
     blocks: Blocks = []
     for folder, readings in evidence.readings.items():
-        one = evidence.design.data(folder)
-        for kind, (title, head) in KINDS.items():
-            by_age = {age: _twins(readings[age], kind) for age in sorted(readings)}
-            rows = [
-                [label, *(" / ".join(map(_percent, own[label])) for own in by_age.values())]
-                for label in next(iter(by_age.values()))
-            ]
-            columns = [head, *(f">{age} epochs" for age in by_age)]
-            paper = " (paper: {} and {})".format(*FIGURE_1A[one.like]) if kind == "gaps" and one.printed else ""
-            blocks.append(Table(f"{kind}-{folder}", f"{one.name}, {title}{paper}", columns, rows))
+        one, rows = evidence.design.data(folder), dict[str, list[str]]()
+        for _, read in sorted(readings.items()):
+            halves = read["over_020"], read["over_050"]
+            pairs: dict[str, Iterable[float | None]] = {
+                **{f"Fig. 1(a), a gap divided by {how}": own.values() for how, own in read["gaps"].items()},
+                "Fig. 1(b)": halves,
+                **{f"Fig. 5(a), α = {alpha}": own.values() for alpha, own in read["choices"].items()},
+            }
+            for label, pair in pairs.items():
+                rows.setdefault(label, [label]).append(" / ".join(map(_percent, pair)))
+        paper = " (paper: {} and {})".format(*FIGURE_1A[one.like]) if one.printed else ""
+        caption = (
+            f"Fig. 1(a): % of pools with a gap under 0.10, and over 0.20{paper}. Fig. 1(b): % of similar pairs with |Δσ| over "
+            "0.20, and over 0.50. Fig. 5(a): % change of σ, and of μ, from DNS's choice to SA's."
+        )
+        columns = ["Reading", *(f">{age} epochs" for age in sorted(readings))]
+        title = f"{one.name}: by what a gap is divided by, the age of the model, and α"
+        blocks.append(Table(f"readings-{folder}", title, columns, list(rows.values()), caption))
     return blocks
 
 

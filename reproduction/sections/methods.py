@@ -4,10 +4,10 @@ from reproduction.checks import distance_from_print
 from reproduction.evidence import Evidence, Place
 from reproduction.experiments import WIDE, at_work
 from reproduction.methods import METHOD, NINE, SAMPLERS, SOUND_AS_PRINTED, TUNABLE, variants
-from reproduction.scores import ALPHA, against, stars
+from reproduction.scores import against, star, stars
 from reproduction.sections.settings import chosen_table
 from reproduction.sections.tables import Blocks, Column, compared, methods_table, places_table, resolved_in_words, twins
-from reproduction.words import AT_20, METRICS, NAMES, NDCG, READINGS, RECALL, interval, joined, number, points
+from reproduction.words import AT_20, METRICS, NAMES, READINGS, interval, joined, number, points
 from sahcns.lab import Table
 
 TWIN = "SAHC w/o Discrepancy"
@@ -27,7 +27,7 @@ def nine(evidence: Evidence) -> Blocks:
 
 def nine_beside(evidence: Evidence) -> Blocks:
     blocks: Blocks = [readings_table(evidence), ranking_by_reading(evidence)]
-    return [*blocks, *compared(evidence, "table2", METRICS, f"Each method minus {METHOD}")]
+    return [*blocks, *compared(evidence, "table2", f"Each method minus {METHOD}")]
 
 
 def readings_table(evidence: Evidence) -> Table:
@@ -51,9 +51,9 @@ def readings_table(evidence: Evidence) -> Table:
 
 def ranking_by_reading(evidence: Evidence) -> str:
     """In how many cells SAHC-NS has the highest mean under each reading, and under the better one for it alone."""
-    cells, first = highest_means(evidence)
-    _, last = highest_means(evidence, own="last", others="last")
-    favoured = {label: highest_means(evidence, label, "best", "last")[1] for label in NINE}
+    cells = len(evidence.places("table2")) * len(METRICS)
+    first, last = (highest_means(evidence, METHOD, reading, reading) for reading in READINGS)
+    favoured = {label: highest_means(evidence, label, "best", "last") for label in NINE}
     order = sorted(favoured, key=lambda label: -favoured[label])
     others = [f"{label} in {favoured[label]}" for label in order if favoured[label] and label != METHOD]
     return (
@@ -64,16 +64,13 @@ def ranking_by_reading(evidence: Evidence) -> str:
     )
 
 
-def highest_means(evidence: Evidence, method: str = METHOD, own: str = "best", others: str = "best") -> tuple[int, int]:
-    """Cells of Table II, and in how many a method has the highest mean; readings of its own runs and of the others'."""
-    mine = evidence.cells(evidence.places("table2", own), METRICS).values()
-    rest = evidence.cells(evidence.places("table2", others), METRICS).values()
-    first = [
-        all(ours[method].mean >= theirs[label].mean for label in theirs if label != method)
+def highest_means(evidence: Evidence, method: str, own: str, others: str) -> int:
+    """In how many cells of Table II a method has the highest mean; readings of its own runs and of the others'."""
+    mine, rest = (evidence.cells(evidence.places("table2", one), METRICS).values() for one in (own, others))
+    return sum(
+        all(ours[method].mean >= one.mean for label, one in theirs.items() if label != method)
         for ours, theirs in zip(mine, rest, strict=True)
-        if method in ours
-    ]
-    return len(first), sum(first)
+    )
 
 
 def backbones(evidence: Evidence) -> Blocks:
@@ -101,26 +98,20 @@ def equal(evidence: Evidence) -> Blocks:
 
 def tuned_table(evidence: Evidence) -> Table:
     """The nine tuned alike beside untuned, with a star where tuning made a resolved difference; Holm over the table."""
-    untuned = {
-        (place.data, metric): evidence.untuned(place.data, metric)
-        for place in evidence.places("equal")
-        for metric in AT_20
-    }
-    marks = stars(
-        {
-            (place.data, label, metric): scores.minus(untuned[place.data, metric][label])
-            for (place, metric), methods in evidence.cells(evidence.places("equal"), AT_20).items()
-            for label, scores in methods.items()
-            if NINE[label] in TUNABLE and label in untuned[place.data, metric]
-        }
-    )
     columns: dict[str, Column] = {}
-    for place in evidence.places("equal"):
-        notes = {(label, metric): mark for (data, label, metric), mark in marks.items() if data == place.data}
-        columns[evidence.name(place)] = twins(evidence.methods(place, RECALL), evidence.methods(place, NDCG), notes)
-        before = twins(untuned[place.data, RECALL], untuned[place.data, NDCG])
-        tunable = {label: cell if NINE[label] in TUNABLE else "" for label, cell in before.items()}
-        columns[f"{evidence.name(place)}, untuned"] = tunable
+    places = {place: evidence.at_20(place) for place in evidence.places("equal")}
+    before = {place: evidence.untuned(place.data) for place in places}
+    tests = {
+        (place, label, metric): scores.minus(before[place][metric][label])
+        for place, tuned in places.items()
+        for metric, methods in tuned.items()
+        for label, scores in methods.items()
+        if NINE[label] in TUNABLE and label in before[place][metric]
+    }
+    for place, tuned in places.items():
+        columns[evidence.name(place)] = twins(tuned, stars(tests), place)
+        cells = twins(before[place]).items()
+        columns[f"{evidence.name(place)}, untuned"] = {one: cell if NINE[one] in TUNABLE else "" for one, cell in cells}
     return methods_table("equal-tuned", "Nine methods tuned alike", NINE, columns)
 
 
@@ -149,18 +140,16 @@ def parts_beside(evidence: Evidence) -> Blocks:
     words = (
         f"{WIDE} is SAHC-Fixed with strengths from U(0, 1) in place of U(0, λmax), which is half of λmax on average."
     )
-    return [words, *compared(evidence, "table3", AT_20, f"Each variant minus {METHOD}")]
+    return [words, *compared(evidence, "table3", f"Each variant minus {METHOD}")]
 
 
 def many_seeds(evidence: Evidence) -> Blocks:
     """Each method minus SAHC-NS with its interval; Holm for each set."""
     columns: dict[str, Column] = {}
     for place in evidence.places("power"):
-        for (_, metric), differences in against(evidence.cells([place], AT_20)).items():
-            columns[f"{evidence.name(place)}, {NAMES[metric]}"] = {
-                one.label: f"{points(one.paired)}{'*' * (one.p < ALPHA)} ({interval(one.paired)})"
-                for one in differences
-            }
+        for (_, metric), ones in against(evidence.cells([place], AT_20)).items():
+            cells = {label: f"{points(paired)}{star(p)} ({interval(paired)})" for label, paired, p in ones}
+            columns[f"{evidence.name(place)}, {NAMES[metric]}"] = cells
     labels = dict.fromkeys(label for column in columns.values() for label in column)
     words = f"Each minus {METHOD} in points, with its 95 % interval. * resolved (Holm over the set)."
     seeds = f"{evidence.design.many} seeds."

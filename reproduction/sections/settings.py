@@ -1,15 +1,14 @@
 """How much settings matter: Fig. 4, pools, choices of the protocol, other splits, and what tuning chose."""
 
-from collections.abc import Mapping
 from statistics import fmean, stdev
 
 from reproduction.evidence import Evidence, Place
 from reproduction.experiments import ARGUMENTS, CHOICES, FAILING, FOUR, HARD, TOP, at_work, own_settings
 from reproduction.methods import METHOD, NINE, TUNABLE
-from reproduction.scores import Scores, spread_cell, stars
+from reproduction.scores import spread_cell, stars
 from reproduction.sections.tables import TWINS, Blocks, methods_table, twins
-from reproduction.words import AT_20, NAMES, NDCG, READINGS, RECALL, joined, number
-from sahcns.lab import Cell, Figure, Series, Table
+from reproduction.words import NAMES, READINGS, RECALL, joined, number
+from sahcns.lab import Cell, Figure, Series, Table, comparison_figures
 
 AXES = {
     "alpha": "α, the weight of the discrepancy",
@@ -43,29 +42,22 @@ def sweep_figures(evidence: Evidence) -> Blocks:
     for one in evidence.design.pair_sets:
         for argument, letter in ARGUMENTS.items():
             name, title = f"figure4-{argument}-{one.folder}", f"{one.name}: {NAMES[RECALL]} against {letter}"
-            series = [
-                _course(words, evidence.sweep(one.folder, argument, reading), reading == "last")
-                for reading, words in READINGS.items()
-            ]
+            series = []
+            for reading, words in READINGS.items():
+                curve = evidence.sweep(one.folder, argument, reading)
+                low, high = ([own.percent + sign * own.band for own in curve.values()] for sign in (-1, +1))
+                means, dashed = [own.percent for own in curve.values()], reading == "last"
+                series.append(Series(words, list(curve), means, low, high, role="sahc", dashed=dashed))
             caption = "Mean over seeds; the band is one standard deviation."
             axes = AXES[argument], f"test {NAMES[RECALL]}, %"
             blocks.append(Figure(name, title, *axes, series, caption=caption, x_log=argument == "pool"))
     return blocks
 
 
-def _course(name: str, curve: Mapping[float, Scores], dashed: bool) -> Series:
-    means = [own.percent for own in curve.values()]
-    low, high = (
-        [own.percent + sign * (own.spread if own.n > 1 else 0.0) for own in curve.values()] for sign in (-1, +1)
-    )
-    return Series(name, list(curve), means, low, high, role="sahc", dashed=dashed)
-
-
 def pools(evidence: Evidence) -> Blocks:
     """Each hard sampler by the size of its pool on one set, and SAHC-NS on the others."""
     design = evidence.design
-    recall, ndcg = (evidence.groups("pools", design.single, metric) for metric in (RECALL, NDCG))
-    columns = {f"N = {size}": twins(own, ndcg[size]) for size, own in recall.items()}
+    columns = {f"N = {size}": twins(own) for size, own in evidence.groups("pools").items()}
     name = design.data(design.single).name
     tuned = f"{joined(FAILING)} have what tuning chose with a pool of {design.pool}"
     words = f"{design.few} seeds on {name}. DNS(M,N) takes one of its top {TOP}; {tuned}."
@@ -79,60 +71,47 @@ def pools(evidence: Evidence) -> Blocks:
 
 
 def pools_figure(evidence: Evidence) -> Blocks:
-    data = evidence.design.data(evidence.design.single)
-    cells, series = evidence.groups("pools", data.folder, RECALL), []
-    for label in HARD:
-        own = {float(size): methods[label].percent for size, methods in cells.items() if label in methods}
-        series.append(Series(label, list(own), list(own.values()), role=NINE[label]))
-    title = f"{data.name}: Recall@20 by the size of the pool"
-    return [Figure("pools", title, AXES["pool"], "Recall@20, %", series, x_log=True)]
+    figures = comparison_figures(evidence.labelled("pools"), metrics=[RECALL])
+    return [one for one in figures if one.name.startswith("pool")]
 
 
 def choices(evidence: Evidence) -> Blocks:
     """Four methods under each choice of the protocol; Holm over all changes."""
-    usual, data = next(iter(CHOICES)), evidence.design.single
-    cells = {metric: evidence.groups("choices", data, metric) for metric in AT_20}
-    marks = stars(
-        {
-            (words, label, metric): own.minus(groups[usual][label])
-            for metric, groups in cells.items()
-            for words, methods in groups.items()
-            for label, own in methods.items()
-            if words != usual
-        }
-    )
-    rows: list[list[Cell | str]] = []
-    for choice, own in cells[RECALL].items():
-        notes = {(label, metric): mark for (words, label, metric), mark in marks.items() if words == choice}
-        found = twins(own, cells[NDCG][choice], notes)
-        rows.append([choice, *(found.get(label, "–") for label in FOUR)])
-    name = evidence.design.data(data).name
+    cells, usual = evidence.groups("choices"), next(iter(CHOICES))
+    tests = {
+        (choice, label, metric): own.minus(cells[usual][metric][label])
+        for choice, by_metric in cells.items()
+        for metric, methods in by_metric.items()
+        for label, own in methods.items()
+        if choice != usual
+    }
+    columns = {choice: twins(by_metric, stars(tests), choice) for choice, by_metric in cells.items()}
+    rows = [[choice, *(column.get(label, "–") for label in FOUR)] for choice, column in columns.items()]
+    name = evidence.design.data(evidence.design.single).name
     words = f"{evidence.design.few} seeds on {name}; * differs from the first row."
-    columns = ["Choice", *(f">{label}" for label in FOUR)]
-    return [words, Table("choices", f"Choices of the protocol on {name}", columns, rows, TWINS)]
+    heads = ["Choice", *(f">{label}" for label in FOUR)]
+    return [words, Table("choices", f"Choices of the protocol on {name}", heads, rows, TWINS)]
 
 
 def splits(evidence: Evidence) -> Blocks:
     """Recall@20 of four methods on the given split and on random ones of the same pairs."""
-    own = evidence.design.data(evidence.design.single)
-    folders = {"as given": own.folder, **{one.name.rpartition(", ")[2]: one.folder for one in evidence.design.resplits}}
-    cells = {words: evidence.methods(Place("splits", data), RECALL) for words, data in folders.items()}
+    own, random = evidence.design.data(evidence.design.single), evidence.design.resplits
+    cells = [evidence.methods(Place("splits", one.folder), RECALL) for one in (own, *random)]
     rows: list[list[Cell | str]] = []
     for label in FOUR:
-        line: list[Cell | str] = [label]
-        for methods in cells.values():
-            best = max((one.mean for one in methods.values()), default=None)
-            line.append(spread_cell(methods.get(label), label in methods and methods[label].mean == best))
-        there = {words: methods[label] for words, methods in cells.items() if label in methods}
-        random = [one.percent for words, one in there.items() if words != "as given"]
-        spreads = [one.spread for one in there.values() if one.n > 1]
-        line += [number(fmean(random)) if random else "–", number(stdev(random)) if len(random) > 1 else "–"]
-        rows.append([*line, number(fmean(spreads)) if spreads else "–"])
-    columns = ["Method", *(f">{words}" for words in cells), ">random, mean", ">std, splits", ">std, seeds"]
+        line = [methods[label] for methods in cells]
+        means = [one.percent for one in line[1:]]
+        best = [
+            one.mean == max(other.mean for other in methods.values()) for one, methods in zip(line, cells, strict=True)
+        ]
+        spreads = fmean(means), stdev(means), fmean(one.spread for one in line)
+        rows.append([label, *map(spread_cell, line, best), *map(number, spreads)])
+    heads = ["as given", *(one.name.rpartition(", ")[2] for one in random), "random, mean", "std, splits", "std, seeds"]
     words = (
         "Recall@20 on random splits of the same pairs, 8:1:1, beside the one given, which has its own shares; ± is the "
         "standard deviation over seeds, and the best of each split is bold."
     )
+    columns = ["Method", *(f">{head}" for head in heads)]
     return [words, Table("splits", f"{own.name}: other splits of the same pairs", columns, rows)]
 
 
@@ -154,16 +133,12 @@ def settings_in_words(evidence: Evidence) -> str:
 
 def chosen_table(evidence: Evidence) -> Table:
     """What validation chose for each method on each set."""
-    sets = evidence.design.sets
-    rows = [[LABELS[name], *(_chosen(evidence, one.folder, name) for one in sets)] for name in TUNABLE]
-    return Table("tuning-chosen", "Chosen on validation", ["Method", *(one.name for one in sets)], rows)
-
-
-def _chosen(evidence: Evidence, data: str, name: str) -> str:
-    chosen, search = evidence.chosen.get(data, {}).get(name), evidence.searches.get(data)
-    if chosen is None or search is None:
-        return "–"
-    values = {key: chosen[key] for key in search.spaces[name] if key in chosen}
-    return ", ".join(
-        f"{key}={value:.4g}" if isinstance(value, float) else f"{key}={value}" for key, value in values.items()
-    )
+    rows = [[LABELS[name]] for name in TUNABLE]
+    for one in evidence.design.sets:
+        search, chosen = evidence.searches.get(one.folder), evidence.chosen.get(one.folder, {})
+        for name, row in zip(TUNABLE, rows, strict=True):
+            own = chosen.get(name, {})
+            values = {key: own[key] for key in (search.spaces[name] if search else ()) if key in own}
+            words = [f"{key}={value if isinstance(value, str) else f'{value:.4g}'}" for key, value in values.items()]
+            row.append(", ".join(words) or "–")
+    return Table("tuning-chosen", "Chosen on validation", ["Method", *(one.name for one in evidence.design.sets)], rows)
