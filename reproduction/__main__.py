@@ -81,7 +81,7 @@ def _run(asked: argparse.Namespace) -> "Sequence[lab.Failure]":
 
 def _pages(asked: argparse.Namespace) -> "Sequence[lab.Failure]":
     from reproduction.evidence import Evidence
-    from reproduction.pages import does_it_hold, results_page
+    from reproduction.pages import does_it_hold, page, results_page
     from reproduction.report import study_report
 
     home = asked.out
@@ -91,11 +91,8 @@ def _pages(asked: argparse.Namespace) -> "Sequence[lab.Failure]":
     for name, one in evidence.progress.items():
         print(f"{name:<12}{one}")
     pages = {home / "report.html": lab.to_html(study_report(evidence))}
-    if asked.docs:
-        pages |= {
-            asked.docs / "results.md": results_page(evidence),
-            asked.docs / "does-it-hold.md": does_it_hold(evidence),
-        }
+    for name, make in (("results.md", results_page), ("does-it-hold.md", does_it_hold)) if asked.docs else ():
+        pages[asked.docs / name] = page(make(evidence))
     for path, text in pages.items():
         print(f"page in {lab.write_whole(path, text, 'page')}")
     return ()

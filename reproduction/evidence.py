@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from reproduction.design import PAPER, STUDY, Design
 from reproduction.experiments import GRIDS, TITLES, Chosen, Row, job, part_named
-from reproduction.measurements import AgedModel, Look, Measurement, Timing, aged_models, looks, timings
+from reproduction.measurements import KINDS, Measurement, aged_models, looks, timings
 from reproduction.methods import METHOD, TUNABLE, UNTUNED
 from reproduction.published import PrintedNumbers, printed
 from reproduction.readings import PoolReadings
@@ -25,7 +25,6 @@ Runs = Mapping[int, Result]
 """The runs of one row by seed."""
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
-Kind = TypeVar("Kind", bound=Measurement)
 
 
 class NotRun(Exception):
@@ -86,19 +85,15 @@ class Evidence:
         results = {one.key: one for one in (results_in(home) if (home / "runs").is_dir() else [])}
         homes = {one.folder: home / TUNING / one.folder for one in design.sets}
         searches = {data: read_search(one) for data, one in homes.items() if (one / "trials.json").exists()}
-        kinds = (Look, AgedModel, Timing)
-        files = {path.stem: _read(path) for kind in kinds for path in (home / kind.folder).glob("*.json")}
+        files = {path.stem: _read(path) for kind in KINDS for path in (home / kind).glob("*.json")}
         chosen = {name: search.chosen for name, search in searches.items()}
         marks = [(design.data(name).name, search.data["fingerprint"]) for name, search in searches.items()]
         about = [*(one.data for one in results.values()), *(one["data"] for one in files.values())]
         prints: dict[str, str] = {}
         for name, mark in [*((one["name"], one["fingerprint"]) for one in about), *marks]:
             if prints.setdefault(name, mark) != mark:
-                both = f"fingerprints {prints[name][:10]}… and {mark[:10]}…"
-                words = (
-                    f"{home} holds results on two different sets called {name!r} ({both}); keep those of one of them"
-                )
-                raise DataError(words)
+                both = f"{name!r} (fingerprints {prints[name][:10]}… and {mark[:10]}…)"
+                raise DataError(f"{home} holds results on two different sets called {both}; keep those of one of them")
         return cls(design, chosen, results, searches, files, prints)
 
     def on_known_sets(self) -> "Evidence":
@@ -161,26 +156,14 @@ class Evidence:
         one = self.design.data(place.data)
         return printed(place.part, one.like, place.backbone) if one.printed else {}
 
-    def scores(
-        self, part: str, metric: str, key: Callable[[Row], Key | None], reading: str = "best", of: str = "test"
-    ) -> Lookup[Key, Scores]:
-        """A metric over seeds for the rows of a part that have a key and were run, in the order of the table."""
-        return Lookup(
-            {
-                own: Scores({seed: run.metric(metric, reading, of) for seed, run in sorted(runs.items())})
-                for row, runs in self.runs[part]
-                if (own := key(row)) is not None
-            }
-        )
-
     def methods(self, place: Place, metric: str) -> Lookup[str, Scores]:
         """Label → a metric over seeds; SAHC-NS untuned is left out."""
-
-        def label(row: Row) -> str | None:
-            here = (row.data, row.backbone["name"]) == (place.data, place.backbone)
-            return row.label if here and row.label != UNTUNED else None
-
-        return self.scores(place.part, metric, label, place.reading)
+        here = [
+            (row.label, runs)
+            for row, runs in self.runs[place.part]
+            if (row.data, row.backbone["name"]) == (place.data, place.backbone) and row.label != UNTUNED
+        ]
+        return Lookup({label: Scores.of(runs, metric, place.reading) for label, runs in here})
 
     def cells(self, places: Sequence[Place], metrics: Sequence[str]) -> dict[tuple[Place, str], Lookup[str, Scores]]:
         """(place, metric) → the methods there."""
@@ -193,35 +176,26 @@ class Evidence:
     def groups(self, part: str) -> Lookup[str, Twins]:
         """Group → the methods in it, for parts whose rows are told apart by a group."""
         groups: Lookup[str, Twins] = Lookup()
-        for metric in AT_20:
-            for (group, label), own in self.scores(part, metric, lambda row: (row.group, row.label)).items():
-                groups.setdefault(group, {one: Lookup() for one in AT_20})[metric][label] = own
+        for row, runs in self.runs[part]:
+            for metric, methods in groups.setdefault(row.group, {one: Lookup() for one in AT_20}).items():
+                methods[row.label] = Scores.of(runs, metric)
         return groups
 
     def sweep(self, data: str, argument: str, reading: str = "best", of: str = "test") -> Lookup[float, Scores]:
         """Fig. 4: value of the argument → Recall@20 of SAHC-NS over seeds, for what was run."""
-
-        def value(row: Row) -> float | None:
-            here = (row.data, row.group) == (data, argument)
-            return float(row.sampler[argument]) if here and row.sampler is not None else None
-
-        return self.scores("figure4", RECALL, value, reading, of)
+        there = [
+            (row.sampler or {}, runs) for row, runs in self.runs["figure4"] if (row.data, row.group) == (data, argument)
+        ]
+        return Lookup({float(own[argument]): Scores.of(runs, RECALL, reading, of) for own, runs in there})
 
     def untuned(self, data: str) -> Twins:
         """Table II with the untuned values of SAHC-NS, where tuning chose others."""
-
-        def label(row: Row) -> str | None:
-            return METHOD if (row.data, row.label) == (data, UNTUNED) else None
-
         methods = self.at_20(Place("table2", data))
-        return {metric: Lookup(own | self.scores("table2", metric, label)) for metric, own in methods.items()}
+        for runs in (runs for row, runs in self.runs["table2"] if (row.data, row.label) == (data, UNTUNED)):
+            methods = {metric: Lookup({**own, METHOD: Scores.of(runs, metric)}) for metric, own in methods.items()}
+        return methods
 
-    def about(self, data: str) -> Mapping[str, Any]:
-        """Name, fingerprint and counts of a set, from any run on it."""
-        known: Lookup[str, Mapping[str, Any]] = Lookup({one.data["name"]: one.data for one in self.results.values()})
-        return known[self.design.data(data).name]
-
-    def measured(self, wanted: Iterable[Kind]) -> Iterator[tuple[Kind, Mapping[str, Any]]]:
+    def measured(self, wanted: Iterable[Measurement]) -> Iterator[tuple[Measurement, Mapping[str, Any]]]:
         """The measurements that are there, each with its file."""
         for one in wanted:
             if (key := one.key(self.fingerprint(one.data))) in self.files:
@@ -231,14 +205,14 @@ class Evidence:
     def inspections(self) -> Lookup[tuple[str, str], Inspection]:
         """(folder of the set, sampler that the model was trained with) → what was seen in it."""
         there = self.measured(looks(self.design, self.chosen))
-        return Lookup({(one.data, one.trained["name"]): Inspection.from_dict(values) for one, values in there})
+        return Lookup({(one.data, one.about): Inspection.from_dict(values) for one, values in there})
 
     @cached_property
     def readings(self) -> Lookup[str, dict[int, PoolReadings]]:
         """Folder of the set → epochs of the model → what Figs 1 and 5(a) are in it, read in several ways."""
         readings: Lookup[str, dict[int, PoolReadings]] = Lookup()
         for one, values in self.measured(aged_models(self.design)):
-            readings.setdefault(one.data, {})[one.age] = values["readings"]
+            readings.setdefault(one.data, {})[one.about] = values["readings"]
         return readings
 
     @cached_property

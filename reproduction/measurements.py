@@ -6,10 +6,11 @@ Each measurement is a small JSON file under a key that stands for all that decid
 import hashlib
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 import sahcns
 from reproduction.design import FIRST_SEED, Design
@@ -19,46 +20,43 @@ from reproduction.readings import read_pools
 from sahcns import lab
 
 Kind = TypeVar("Kind", "sahcns.Backbone", "sahcns.Sampler")
+Work = Callable[["sahcns.Split", str], dict[str, Any]]
+"""On a split and a device: what a file holds beside what all have."""
+Fit = Callable[..., "sahcns.Run"]
 POOL_SEED = 0  # of the pools that all samplers see
 SEEDS = (FIRST_SEED, POOL_SEED)
 MODELS = {"dns": "trained with DNS", "sahc": "trained with SAHC-NS"}
+KINDS = ("diagnostics", "readings", "efficiency")  # folders of the results
 
 
 @dataclass(frozen=True)
 class Measurement:
     """Something to measure on a set."""
 
-    folder: ClassVar[str]  # of the results
+    kind: str
     data: str  # folder of the set
-    backbone: Settings
+    about: Any  # what tells it from others of its kind on the set
+    name: str  # how its file's name begins
+    decides: tuple[Any, ...]  # all that decides what comes out, but for the data
     protocol: Settings
-
-    @property
-    def identity(self) -> tuple[str, Any]:
-        """How its file's name begins, and all that decides what comes out, but for the data."""
-        raise NotImplementedError
-
-    def measure(self, split: "sahcns.Split", device: str) -> dict[str, Any]:
-        """What its file holds beside what all have."""
-        raise NotImplementedError
+    work: Work
 
     def key(self, fingerprint: str) -> str:
         """`lightgcn-dns-s2020-1f3a9c04de`."""
-        name, parts = self.identity
-        text = json.dumps(_numbers((fingerprint, *parts)), sort_keys=True)
-        return f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:10]}"
+        text = json.dumps(_numbers((fingerprint, *self.decides)), sort_keys=True)
+        return f"{self.name}-{hashlib.sha256(text.encode()).hexdigest()[:10]}"
 
     def make(self, results: Path, prepared: Path, name: str, device: str, fingerprint: str) -> bool:
         """Make its file unless it is there; whether it was made here. Other processes wait until it is."""
         key = self.key(fingerprint)
-        path = results / self.folder / f"{key}.json"
-        with lab.wait_for_lock(results, f"{self.folder}-{key}"):
+        path = results / self.kind / f"{key}.json"
+        with lab.wait_for_lock(results, f"{self.kind}-{key}"):
             if path.exists():
                 return False
             began = time.perf_counter()
-            own = self.measure(sahcns.load_split(prepared), device)
+            own = self.work(sahcns.load_split(prepared), device)
             values = {
-                "format": f"sahcns-{self.folder}",
+                "format": f"sahcns-{self.kind}",
                 "format_version": 1,
                 "key": key,
                 "commit": lab.source_commit(),
@@ -68,51 +66,16 @@ class Measurement:
                 "data": {"name": name, "fingerprint": fingerprint, **own.get("data", {})},
             }
             lines = (f"  {json.dumps(one)}: {json.dumps(value, ensure_ascii=False)}" for one, value in values.items())
-            lab.write_whole(path, "{\n" + ",\n".join(lines) + "\n}\n", self.folder)
+            lab.write_whole(path, "{\n" + ",\n".join(lines) + "\n}\n", self.kind)
         return True
 
 
-@dataclass(frozen=True)
-class Model(Measurement):
-    """A model to train for Figs 1 and 5."""
+def looks(design: Design, chosen: Chosen) -> list[Measurement]:
+    """On each set a model trained with DNS, as in Fig. 1, and one with SAHC-NS; the paper's Fig. 5 does not say.
 
-    trained: Settings  # the sampler that it is trained with
-
-    def fit(self, split: "sahcns.Split", device: str, whole: bool = False) -> "sahcns.Run":
-        parts = build(sahcns.Backbone, self.backbone), build(sahcns.Sampler, self.trained)
-        protocol = sahcns.Protocol.from_dict(self.protocol)
-        run = sahcns.fit(split, *parts, protocol=protocol, seed=FIRST_SEED, device=device, whole=whole)
-        if run.record.stopped == "interrupted":  # half a run is no model
-            raise KeyboardInterrupt
-        return run
-
-
-@dataclass(frozen=True)
-class Look(Model):
-    """A model, and the samplers that are put to work on it over all training pairs."""
-
-    folder = "diagnostics"
-    samplers: Mapping[str, Settings]  # by label
-
-    @property
-    def identity(self) -> tuple[str, Any]:
-        name = f"{self.backbone['name']}-{self.trained['name']}-s{FIRST_SEED}"
-        return name, (self.trained, dict(self.samplers), self.backbone, self.protocol, *SEEDS)
-
-    def measure(self, split: "sahcns.Split", device: str) -> dict[str, Any]:
-        run = self.fit(split, device)
-        model = lab.TrainedModel.of(run, split, device=device)
-        seen = {
-            label: lab.diagnose(model, sampler=build(sahcns.Sampler, one), seed=POOL_SEED)
-            for label, one in self.samplers.items()
-        }
-        about = {"seed": FIRST_SEED, "machine": run.record.machine, "data": run.record.data, "test": run.record.test}
-        return {**about, **lab.Inspection(model.about, POOL_SEED, diagnostics=seen).to_dict()}
-
-
-def looks(design: Design, chosen: Chosen) -> list[Look]:
-    """On each set a model trained with DNS, as in Fig. 1, and one with SAHC-NS; the paper's Fig. 5 does not say."""
-    models = []
+    Samplers are put to work on it over all training pairs.
+    """
+    found, backbone = [], design.backbone()
     for data in design.pair:
         own = at_work(chosen, data)
         samplers = {
@@ -121,62 +84,77 @@ def looks(design: Design, chosen: Chosen) -> list[Look]:
             "HC-only": sampler("hc-only", lambda_max=own["lambda_max"]),
             METHOD: own,
         }
-        models += [Look(data, design.backbone(), design.protocol, one, samplers) for one in (samplers["DNS"], own)]
-    return models
+        for trained in (samplers["DNS"], own):
+            name = f"{backbone['name']}-{trained['name']}-s{FIRST_SEED}"
+            decides = trained, samplers, backbone, design.protocol, *SEEDS
+            work = partial(_look, model=partial(_fit, backbone, trained, design.protocol), samplers=samplers)
+            found.append(Measurement(KINDS[0], data, trained["name"], name, decides, design.protocol, work))
+    return found
 
 
-@dataclass(frozen=True)
-class AgedModel(Model):
-    """A model trained for so many epochs, in which Figs 1 and 5(a) are read in several ways."""
-
-    folder = "readings"
-    age: int
-    alphas: tuple[float, ...]
-
-    @property
-    def identity(self) -> tuple[str, Any]:
-        return f"{self.data}-{self.age}-epochs", (self.trained, self.backbone, self.protocol, self.alphas, *SEEDS)
-
-    def measure(self, split: "sahcns.Split", device: str) -> dict[str, Any]:
-        # Without validation every epoch is run, and the last one is kept.
-        run = self.fit(replace(split, valid=lab.Pairs.none(), test=lab.Pairs.none()), device, whole=True)
-        readings = read_pools(lab.TrainedModel.of(run, device=device), self.alphas, self.trained["pool"], POOL_SEED)
-        return {"seed": FIRST_SEED, "machine": run.record.machine, "age": self.age, "readings": readings}
+def aged_models(design: Design) -> list[Measurement]:
+    """On each set a model trained with DNS for each number of epochs, in which Figs 1 and 5(a) are read in several ways."""
+    found, backbone, trained = [], design.backbone(), sampler("dns")
+    for data in design.pair:
+        for age in design.ages:
+            protocol = {**design.protocol, "epochs": age}
+            work = partial(_read, model=partial(_fit, backbone, trained, protocol), age=age, alphas=design.grid)
+            decides = trained, backbone, protocol, design.grid, *SEEDS
+            found.append(Measurement(KINDS[1], data, age, f"{data}-{age}-epochs", decides, protocol, work))
+    return found
 
 
-def aged_models(design: Design) -> list[AgedModel]:
-    """On each set a model of each age, trained with DNS."""
-    return [
-        AgedModel(data, design.backbone(), {**design.protocol, "epochs": age}, sampler("dns"), age, design.grid)
-        for data in design.pair
-        for age in design.ages
-    ]
-
-
-@dataclass(frozen=True)
-class Timing(Measurement):
-    """Samplers timed: their forward pass and a whole epoch, in several rounds in turn."""
-
-    folder = "efficiency"
-    samplers: tuple[Settings, ...]
-
-    @property
-    def identity(self) -> tuple[str, Any]:
-        return self.data, (self.samplers, self.backbone, self.protocol)
-
-    def measure(self, split: "sahcns.Split", device: str) -> dict[str, Any]:
-        model, protocol = build(sahcns.Backbone, self.backbone), sahcns.Protocol.from_dict(self.protocol)
-        samplers = [build(sahcns.Sampler, one) for one in self.samplers]
-        costs = lab.sampler_cost(split, samplers, model, protocol=protocol, device=device, epochs=3, rounds=5)
-        machine = {"device": costs[0].device, "kernels": costs[0].kernels}
-        return {"backbone": self.backbone, "machine": machine, "costs": [one.to_dict() for one in costs]}
-
-
-def timings(design: Design, chosen: Chosen) -> list[Timing]:
+def timings(design: Design, chosen: Chosen) -> list[Measurement]:
     """On each set, in the paper's order: hardest of the pool, with SA, with SA and HC."""
-    own = {one.folder: at_work(chosen, one.folder) for one in design.sets}
-    samplers = {data: (sampler("dns"), sampler("sa-only", alpha=one["alpha"]), one) for data, one in own.items()}
-    return [Timing(data, design.backbone(), design.protocol, timed) for data, timed in samplers.items()]
+    found, backbone = [], design.backbone()
+    for data in (one.folder for one in design.sets):
+        own = at_work(chosen, data)
+        samplers = sampler("dns"), sampler("sa-only", alpha=own["alpha"]), own
+        work = partial(_time, backbone=backbone, protocol=design.protocol, samplers=samplers)
+        decides = samplers, backbone, design.protocol
+        found.append(Measurement(KINDS[2], data, None, data, decides, design.protocol, work))
+    return found
+
+
+def _fit(
+    backbone: Settings, trained: Settings, protocol: Settings, split: "sahcns.Split", device: str, whole: bool = False
+) -> "sahcns.Run":
+    parts, terms = (
+        (build(sahcns.Backbone, backbone), build(sahcns.Sampler, trained)),
+        sahcns.Protocol.from_dict(protocol),
+    )
+    run = sahcns.fit(split, *parts, protocol=terms, seed=FIRST_SEED, device=device, whole=whole)
+    if run.record.stopped == "interrupted":  # half a run is no model
+        raise KeyboardInterrupt
+    return run
+
+
+def _look(split: "sahcns.Split", device: str, model: Fit, samplers: Mapping[str, Settings]) -> dict[str, Any]:
+    run = model(split, device)
+    trained = lab.TrainedModel.of(run, split, device=device)
+    seen = {
+        label: lab.diagnose(trained, sampler=build(sahcns.Sampler, one), seed=POOL_SEED)
+        for label, one in samplers.items()
+    }
+    about = {"seed": FIRST_SEED, "machine": run.record.machine, "data": run.record.data, "test": run.record.test}
+    return {**about, **lab.Inspection(trained.about, POOL_SEED, diagnostics=seen).to_dict()}
+
+
+def _read(split: "sahcns.Split", device: str, model: Fit, age: int, alphas: Sequence[float]) -> dict[str, Any]:
+    # Without validation every epoch is run, and the last one is kept.
+    run = model(replace(split, valid=lab.Pairs.none(), test=lab.Pairs.none()), device, whole=True)
+    readings = read_pools(lab.TrainedModel.of(run, device=device), alphas, sampler("dns")["pool"], POOL_SEED)
+    return {"seed": FIRST_SEED, "machine": run.record.machine, "age": age, "readings": readings}
+
+
+def _time(
+    split: "sahcns.Split", device: str, backbone: Settings, protocol: Settings, samplers: Sequence[Settings]
+) -> dict[str, Any]:
+    timed, terms = [build(sahcns.Sampler, one) for one in samplers], sahcns.Protocol.from_dict(protocol)
+    model = build(sahcns.Backbone, backbone)
+    costs = lab.sampler_cost(split, timed, model, protocol=terms, device=device, epochs=3, rounds=5)
+    machine = {"device": costs[0].device, "kernels": costs[0].kernels}
+    return {"backbone": backbone, "machine": machine, "costs": [one.to_dict() for one in costs]}
 
 
 def build(kind: type[Kind], described: Settings) -> Kind:

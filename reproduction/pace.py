@@ -1,11 +1,9 @@
 """Fig. 3: who has reached what on validation after how many seconds of training."""
 
-from collections.abc import Mapping
 from statistics import fmean
 
 from reproduction.evidence import Evidence, Lookup, Runs
-from reproduction.methods import METHOD, UNTUNED
-from reproduction.scores import Scores
+from reproduction.methods import UNTUNED
 from reproduction.words import RECALL
 from sahcns import Result
 
@@ -20,16 +18,10 @@ def timed_runs(evidence: Evidence, data: str) -> Lookup[str, Runs]:
     return Lookup({label: runs for label, runs in alone.items() if runs})
 
 
-def scores_so_far(evidence: Evidence, data: str) -> tuple[float, Mapping[str, Scores]]:
-    """The second at which SAHC-NS has its best epoch, and Recall@20 on validation of each method until then."""
-    runs = timed_runs(evidence, data)
-    when = fmean(run.look_seconds[run.history["looks"]["epoch"].index(run.best_epoch)] for run in runs[METHOD].values())
-
-    def until(run: Result) -> float:
-        looks = zip(run.history["looks"][RECALL], run.look_seconds, strict=True)
-        return max((value for value, at in looks if at <= when), default=0.0)
-
-    return when, {label: Scores({seed: until(run) for seed, run in sorted(own.items())}) for label, own in runs.items()}
+def best_until(run: Result, when: float) -> float:
+    """The best Recall@20 on validation of a run's first so many seconds."""
+    looks = zip(run.history["looks"][RECALL], run.look_seconds, strict=True)
+    return max((value for value, at in looks if at <= when), default=0.0)
 
 
 def pace(evidence: Evidence, data: str) -> dict[str, float]:

@@ -35,21 +35,17 @@ USE = (
 )
 
 
-def does_it_hold(evidence: Evidence) -> str:
-    """The first page as Markdown."""
-    return "\n\n".join(_does_it_hold(evidence)).rstrip() + "\n"
-
-
-def results_page(evidence: Evidence) -> str:
-    """The second page as Markdown."""
-    return "\n\n".join(_results(evidence)).rstrip() + "\n"
+def page(blocks: Iterator[str]) -> str:
+    """As Markdown."""
+    return "\n\n".join(blocks).rstrip() + "\n"
 
 
 def _markdown(table: Table) -> str:
     return to_markdown(table, title=False).rstrip()
 
 
-def _does_it_hold(evidence: Evidence) -> Iterator[str]:
+def does_it_hold(evidence: Evidence) -> Iterator[str]:
+    """The paper's claims one by one."""
     judgements, beyond = judge(evidence), judge(evidence, BEYOND)
     yield "# Does it hold?"
     yield f"**{counts_in_words(judgements)}**"
@@ -87,7 +83,8 @@ def _overview(judgements: Sequence[Judgement], start: int = 1) -> str:
     return "\n".join([*head, *rows])
 
 
-def _results(evidence: Evidence) -> Iterator[str]:
+def results_page(evidence: Evidence) -> Iterator[str]:
+    """Which sampler to use."""
     yield "# Results"
     if all(one.complete for one in evidence.progress.values()):
         yield _markdown(in_short(evidence))
@@ -113,28 +110,24 @@ def in_short(evidence: Evidence) -> Table:
     """The page's answer: a row for each question."""
     rows: dict[str, list[str]] = {}
     for part, words in (("table2", "best as published"), ("equal", "best tuned alike, one pool")):
-        for (place, metric), differences in against(evidence.cells(evidence.places(part), METRICS)).items():
-            if metric != RECALL:
-                continue
-            methods = evidence.methods(place, metric)
+        differences = against(evidence.cells(evidence.places(part), METRICS))  # as the part's own tests are corrected
+        for place in evidence.places(part):
+            methods = evidence.methods(place, RECALL)
             first = max(methods, key=lambda label: methods[label].mean)
-            mark = "*" * any(one.label == first and one.resolved(+1) for one in differences)
+            mark = "*" * any(one.label == first and one.resolved(+1) for one in differences[place, RECALL])
             rival = f" ({METHOD} {methods[METHOD]})" if first != METHOD else ""
             rows.setdefault(words, []).append(f"{first} {methods[first]}{mark}{rival}")
     for place in evidence.places("table2"):
         methods, last = (evidence.methods(one, RECALL) for one in (place, place._replace(reading="last")))
-        gain = number(methods[METHOD].percent - methods["RNS"].percent, sign=True)
-        rows.setdefault(f"{METHOD} minus RNS", []).append(gain)
-        below = [label for label in NINE if methods[label].mean < methods["RNS"].mean]
-        rows.setdefault("below RNS as published", []).append(", ".join(below))
-        lost = [
-            f"{label} {number(methods[label].percent - last[label].percent)}" for label in ("DNS", "MixGCF", METHOD)
-        ]
-        rows.setdefault("lost after the best epoch", []).append(", ".join(lost))
+        lost = {label: number(methods[label].percent - last[label].percent) for label in ("DNS", "MixGCF", METHOD)}
+        for words, cell in {
+            f"{METHOD} minus RNS": number(methods[METHOD].percent - methods["RNS"].percent, sign=True),
+            "below RNS as published": ", ".join(one for one in NINE if methods[one].mean < methods["RNS"].mean),
+            "lost after the best epoch": ", ".join(f"{label} {by}" for label, by in lost.items()),
+        }.items():
+            rows.setdefault(words, []).append(cell)
     parts = evidence.cells(places_of_parts(evidence), (RECALL,))
-    tests = {
-        (part, key): cells[part].minus(cells["DNS"]) for part in ("HC-only", "SA-only") for key, cells in parts.items()
-    }
+    tests = {(one, key): parts[key][one].minus(parts[key]["DNS"]) for one in ("HC-only", "SA-only") for key in parts}
     for (part, key), mark in stars(tests).items():
         rows.setdefault(f"{part} minus DNS", []).append(points(tests[part, key]) + mark)
     columns = ["Recall@20", *(one.name for one in evidence.design.sets)]

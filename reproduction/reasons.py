@@ -9,7 +9,7 @@ from reproduction.design import DataSet
 from reproduction.evidence import Evidence, NotRun, Place
 from reproduction.experiments import WIDE
 from reproduction.measurements import MODELS
-from reproduction.methods import METHOD, SOUND_AS_PRINTED, Settings
+from reproduction.methods import METHOD, NINE, SOUND_AS_PRINTED, Settings
 from reproduction.pace import NEAR, pace
 from reproduction.published import EFFICIENCY, FIGURE_1A, FIGURE_1B, FIGURE_5A, MEAN_HARDNESS, hardness_kept
 from reproduction.readings import PoolReadings
@@ -59,13 +59,12 @@ def _tested(tests: Mapping[str, Paired]) -> str:
 
 def loss_after_best(evidence: Evidence) -> str:
     """How much each method loses between its best epoch and the one where it stopped."""
-    lost: dict[str, list[float]] = {}
-    for place in evidence.places("table2"):
-        last = evidence.methods(place._replace(reading="last"), RECALL)
-        for label, best in evidence.methods(place, RECALL).items():
-            lost.setdefault(label, []).append(best.percent - last[label].percent)
-    order = sorted(lost, key=lambda label: fmean(lost[label]))
-    phrases = ", ".join(f"{label} {number(fmean(lost[label]))}" for label in order)
+    places = [
+        (evidence.methods(place, RECALL), evidence.methods(place._replace(reading="last"), RECALL))
+        for place in evidence.places("table2")
+    ]
+    lost = {label: fmean(best[label].percent - last[label].percent for best, last in places) for label in NINE}
+    phrases = ", ".join(f"{label} {number(lost[label])}" for label in sorted(lost, key=lost.__getitem__))
     return f"Points of Recall@20 lost after the best epoch, on average over the sets: {phrases}."
 
 
@@ -135,53 +134,44 @@ def curve_and_seeds(evidence: Evidence, argument: str) -> str:
 
 def other_gaps(evidence: Evidence) -> str:
     """Fig. 1(a): the nearest of all normalisers and ages of the model, the same on every set."""
-    away: dict[tuple[str, int], list[float]] = {}
-    sets = _read_sets(evidence)
-    for one, readings in sets:
-        for age, reading in readings.items():
-            for name, shares in reading["gaps"].items():
-                pairs = zip(shares.values(), FIGURE_1A[one.like], strict=True)
-                away.setdefault((name, age), []).extend(abs(100 * share - theirs) for share, theirs in pairs)
-    tried = {
-        how: fmean(gaps) for how, gaps in sorted(away.items(), key=lambda one: one[0][1]) if len(gaps) == 2 * len(sets)
-    }
-    name, age = min(tried, key=lambda how: tried[how])
+    away: dict[tuple[int, str], list[float]] = {}
+    for one, age, read in _readings(evidence):
+        for name, shares in read["gaps"].items():
+            pairs = zip(shares.values(), FIGURE_1A[one.like], strict=True)
+            away.setdefault((age, name), []).extend(abs(100 * share - theirs) for share, theirs in pairs)
+    everywhere = max(map(len, away.values()))
+    tried = {how: fmean(gaps) for how, gaps in away.items() if len(gaps) == everywhere}
+    age, name = min(tried, key=lambda how: tried[how])
     how = name.removeprefix("none, ") if name.startswith("none, ") else f"divided by {name}"
     return (
         f"What a gap is divided by, and when in training, is not said. The nearest of {len(tried)} readings (gaps {how}, after "
-        f"{age} epochs) is {tried[name, age]:.1f} points away."
+        f"{age} epochs) is {tried[age, name]:.1f} points away."
     )
 
 
 def other_ages(evidence: Evidence) -> str:
     """Fig. 1(b): the age of the model whose shares are nearest to the printed ones."""
     most, quarter = FIGURE_1B
-    phrases = []
-    for one, readings in _read_sets(evidence):
-        tried = [
-            (max(0.0, most - 100 * many) + abs(100 * some - quarter), age, 100 * many, 100 * some)
-            for age, reading in readings.items()
-            for many, some in [(reading["over_020"] or 0.0, reading["over_050"] or 0.0)]
-        ]
-        _, age, many, some = min(tried)
-        phrases.append(f"{one.name} {many:.0f} % and {some:.0f} % after {age}")
-    return f"Scores grow during training, so 0.01 means something else in another epoch. The nearest: {'; '.join(phrases)}."
+    tried: dict[str, list[tuple[float, str]]] = {}
+    for one, age, read in _readings(evidence):
+        many, some = 100 * (read["over_020"] or 0.0), 100 * (read["over_050"] or 0.0)
+        away = max(0.0, most - many) + abs(some - quarter)
+        tried.setdefault(one.name, []).append((away, f"{one.name} {many:.0f} % and {some:.0f} % after {age}"))
+    nearest = "; ".join(min(own)[1] for own in tried.values())
+    return f"Scores grow during training, so 0.01 means something else in another epoch. The nearest: {nearest}."
 
 
 def other_choices(evidence: Evidence) -> str:
     """Fig. 5(a): the α, and the age of the model, that come nearest to the printed rise."""
-    phrases = []
-    for one, readings in _read_sets(evidence):
-        tried = [
-            (abs(100 * sigma - FIGURE_5A[one.like]), alpha, age, 100 * sigma, 100 * mu)
-            for age, reading in readings.items()
-            for alpha, (sigma, mu) in [(alpha, own.values()) for alpha, own in reading["choices"].items()]
-            if sigma is not None and mu is not None
-        ]
-        _, alpha, age, sigma, mu = min(tried)
-        kept = "" if hardness_kept(mu) else f", outside the {MEAN_HARDNESS} %"
-        phrases.append(f"{one.name} α = {alpha} after {age} epochs, σ {sigma:+.1f} %, μ {mu:+.1f} %{kept}")
-    return f"Neither α nor the model is said, and both decide. The nearest: {'; '.join(phrases)}."
+    tried: dict[str, list[tuple[float, str]]] = {}
+    for one, age, read in _readings(evidence):
+        for alpha, change in read["choices"].items():
+            sigma, mu = (100 * (value or 0.0) for value in change.values())
+            kept = "" if hardness_kept(mu) else f", outside the {MEAN_HARDNESS} %"
+            words = f"{one.name} α = {alpha} after {age} epochs, σ {sigma:+.1f} %, μ {mu:+.1f} %{kept}"
+            tried.setdefault(one.name, []).append((abs(sigma - FIGURE_5A[one.like]), words))
+    nearest = "; ".join(min(own)[1] for own in tried.values())
+    return f"Neither α nor the model is said, and both decide. The nearest: {nearest}."
 
 
 def too_hard(evidence: Evidence) -> str:
@@ -196,9 +186,10 @@ def too_hard(evidence: Evidence) -> str:
     return f"{words}: {joined(places)}." if places else ""
 
 
-def _read_sets(evidence: Evidence) -> list[tuple[DataSet, dict[int, PoolReadings]]]:
-    """The sets that the paper prints numbers for, with their models of several ages."""
-    sets = [(one, evidence.readings[one.folder]) for one in evidence.design.pair_sets if one.printed]
-    if not sets:
+def _readings(evidence: Evidence) -> list[tuple[DataSet, int, PoolReadings]]:
+    """Models of several ages on the sets that the paper prints numbers for."""
+    sets = [one for one in evidence.design.pair_sets if one.printed]
+    readings = [(one, age, read) for one in sets for age, read in sorted(evidence.readings[one.folder].items())]
+    if not readings:
         raise NotRun("models of several ages")
-    return sets
+    return readings

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from reproduction.methods import METHOD
 from reproduction.words import number, seeds
+from sahcns import Result
 from sahcns.lab import Cell, Paired, holm, paired_t
 
 ALPHA = 0.05  # a difference is resolved where its p after Holm is below it
@@ -19,6 +20,10 @@ class Scores:
     """A metric of one method on one set by seed; a share, shown in percent."""
 
     values: Mapping[int, float]
+
+    @classmethod
+    def of(cls, runs: Mapping[int, Result], metric: str, reading: str = "best", of: str = "test") -> "Scores":
+        return cls({seed: run.metric(metric, reading, of) for seed, run in sorted(runs.items())})
 
     @property
     def n(self) -> int:
