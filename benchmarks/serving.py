@@ -3,9 +3,12 @@
 A model of 100,000 users × 50,000 items × 64 with random vectors is served as a process and asked by wrk
 (https://github.com/wg/wrk) for lists of 20, at 1, 32 and 64 connections. Then mixed load: lists of users, baskets, similar
 and popular items, a search, at 32 connections for some minutes, while the folder gets a new model every few seconds and
-other clients leave in the middle of their answers. Nothing may fail, and the memory must stay flat.
+other clients leave in the middle of their answers. Nothing may fail, and the memory must stay flat. With --hostile some
+clients ask for whole batches without a pause, thousands of ids again and again, the longest lists and bodies, explanations by
+the hundred; others send their headers or bodies letter by letter, do not read their answers, or only hold connections. The
+ordinary requests must keep p99 below 500 ms without a failure, and the memory must stay below twice its start.
 
-    python benchmarks/serving.py [--seconds 20] [--minutes 10] [--workers 1] [--json results.json]
+    python benchmarks/serving.py [--seconds 20] [--minutes 10] [--hostile] [--workers 1] [--json results.json]
 """
 
 import argparse
@@ -18,8 +21,10 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +131,73 @@ def leave(url: str, stop: threading.Event) -> None:
         time.sleep(0.02)
 
 
+def batch(url: str, stop: threading.Event, answers: Counter[int]) -> None:
+    """The dearest questions that there are, one after the other."""
+    some = [str(one) for one in range(0, USERS, 10)]
+    bodies = {
+        "many users": ("/recommend", {"user": some, "k": 20}),
+        "one user again and again": ("/recommend", {"user": some[:50] * 200, "k": 1000}),
+        "the longest lists": ("/recommend", {"user": some[:200], "k": 1000}),
+        "ids that nobody knows": ("/recommend", {"user": [f"{one:0>90}x" for one in range(9999)] + ["1"]}),
+        "a large basket": ("/new", {"item": some[:5000], "without": some[:5000], "k": 1000}),
+        "reasons": ("/explain/new", {"item": some[:10], "having": some[:4900], "k": 5000}),
+        "more reasons": ("/explain/new", {"item": some[:90], "having": some[:1000], "k": 100}),
+        "a body too large": ("/new", {"item": ["1" * 1000] * 2000}),
+    }
+    texts = [(path, json.dumps(body)) for path, body in bodies.values()]
+    at = threading.get_ident()
+    while not stop.is_set():
+        at += 1
+        path, text = texts[at % len(texts)]
+        with (
+            suppress(OSError, HTTPException),
+            closing(HTTPConnection(url.removeprefix("http://"), timeout=60)) as connection,
+        ):
+            connection.request("POST", path, text, {"Content-Type": "application/json"})
+            answer = connection.getresponse()
+            answer.read()
+            answers[answer.status] += 1
+
+
+def dawdle(url: str, stop: threading.Event, count: int = 1500) -> None:
+    """Connections that send a letter now and then, read a letter now and then, or do nothing; new ones for those closed."""
+    host, port = url.removeprefix("http://").split(":")
+    address = (host, int(port))
+    users = json.dumps({"user": [str(one) for one in range(200)], "k": 1000})
+    heading = (
+        f"POST /recommend HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\nContent-Length: {len(users)}"
+    )
+    starts = [
+        b"",
+        b"GET /popular HTTP/1.1\r\nX-Slow: ",
+        f"{heading}\r\n\r\n".encode(),
+        f"{heading}\r\n\r\n{users}".encode(),
+    ]
+    held = list[tuple[int, socket.socket]]()
+    while not stop.wait(1.0):
+        for at in range(len(held), count):
+            with suppress(OSError):
+                one = socket.create_connection(address, 5)
+                one.setblocking(False)
+                one.sendall(starts[at % 4])
+                held.append((at % 4, one))
+        still = []
+        for kind, one in held:
+            try:
+                if kind in (1, 2):
+                    one.send(b" ")
+                elif not one.recv(1):
+                    raise ConnectionError
+                still.append((kind, one))
+            except BlockingIOError:
+                still.append((kind, one))
+            except OSError:
+                one.close()
+        held = still
+    for _, one in held:
+        one.close()
+
+
 def swap(folder: Path, models: list[sahcns.Recommender], every: float, stop: threading.Event) -> None:
     at = 0
     while not stop.wait(every):
@@ -133,11 +205,15 @@ def swap(folder: Path, models: list[sahcns.Recommender], every: float, stop: thr
         models[at % len(models)].save(folder)
 
 
-def mixed(url: str, pid: int, folder: Path, minutes: float, models: list[sahcns.Recommender]) -> dict[str, Any]:
-    stop, held = threading.Event(), list[float]()
+def mixed(
+    url: str, pid: int, folder: Path, minutes: float, models: list[sahcns.Recommender], hostile: int
+) -> dict[str, Any]:
+    stop, held, answers = threading.Event(), [memory(pid)], Counter[int]()
     threads = [
         threading.Thread(target=leave, args=(url, stop)),
         threading.Thread(target=swap, args=(folder, models, 5.0, stop)),
+        *(threading.Thread(target=batch, args=(url, stop, answers)) for _ in range(hostile)),
+        *(threading.Thread(target=dawdle, args=(url, stop)) for _ in range(min(hostile, 1))),
     ]
     for thread in threads:
         thread.start()
@@ -156,13 +232,14 @@ def mixed(url: str, pid: int, folder: Path, minutes: float, models: list[sahcns.
         stop.set()
         for thread in threads:
             thread.join()
-    return {**totals, "memory": held}
+    return {**totals, "memory": held, "hostile": dict(answers)}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=20.0)
+    parser.add_argument("--seconds", type=float, default=20.0, help="at each number of connections; 0 leaves it out")
     parser.add_argument("--minutes", type=float, default=10.0, help="of mixed load; 0 leaves it out")
+    parser.add_argument("--hostile", type=int, nargs="?", const=6, default=0, help="clients beside, 6 unless told")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
@@ -172,7 +249,7 @@ def main() -> None:
         first = make_model(0)
         first.save(folder)
         with served(folder, given.workers) as (url, pid):
-            for connections, goals in GOALS.items():
+            for connections, goals in GOALS.items() if given.seconds else ():
                 found = wrk(url, LISTS, connections, given.seconds)
                 results["load"].append(found)
                 missed = [
@@ -185,11 +262,15 @@ def main() -> None:
                 print(f"{connections:3} connections: {pace}, failed {found['failed']}{short}", flush=True)
             if given.minutes:
                 print(f"mixed load for {given.minutes:g} minutes, a new model every 5 seconds, clients that leave")
-                told = results["mixed"] = mixed(url, pid, folder, given.minutes, [make_model(1), first])
+                told = results["mixed"] = mixed(url, pid, folder, given.minutes, [make_model(1), first], given.hostile)
                 print(
                     f"{told['requests']:,.0f} requests, failed {told['failed']:.0f}, p99 at worst {told['p99']:.1f} ms, "
-                    f"memory {told['memory'][0]:,.0f} → {told['memory'][-1]:,.0f} MiB"
+                    f"memory {told['memory'][0]:,.0f} → {told['memory'][-1]:,.0f} MiB, at most {max(told['memory']):,.0f}"
                 )
+                if given.hostile:
+                    asked = ", ".join(f"{count:,} × {status}" for status, count in sorted(told["hostile"].items()))
+                    held = told["p99"] < 500 and not told["failed"] and max(told["memory"]) < 2 * told["memory"][0]
+                    print(f"hostile clients got {asked}; {'held' if held else 'NOT HELD'}")
     if given.json:
         given.json.write_text(json.dumps(results, indent=2))
 

@@ -32,7 +32,7 @@ from sahcns.serving.app import make_app
 from sahcns.serving.gate import PATHS, Gate, Limits
 from sahcns.serving.live import LiveModel
 from sahcns.serving.page import FILES
-from sahcns.serving.server import bind
+from sahcns.serving.server import Settings, bind, uvicorn_options
 from sahcns.training import Protocol
 from tests.model.films import films
 from tests.model.test_recommender import made
@@ -64,7 +64,7 @@ def running(folder: Path, *others: Path, limits: Limits | None = None) -> Iterat
     messages: list[str] = []
     gate = make_app([LiveModel(one, messages.append) for one in (folder, *others)], limits)
     listening = bind("127.0.0.1", 0)
-    server = uvicorn.Server(uvicorn.Config(gate, log_level="error"))
+    server = uvicorn.Server(uvicorn.Config(gate, **uvicorn_options(Settings(()))))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
     until(lambda: server.started)

@@ -10,6 +10,7 @@ from schemathesis import GenerationMode
 from schemathesis.specs.openapi.checks import negative_data_rejection
 
 from sahcns.serving.app import make_app
+from sahcns.serving.gate import Limits
 from sahcns.serving.live import LiveModel
 from tests.model.films import films
 from tests.model.test_recommender import made
@@ -18,7 +19,9 @@ from tests.model.test_recommender import made
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
 def test_every_answer_is_as_documented(tmp_path: Path, mode: GenerationMode) -> None:
     folder = made(films()).save(tmp_path / "run")
-    document = schemathesis.openapi.from_asgi("/openapi.json", make_app([LiveModel(folder, print)]))
+    document = schemathesis.openapi.from_asgi(
+        "/openapi.json", make_app([LiveModel(folder, print)], Limits(body=1 << 26))
+    )
     asked = 0
     for result in document.get_all_operations():
         operation: Any = result.ok()  # type: ignore[union-attr]

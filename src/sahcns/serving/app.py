@@ -5,30 +5,32 @@ object, for those who have more items than fit into an address.
 """
 
 import asyncio
-import functools
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
 import orjson
 import torch
-from fastapi import FastAPI, Query, Response
+from anyio.to_thread import current_default_thread_limiter
+from fastapi import APIRouter, FastAPI, Query, Response
+from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
+from fastapi.responses import StreamingResponse
 from starlette.exceptions import HTTPException
 from torch import Tensor
 
 from sahcns.data.ids import IdMap
 from sahcns.errors import DataError, SahcnsError, SettingError, nearest
-from sahcns.model.explain import Explanation
 from sahcns.model.recommender import Recommender, list_rows
 from sahcns.model.wishes import NO_ITEMS, RankedList, Wish
 from sahcns.samplers import SAHC
-from sahcns.serving.batching import Batcher
+from sahcns.serving.batching import Batcher, BusyError
 from sahcns.serving.gate import Gate, Limits
 from sahcns.serving.live import LiveModel, Loaded
 from sahcns.serving.page import add_page
 from sahcns.serving.quick import QuickRoute
 from sahcns.serving.schema import (
+    MOST_REASONS,
     MOST_ROWS,
     Asked,
     Categories,
@@ -48,7 +50,6 @@ from sahcns.serving.schema import (
     Pair,
     Person,
     Problem,
-    ToExplain,
     ToModel,
     UserLists,
 )
@@ -56,6 +57,8 @@ from sahcns.serving.search import item_row
 from sahcns.version import __version__
 
 REFRESH_SECONDS = 1.0
+THREADS = 2  # for what is no product of vectors: searches, explanations, long lists of ids
+MOST_AT_ONCE = 200  # ids looked up while others wait
 
 
 def make_app(models: Sequence[LiveModel], limits: Limits | None = None) -> Gate:
@@ -65,6 +68,7 @@ def make_app(models: Sequence[LiveModel], limits: Limits | None = None) -> Gate:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        current_default_thread_limiter().total_tokens = THREADS
         watch = asyncio.create_task(_watch(models))
         yield
         watch.cancel()
@@ -73,7 +77,7 @@ def make_app(models: Sequence[LiveModel], limits: Limits | None = None) -> Gate:
 
     app = FastAPI(
         title="sahcns", version=__version__, description=__doc__, lifespan=lifespan, docs_url=None, redoc_url=None,
-        responses={code: {"model": Problem} for code in (400, 401, 404, 413, 429)},
+        responses={code: {"model": Problem} for code in (400, 401, 404, 413, 429, 503)},
     )  # fmt: skip
     gate = Gate(app, limits or Limits(), batcher, models)
 
@@ -87,49 +91,57 @@ def make_app(models: Sequence[LiveModel], limits: Limits | None = None) -> Gate:
     async def recommend(asked: ForUsers) -> Response:
         loaded = pick(asked)
         model = loaded.model
-        users, unknown = split_known(asked.user, model.user_ids, "user")
+        users, unknown, hidden = await looked_up(asked, model)
         if len(users) * asked.k > MOST_ROWS:
             raise SettingError(
                 f"{len(users):,} users with {asked.k} items each are more than the {MOST_ROWS:,} that fit into one answer; "
                 "ask for fewer at a time, or write them into a file with `sahcns recommend --to`"
             )
-        hidden = hidden_of(model, asked)
         wishes = [Wish(asked.k, user, exclude=asked.exclude, hidden=hidden) for user in users]
-        lists = await batcher.rank(model, wishes)
-        ids = model.user_ids.decode(users)
-        rows = [
-            {"user": user, "source": one.source, "items": rows_of(loaded, one)}
-            for user, one in zip(ids, lists, strict=True)
-        ]
-        return _json({"users": rows, "unknown": unknown})
+        names, pieces = iter(model.user_ids.decode(users)), batcher.pieces(model, wishes)
+
+        def packed(lists: Sequence[RankedList]) -> bytes:
+            rows = [{"user": next(names), "source": one.source, "items": rows_of(loaded, one)} for one in lists]
+            return orjson.dumps(rows)[1:-1]
+
+        lists = await anext(pieces)
+        first, end = b'{"users":[' + packed(lists), b'],"unknown":' + orjson.dumps(unknown) + b"}"
+        if len(lists) == len(users):
+            return Response(first + end, media_type="application/json")
+
+        async def piecewise() -> AsyncIterator[bytes]:
+            yield first
+            async for lists in pieces:
+                yield b"," + packed(lists)
+            yield end
+
+        return StreamingResponse(piecewise(), media_type="application/json")
 
     async def recommend_new(asked: ForItems) -> Response:
         loaded = pick(asked)
         model = loaded.model
-        items, unknown = split_known(asked.item, model.item_ids, "item")
-        wish = Wish(asked.k, items=torch.tensor(items), hidden=hidden_of(model, asked))
-        (found,) = await batcher.rank(model, [wish])
+        items, unknown, hidden = await looked_up(asked, model)
+        (found,) = await batcher.rank(model, [Wish(asked.k, items=torch.tensor(items), hidden=hidden)])
         return _json({"source": found.source, "items": rows_of(loaded, found), "unknown": unknown})
 
+    quick = APIRouter(route_class=QuickRoute)
+
+    @quick.get("/recommend", response_model=UserLists)
     async def lists_of_users(asked: Annotated[ForUsers, Query()]) -> Response:
         """The best items of users. Each list says its source: the model, a fold-in of what is known, or what is popular."""
         return await recommend(asked)
 
-    quick = functools.partial(app.router.add_api_route, methods=["GET"], route_class_override=QuickRoute)
-    quick("/recommend", lists_of_users, response_model=UserLists)
-
-    @app.post("/recommend", response_model=UserLists)
+    @quick.post("/recommend", response_model=UserLists)
     async def lists_of_many_users(asked: ForUsers) -> Response:
         """The same, with the fields in the body."""
         return await recommend(asked)
 
+    @quick.get("/new", response_model=NewList)
     async def list_of_somebody_new(asked: Annotated[ForItems, Query()]) -> Response:
         """The best items for somebody whom the model does not know, from the items that they have."""
         return await recommend_new(asked)
 
-    quick("/new", list_of_somebody_new, response_model=NewList)
-
-    @app.post("/new", response_model=NewList)
+    @quick.post("/new", response_model=NewList)
     async def list_of_a_basket(asked: ForItems) -> Response:
         """The same, with the fields in the body."""
         return await recommend_new(asked)
@@ -137,16 +149,17 @@ def make_app(models: Sequence[LiveModel], limits: Limits | None = None) -> Gate:
     @app.get("/similar", response_model=ItemList)
     def similar_items(asked: Annotated[ForItem, Query()]) -> Response:
         """Items whose vectors point most nearly the same way."""
-        found = pick(asked).model.similar_items(asked.item, asked.k, **limits_of(asked))
+        model = pick(asked).model
+        place_of(model.item_ids, asked.item, "item")
+        found = model.similar_items(asked.item, asked.k, **limits_of(asked))
         return _json({"items": list_rows(found)})
 
+    @quick.get("/popular", response_model=ItemList)
     async def popular_items(asked: Annotated[Asked, Query()]) -> Response:
         """What most people have, for somebody of whom nothing is known."""
         loaded = pick(asked)
         (found,) = await batcher.rank(loaded.model, [Wish(asked.k, hidden=hidden_of(loaded.model, asked))])
         return _json({"items": rows_of(loaded, found)})
-
-    quick("/popular", popular_items, response_model=ItemList)
 
     @app.get("/search", response_model=Found)
     def search(asked: Annotated[ForText, Query()]) -> Response:
@@ -163,45 +176,63 @@ def make_app(models: Sequence[LiveModel], limits: Limits | None = None) -> Gate:
     def person(asked: Annotated[ForPerson, Query()]) -> Response:
         """What somebody of the data has, what most people have first."""
         model = pick(asked).model
-        (row,) = model.rows([asked.user]).tolist()
+        row = place_of(model.user_ids, asked.user, "user")
         known = model.known(row)
         best = known[model.holders[known].argsort(descending=True, stable=True)][: asked.k]
         items = [item_row(model, item) for item in best.tolist()]
         return _json({"user": model.user_ids[row], "count": len(known), "items": items})
 
-    def explained(found: list[Explanation], asked: ToExplain) -> Response:
-        return _json({"explanations": [_explained(one, asked.k) for one in found]})
+    def explained(asked: ForReasons | ForNewReasons) -> Response:
+        loaded = pick(asked)
+        ids, having = loaded.model.item_ids, [] if isinstance(asked, ForReasons) else asked.having
+        if len(asked.item) * (asked.k + len(having)) > MOST_REASONS:
+            raise SettingError(
+                f"{len(asked.item)} items with so many reasons are too much at once; ask for fewer, or a smaller k"
+            )
+        user = place_of(loaded.model.user_ids, asked.user, "user") if isinstance(asked, ForReasons) else None
+        items, have = ([place_of(ids, one, "item") for one in some] for some in (asked.item, having))
+        return _json(
+            {"explanations": [loaded.explain(item, asked.k, user, torch.tensor(have)) for item in dict.fromkeys(items)]}
+        )
 
     @app.get("/explain", response_model=Explanations)
     def explain(asked: Annotated[ForReasons, Query()]) -> Response:
         """Which of the things that a user has carry the scores of items, and over which paths in the graph."""
-        return explained(pick(asked).explain(asked.item, asked.user), asked)
+        return explained(asked)
 
     @app.get("/explain/new", response_model=Explanations)
     def explain_new(asked: Annotated[ForNewReasons, Query()]) -> Response:
         """The same for somebody whom the model does not know, by the items that they have."""
-        return explained(pick(asked).explain_new(asked.item, asked.having), asked)
+        return explained(asked)
 
     @app.post("/explain/new", response_model=Explanations)
     def explain_a_basket(asked: ForNewReasons) -> Response:
         """The same, with the fields in the body."""
-        return explained(pick(asked).explain_new(asked.item, asked.having), asked)
+        return explained(asked)
 
     @app.get("/inspect", response_model=Pair)
     def inspect(asked: Annotated[ForPair, Query()]) -> Response:
         """A training pair under SAHC-NS: the pool, μ, σ, q of each candidate, the choice, and λ at each layer."""
         sampler = SAHC(pool=asked.pool, alpha=asked.alpha, lambda_max=asked.lambda_max)
-        return _json(pick(asked).inspector.look(asked.user, asked.item, sampler, asked.seed))
+        loaded = pick(asked)
+        for ids, one, what in (
+            (loaded.model.user_ids, asked.user, "user"),
+            (loaded.model.item_ids, asked.item, "item"),
+        ):
+            if one is not None:
+                place_of(ids, one, what)
+        return _json(loaded.inspector.look(asked.user, asked.item, sampler, asked.seed))
 
     @app.get("/health", response_model=Health)
     async def health() -> Response:
         """Which models answer, since when, and why a newer one does not."""
-        return _json({"models": [_description(live) for live in models], "version": __version__})
+        return _json({"models": [live.described() for live in models], "version": __version__})
 
     @app.get("/metrics", include_in_schema=False)
     async def metrics() -> Response:
         return Response(gate.metrics.render(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
+    app.include_router(quick)
     add_page(app)
     _handle_errors(app)
     _without_422(app)
@@ -216,13 +247,34 @@ async def _watch(models: Sequence[LiveModel]) -> None:
             await asyncio.to_thread(live.refresh)
 
 
+def place_of(known: IdMap, one: str, what: str) -> int:
+    """The position of an id; the error names it and no other, which may be of somebody else."""
+    place = known.find(one)
+    if place is None:
+        raise DataError(f"{what} {one!r} is not known to the model")
+    return place
+
+
 def split_known(ids: Sequence[str], known: IdMap, what: str) -> tuple[list[int], list[str]]:
     """Positions of the ids that the model knows, each once, and the others; an error where it knows none."""
     places = {one: known.find(one) for one in ids}
     rows = list(dict.fromkeys(place for place in places.values() if place is not None))
     if not rows:
-        known.encode([ids[0]], what=what)  # raises the error that names it
+        place_of(known, ids[0], what)
     return rows, [one for one, place in places.items() if place is None]
+
+
+async def looked_up(asked: ForUsers | ForItems, model: Recommender) -> tuple[list[int], list[str], Tensor]:
+    """Whom or what is asked for, which ids are unknown, and what is not to be shown; in a thread where it takes long."""
+    ids, known, what = (
+        (asked.user, model.user_ids, "user") if isinstance(asked, ForUsers) else (asked.item, model.item_ids, "item")
+    )
+
+    def look_up() -> tuple[list[int], list[str], Tensor]:
+        return *split_known(ids, known, what), hidden_of(model, asked)
+
+    long = len(ids) + len(asked.without) + len(asked.only) + MOST_AT_ONCE * (len(asked.category) > 1) > MOST_AT_ONCE
+    return await run_in_threadpool(look_up) if long else look_up()
 
 
 def limits_of(asked: Asked) -> dict[str, Any]:
@@ -243,37 +295,15 @@ def rows_of(loaded: Loaded, found: RankedList) -> list[dict[str, Any]]:
     ]
 
 
-def _explained(why: Explanation, k: int) -> dict[str, Any]:
-    reasons = [{"item": one.item, "title": one.title, "part": one.part, "paths": one.paths} for one in why.reasons[:k]]
-    others = sum(one.part for one in why.reasons[k:])
-    return {
-        "item": why.item, "title": why.title, "score": why.score, "own": why.own, "others": others, "exact": why.exact,
-        "reasons": reasons,
-    }  # fmt: skip
-
-
-def _description(live: LiveModel) -> dict[str, Any]:
-    model = live.model
-    parts = {name: model.record.get(name) for name in ("backbone", "sampler", "seed")}
-    size = {"users": len(model.user_ids), "items": len(model.item_ids)}
-    fingerprint = model.record.get("data", {}).get("fingerprint")
-    return {
-        "name": live.name,
-        **size,
-        "fingerprint": fingerprint,
-        **parts,
-        "written": live.written,
-        "not_loaded": live.not_loaded,
-    }
-
-
-def _json(value: Any, status: int = 200) -> Response:
-    return Response(orjson.dumps(value), status, media_type="application/json")
+def _json(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    return Response(orjson.dumps(value), status, headers, media_type="application/json")
 
 
 def _handle_errors(app: FastAPI) -> None:
     def sentence(status: int) -> Callable[[Any, Exception], Response]:
-        return lambda request, error: _json({"error": str(error)}, status)
+        return lambda request, error: _json(
+            {"error": str(error)}, status, {"retry-after": "1"} if status == 429 else None
+        )
 
     def invalid(request: Any, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
@@ -287,6 +317,7 @@ def _handle_errors(app: FastAPI) -> None:
 
     app.add_exception_handler(DataError, sentence(404))  # an id that is not there
     app.add_exception_handler(SahcnsError, sentence(400))
+    app.add_exception_handler(BusyError, sentence(429))
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(HTTPException, refused)
     app.add_exception_handler(

@@ -1,9 +1,11 @@
-"""What every request passes first: Host, token, size, how many at once; and what is counted of it for Prometheus."""
+"""What every request passes first: Host, token, size, how many at once, how long; and what is counted of it."""
 
+import asyncio
 import hmac
 import os
 import time
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -11,7 +13,7 @@ from urllib.parse import urlsplit
 import orjson
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
-from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from sahcns.serving.batching import Batcher
 from sahcns.serving.live import LiveModel
@@ -20,22 +22,15 @@ from sahcns.serving.page import FILES
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-PATHS = frozenset(
-    (
-        *(
-            "/recommend",
-            "/new",
-            "/similar",
-            "/popular",
-            "/search",
-            "/categories",
-            "/person",
-            "/explain",
-            "/explain/new",
-        ),
-        *("/inspect", "/health", "/metrics", "/openapi.json", *FILES),
-    )
-)
+HEAVY = frozenset({"/explain", "/explain/new", "/inspect"})
+PATHS = HEAVY | {
+    *("/recommend", "/new", "/similar", "/popular", "/search", "/categories", "/person"),
+    *("/health", "/metrics", "/openapi.json", *FILES),
+}
+LARGE = 1 << 14  # bytes of a body that makes a request a heavy one
+HEAVY_WAITING = 32  # heavy requests under way; one of them is worked on at a time
+TOO_MANY = 429, "too many requests at once; try again in a second"
+PIECE = 1 << 16  # bytes of an answer sent before the client has read what came before
 BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 5)
 OPEN = frozenset({"/health", *FILES})  # without a token: what a load balancer asks, and a page that holds no data
 
@@ -48,12 +43,14 @@ class Limits:
     token    that requests must bear; none asks for none
     body     bytes of a body
     waiting  requests under way at once; more are answered 429
+    seconds  from the headers of a request until its answer has been read
     """
 
     hosts: frozenset[str] = frozenset()
     token: str = ""
     body: int = 1 << 20
     waiting: int = 512
+    seconds: float = 30.0
 
 
 class Metrics:
@@ -83,42 +80,92 @@ class Metrics:
         return generate_latest(registry)
 
 
+class Answer:
+    """What goes out to a client: its status once it has begun, and no more at once than the client reads."""
+
+    def __init__(self, send: Send) -> None:
+        self.send, self.status = send, 0
+        self.turn = AsyncExitStack()  # what a heavy request holds until it is answered
+
+    async def __call__(self, message: MutableMapping[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            await self.turn.aclose()  # now, so that who reads slowly holds up nobody
+        elif len(body := message.get("body", b"")) > PIECE:  # the server waits for its reader between two pieces
+            for at in range(0, len(body), PIECE):
+                await self.send({**message, "body": body[at : at + PIECE], "more_body": True})
+            message = {**message, "body": b""}
+        await self.send(message)
+
+    async def refuse(self, status: int, sentence: str) -> None:
+        body = orjson.dumps({"error": sentence})
+        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+        headers += {401: [(b"www-authenticate", b"Bearer")], 413: [(b"connection", b"close")]}.get(status, [])
+        headers += [(b"retry-after", b"1")] * (status in (429, 503))
+        await self({"type": "http.response.start", "status": status, "headers": headers})
+        await self({"type": "http.response.body", "body": body})
+
+
 class Gate:
     """ASGI middleware, plain, so that it costs microseconds."""
 
     def __init__(self, app: Any, limits: Limits, batcher: Batcher, models: Sequence[LiveModel]) -> None:
         self.app, self.limits = app, limits
         self.metrics = Metrics(batcher, models)
-        self.count = 0
+        self.count = self.heavy = 0
+        self.turn = asyncio.Semaphore()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
         path = scope["path"] if scope["path"] in PATHS else "other"
-        began, status = time.perf_counter(), 500
+        began, answer, heavy = time.perf_counter(), Answer(send), _is_heavy(scope)
+        self.heavy += heavy
+        try:
+            if refusal := self._refusal(scope, heavy):
+                await answer.refuse(*refusal)
+            elif scope["method"] in ("GET", "HEAD"):
+                await self._answer(scope, receive, answer, heavy)
+            else:
+                body = await _whole(receive, self.limits.body)  # who sends slowly is not counted yet
+                if len(body) > self.limits.body:
+                    await answer.refuse(413, f"a body of more than {self.limits.body:,} bytes is too large")
+                else:
+                    await self._answer(scope, _again(body, receive), answer, heavy)
+        except ClientDisconnect:
+            pass
+        finally:
+            self.heavy -= heavy
+            self.metrics.requests.labels(path, str(answer.status or 499)).inc()
+            self.metrics.seconds.labels(path).observe(time.perf_counter() - began)
 
-        async def counted(message: MutableMapping[str, Any]) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-            await send(message)
-
+    async def _answer(self, scope: Scope, receive: Receive, answer: Answer, heavy: bool) -> None:
+        """Of a request that is here whole, in its time; of a heavy one when it is its turn."""
         self.count += 1
         self.metrics.under_way.inc()
         try:
-            refusal = self._refusal(scope)
-            if refusal is None:
-                await self.app(scope, _bounded(receive, self.limits.body), counted)
+            if self.count > self.limits.waiting and scope["path"] not in OPEN:
+                await answer.refuse(*TOO_MANY)
+                return
+            async with asyncio.timeout(self.limits.seconds), answer.turn:
+                if heavy:
+                    await answer.turn.enter_async_context(self.turn)
+                await self.app(scope, receive, answer)
+        except TimeoutError:
+            if not answer.status:
+                await answer.refuse(503, f"no answer within {self.limits.seconds:g} seconds; try again, or with less")
+            elif cut := scope.get("state", {}).get("cut"):  # half an answer must not look like a whole one
+                cut()
+                while (await receive())["type"] != "http.disconnect":
+                    pass
             else:
-                await _refuse(counted, *refusal)
+                raise
         finally:
             self.count -= 1
             self.metrics.under_way.dec()
-            self.metrics.requests.labels(path, str(status)).inc()
-            self.metrics.seconds.labels(path).observe(time.perf_counter() - began)
 
-    def _refusal(self, scope: Scope) -> tuple[int, str] | None:
+    def _refusal(self, scope: Scope, heavy: bool) -> tuple[int, str] | None:
         headers = dict(scope["headers"])
         if self.limits.hosts:
             host = urlsplit("//" + headers.get(b"host", b"").decode("latin-1")).hostname or ""
@@ -131,30 +178,36 @@ class Gate:
         length = headers.get(b"content-length", b"0")
         if length.isdigit() and int(length) > self.limits.body:
             return 413, f"a body of {int(length):,} bytes is too large; {self.limits.body:,} is the most"
-        if self.count > self.limits.waiting and scope["path"] not in OPEN:
-            return 429, "too many requests at once; try again in a second"
-        return None
+        return TOO_MANY if heavy and self.heavy > HEAVY_WAITING else None
 
 
-def _bounded(receive: Receive, most: int) -> Receive:
-    """A body that comes in pieces is counted as it comes."""
-    size = 0
+def _is_heavy(scope: Scope) -> bool:
+    """Whether it takes more than a moment: a long body, or one of unknown length, an explanation, a look at the sampler."""
+    if scope["method"] == "GET":
+        return scope["path"] in HEAVY
+    headers = dict(scope["headers"])
+    length = headers.get(b"content-length", b"0")
+    return scope["path"] in HEAVY or b"transfer-encoding" in headers or not length.isdigit() or int(length) > LARGE
+
+
+async def _whole(receive: Receive, most: int) -> bytes:
+    """A body, or as much of it as shows that it is too large."""
+    body = bytearray()
+    while len(body) <= most:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        body += message.get("body", b"")
+        if not message.get("more_body"):
+            break
+    return bytes(body)
+
+
+def _again(body: bytes, receive: Receive) -> Receive:
+    """A body that was read already, then what comes after it."""
+    left = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def read() -> MutableMapping[str, Any]:
-        nonlocal size
-        message = await receive()
-        size += len(message.get("body", b""))
-        if size > most:
-            raise HTTPException(413, f"a body of more than {most:,} bytes is too large")
-        return message
+        return left.pop() if left else await receive()
 
     return read
-
-
-async def _refuse(send: Send, status: int, sentence: str) -> None:
-    body = orjson.dumps({"error": sentence})
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    extra = {429: [(b"retry-after", b"1")], 401: [(b"www-authenticate", b"Bearer")]}.get(status, [])
-    close = [(b"connection", b"close")] if status == 413 else []
-    await send({"type": "http.response.start", "status": status, "headers": headers + extra + close})
-    await send({"type": "http.response.body", "body": body})

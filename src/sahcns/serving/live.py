@@ -4,17 +4,20 @@ import ctypes
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
 from pathlib import Path
 from threading import Lock
+from typing import Any
+
+from torch import Tensor
 
 from sahcns.data.ids import Id
 from sahcns.errors import SahcnsError
 from sahcns.folders import Stamp, stamp
-from sahcns.model.explain import Explanation
+from sahcns.model.explain import explain
 from sahcns.model.folder import RUN
 from sahcns.model.recommender import Recommender
 from sahcns.serving.inspector import Inspector
@@ -39,25 +42,35 @@ class Loaded:
         return lru_cache(NAMES)(lambda item: (ids[item], title(item)))
 
     @cached_property
-    def _search(self) -> Search:
+    def search(self) -> Search:
         return Search(self.model)
 
-    @property
-    def search(self) -> Search:
-        with self.lock:
-            return self._search
+    @cached_property
+    def about(self) -> dict[str, Any]:
+        """The model in a few words, for `/health`."""
+        record, size = self.model.record, {"users": len(self.model.user_ids), "items": len(self.model.item_ids)}
+        parts = {part: record.get(part) for part in ("backbone", "sampler", "seed")}
+        return {**size, "fingerprint": record.get("data", {}).get("fingerprint"), **parts}
 
     @cached_property
     def inspector(self) -> Inspector:
         return Inspector(self.model, self.name)
 
-    def explain(self, items: Sequence[Id], user: Id) -> list[Explanation]:
+    def explain(self, item: int, k: int, user: int | None, have: Tensor | None) -> dict[str, Any]:
+        """Why an item has its score, for a user or for somebody new who has items, in the k best reasons."""
         with self.lock:
             _ = self.model.paths
-        return [self.model.explain(user, item) for item in items]
-
-    def explain_new(self, items: Sequence[Id], having: Sequence[Id]) -> list[Explanation]:
-        return [self.model.explain_new(having, item) for item in items]
+        why = explain(self.model, item, user=user, items=have)
+        (what, title), parts = (
+            self.name_of(item),
+            (why.items[:k].tolist(), why.parts[:k].tolist(), why.paths[:k].tolist()),
+        )
+        reasons = [
+            dict(zip(("item", "title"), self.name_of(one), strict=True)) | {"part": part, "paths": paths}
+            for one, part, paths in zip(*parts, strict=True)
+        ]
+        rest = {"own": why.own, "others": float(why.parts[k:].sum()), "exact": why.exact}
+        return {"item": what, "title": title, "score": why.score, "reasons": reasons, **rest}
 
 
 class LiveModel:
@@ -66,7 +79,7 @@ class LiveModel:
     def __init__(self, folder: str | os.PathLike[str], tell: Callable[[str], None]) -> None:
         self.folder, self.name, self.tell = Path(folder), Path(folder).resolve().name, tell
         self.stamp = stamp(RUN, self.folder)  # before loading, so that one which comes meanwhile is noticed
-        self.loaded = Loaded(_load(self.folder), self.name)
+        self.loaded = _load(self.folder, self.name)
         self.on_swap: Callable[[], None] = lambda: None
         self._failure: tuple[Stamp, str] | None = None  # the latest that could not be loaded, and why
         self._not_before = 0.0
@@ -75,18 +88,14 @@ class LiveModel:
     def model(self) -> Recommender:
         return self.loaded.model
 
-    @property
-    def written(self) -> str | None:
-        """When the folder of the model that answers was written, in UTC."""
-        return (
-            None if self.stamp is None else f"{datetime.fromtimestamp(self.stamp[1] // 10**9, UTC):%Y-%m-%dT%H:%M:%SZ}"
-        )
-
-    @property
-    def not_loaded(self) -> str | None:
-        """Why the model that is in the folder now could not be loaded; None where it could, or was not tried yet."""
-        failure = self._failure
-        return failure[1] if failure and failure[0] == stamp(RUN, self.folder) else None
+    def described(self) -> dict[str, Any]:
+        """What everybody may know: which model answers, when its folder was written, why a newer one does not."""
+        seconds, failure = (0 if self.stamp is None else self.stamp[1]) // 10**9, self._failure
+        why = failure[1] if failure and failure[0] == stamp(RUN, self.folder) else None
+        for home in {self.folder.parent, self.folder.resolve().parent}:  # where it lies is nobody's business
+            why = why and why.replace(f"{home}/", "")
+        written = f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}" if seconds else None
+        return {"name": self.name, **self.loaded.about, "written": written, "not_loaded": why}
 
     def refresh(self) -> None:
         """Load what is new in the folder, if something is; the former model answers meanwhile, and if it fails."""
@@ -94,24 +103,30 @@ class LiveModel:
         if current is None or current == self.stamp or time.monotonic() < self._not_before:
             return
         try:
-            model = _load(self.folder)
+            loaded = _load(self.folder, self.name)
         except Exception as error:  # whatever it is, such as too little memory, the former model is there
             why = str(error) if isinstance(error, SahcnsError) else repr(error)
             if self._failure is None or self._failure[0] != current:  # once, however often it is tried
                 self.tell(f"the former model goes on: {why}")
             self._failure, self._not_before = (current, why), time.monotonic() + RETRY_SECONDS
             return
-        self.loaded, self.stamp = Loaded(model, self.name), current
+        self.loaded, self.stamp = loaded, current
         _trim_memory()
         self.on_swap()
         self.tell(f"{self.folder} holds a new model, which answers from now on")
 
 
-def _load(folder: Path) -> Recommender:
-    """With what all requests share, so that the first one does not wait for it."""
+def _load(folder: Path, name: str) -> Loaded:
+    """With what all requests share, and tried once, so that the first one neither waits nor fails."""
     model = Recommender.load(folder)
+    # Mapped files may be written over while this model answers, which would end the process.
+    model.weights = {part: tensor.clone() for part, tensor in model.weights.items()}
     model.prepare()
-    return model
+    model.recommend(model.user_ids.decode(range(1)), 1)
+    model.recommend_new(model.item_ids.decode(range(1)), 1)
+    loaded = Loaded(model, name)
+    _ = loaded.about, loaded.search
+    return loaded
 
 
 def _trim_memory() -> None:

@@ -10,6 +10,7 @@ MOST_K = 1000  # so that one request cannot ask for the whole catalogue
 MOST_IDS = 10_000
 MOST_ROWS = 200_000  # of all lists in one answer: some 15 MB
 MOST_EXPLAINED = 100
+MOST_REASONS = 100_000  # explained items times the reasons told and the items that somebody new has
 
 Text = Annotated[str, Field(max_length=1000)]
 Ids = Annotated[list[Text], Field(max_length=MOST_IDS)]

@@ -31,6 +31,7 @@ class Settings:
     most_waiting: int = 512
     most_connections: int = 1024
     access_log: bool = False
+    most_seconds: float = 30.0
 
     @property
     def hosts(self) -> frozenset[str]:
@@ -56,7 +57,7 @@ def make_application(settings: Settings) -> Any:
 
     torch.set_num_threads(1)  # one thread multiplies and one answers; more would only be in their way
     models = [LiveModel(run, _tell) for run in settings.runs]
-    limits = Limits(settings.hosts, settings.token, settings.most_body, settings.most_waiting)
+    limits = Limits(settings.hosts, settings.token, settings.most_body, settings.most_waiting, settings.most_seconds)
     app: Any = make_app(models, limits)
     return CORSMiddleware(app, allow_origins=settings.cors, allow_headers=["*"]) if settings.cors else app
 
@@ -94,12 +95,13 @@ def url_of(listening: socket.socket) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
-def run(settings: Settings, application: Any, listening: socket.socket) -> None:
-    """Answer until a SIGINT or a SIGTERM; those who have asked get their answers first."""
-    import uvicorn
+def uvicorn_options(settings: Settings) -> dict[str, Any]:
+    from sahcns.serving.connection import Connection
 
-    options: dict[str, Any] = {
-        "log_level": "info" if settings.access_log else "warning",
+    return {
+        "http": Connection,
+        "ws": "none",
+        "log_level": "info" if settings.access_log else "error",  # a warning is one client's bad request
         "access_log": settings.access_log,
         "limit_concurrency": settings.most_connections,
         "timeout_graceful_shutdown": DRAIN_SECONDS,
@@ -107,6 +109,27 @@ def run(settings: Settings, application: Any, listening: socket.socket) -> None:
         "server_header": False,
         "backlog": 2048,
     }
+
+
+def _allow_files(connections: int) -> None:
+    """As many open files as connections need, where the system lets us."""
+    with suppress(ImportError, ValueError, OSError):
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        wanted = connections + 256
+        if soft != resource.RLIM_INFINITY and soft < wanted:
+            resource.setrlimit(
+                resource.RLIMIT_NOFILE, (min(wanted, hard) if hard != resource.RLIM_INFINITY else wanted, hard)
+            )
+
+
+def run(settings: Settings, application: Any, listening: socket.socket) -> None:
+    """Answer until a SIGINT or a SIGTERM; those who have asked get their answers first."""
+    import uvicorn
+
+    _allow_files(settings.most_connections)
+    options = uvicorn_options(settings)
     if settings.workers == 1:
         uvicorn.Server(uvicorn.Config(application, **options)).run(sockets=[listening])
         return
