@@ -60,11 +60,11 @@ class Running:
 
 
 @contextlib.contextmanager
-def running(folder: Path, *others: Path, limits: Limits | None = None) -> Iterator[Running]:
+def running(folder: Path, *others: Path, limits: Limits | None = None, connections: int = 1024) -> Iterator[Running]:
     messages: list[str] = []
     gate = make_app([LiveModel(one, messages.append) for one in (folder, *others)], limits)
     listening = bind("127.0.0.1", 0)
-    server = uvicorn.Server(uvicorn.Config(gate, **uvicorn_options(Settings(()))))
+    server = uvicorn.Server(uvicorn.Config(gate, **uvicorn_options(Settings((), most_connections=connections))))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
     until(lambda: server.started)

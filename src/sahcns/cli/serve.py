@@ -24,6 +24,7 @@ def command(
     max_body: Annotated[int, option("The largest body.", "BYTES", min=1024)] = 1 << 20,
     max_waiting: Annotated[int, option("Requests at once; more get 429.", "NUMBER", min=1)] = 512,
     max_connections: Annotated[int, option("Connections of a process.", "NUMBER", min=1)] = 1024,
+    max_seconds: Annotated[float, option("For one request, until its answer is read.", "SECONDS", min=0.1)] = 30.0,
     access_log: Annotated[bool, option("A line on stderr for each request.", None, "--access-log")] = False,
     json: Json = False,
 ) -> None:
@@ -41,7 +42,7 @@ def command(
 
     settings = Settings(
         tuple(map(str, runs)), host, port, workers, tuple(allow_host or ()), tuple(cors or ()), _token(token_file),
-        max_body, max_waiting, max_connections, access_log,
+        max_body, max_waiting, max_connections, access_log, max_seconds,
     )  # fmt: skip
     application = make_application(settings)
     listening = bind(host, port)

@@ -12,10 +12,11 @@ from typing import Annotated, Any
 import orjson
 import torch
 from anyio.to_thread import current_default_thread_limiter
-from fastapi import APIRouter, FastAPI, Query, Response
+from fastapi import FastAPI, Query, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import StreamingResponse
+from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from torch import Tensor
 
@@ -124,24 +125,27 @@ def make_app(models: Sequence[LiveModel], limits: Limits | None = None) -> Gate:
         (found,) = await batcher.rank(model, [Wish(asked.k, items=torch.tensor(items), hidden=hidden)])
         return _json({"source": found.source, "items": rows_of(loaded, found), "unknown": unknown})
 
-    quick = APIRouter(route_class=QuickRoute)
+    def quick(method: str, path: str, answers: type[BaseModel]) -> Callable[[Any], None]:
+        return lambda ask: app.router.add_api_route(
+            path, ask, methods=[method], response_model=answers, route_class_override=QuickRoute
+        )
 
-    @quick.get("/recommend", response_model=UserLists)
+    @quick("GET", "/recommend", UserLists)
     async def lists_of_users(asked: Annotated[ForUsers, Query()]) -> Response:
         """The best items of users. Each list says its source: the model, a fold-in of what is known, or what is popular."""
         return await recommend(asked)
 
-    @quick.post("/recommend", response_model=UserLists)
+    @quick("POST", "/recommend", UserLists)
     async def lists_of_many_users(asked: ForUsers) -> Response:
         """The same, with the fields in the body."""
         return await recommend(asked)
 
-    @quick.get("/new", response_model=NewList)
+    @quick("GET", "/new", NewList)
     async def list_of_somebody_new(asked: Annotated[ForItems, Query()]) -> Response:
         """The best items for somebody whom the model does not know, from the items that they have."""
         return await recommend_new(asked)
 
-    @quick.post("/new", response_model=NewList)
+    @quick("POST", "/new", NewList)
     async def list_of_a_basket(asked: ForItems) -> Response:
         """The same, with the fields in the body."""
         return await recommend_new(asked)
@@ -154,7 +158,7 @@ def make_app(models: Sequence[LiveModel], limits: Limits | None = None) -> Gate:
         found = model.similar_items(asked.item, asked.k, **limits_of(asked))
         return _json({"items": list_rows(found)})
 
-    @quick.get("/popular", response_model=ItemList)
+    @quick("GET", "/popular", ItemList)
     async def popular_items(asked: Annotated[Asked, Query()]) -> Response:
         """What most people have, for somebody of whom nothing is known."""
         loaded = pick(asked)
@@ -232,7 +236,6 @@ def make_app(models: Sequence[LiveModel], limits: Limits | None = None) -> Gate:
     async def metrics() -> Response:
         return Response(gate.metrics.render(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
-    app.include_router(quick)
     add_page(app)
     _handle_errors(app)
     _without_422(app)

@@ -8,7 +8,7 @@ import asyncio
 import math
 from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 ASK_SECONDS = 10.0  # from the first sign of a client to the end of its headers, and from there to that of the body
 READ_SECONDS = 30.0  # to read what is left of an answer
@@ -23,6 +23,7 @@ class Connection(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self.app_state = {**self.app_state, "cut": transport.abort}
+        self.answered: RequestResponseCycle | None = None  # the request under way, of several sent one after the other
         self.asked = 0  # bytes of headers that are not complete
         self.idle_since = self.loop.time()  # infinite while a whole request is under way
         self.until = self.idle_since + ASK_SECONDS
@@ -51,6 +52,10 @@ class Connection(HttpToolsProtocol):
         self.asked += len(data)
         super().data_received(data)
         if self.asked > MOST_HEADERS or len(self.pipeline) > MOST_AHEAD:
+            for cycle in (self.cycle, self.answered, *(cycle for cycle, _ in self.pipeline)):
+                if cycle is not None:
+                    cycle.disconnected = True  # or what it writes before it hears of the end would be an error
+            self.pipeline.clear()
             self.transport.abort()
 
     def on_message_begin(self) -> None:
@@ -60,6 +65,7 @@ class Connection(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self.asked, self.until = 0, self.loop.time() + ASK_SECONDS
         super().on_headers_complete()
+        self.answered = self.answered if self.pipeline else self.cycle
 
     def on_body(self, body: bytes) -> None:
         self.asked = 0
@@ -72,6 +78,7 @@ class Connection(HttpToolsProtocol):
             self.idle_since = math.inf
 
     def on_response_complete(self) -> None:
+        self.answered = self.pipeline[-1][0] if self.pipeline else None
         super().on_response_complete()
         if not self.pipeline:
             self.idle_since = self.loop.time()
