@@ -79,6 +79,18 @@ def plain(value: object) -> object:
     return value.item() if hasattr(value, "item") else str(value)
 
 
+def json_lines(values: Mapping[str, Any], *, sealed: bool = True) -> str:
+    """One key a line, and of a list of dictionaries one entry: small, and readable in a diff; `sealed` with a digest."""
+    lines = []
+    for name, value in ({**values, DIGEST: digest_of(values)} if sealed else values).items():
+        rows = [json.dumps(one, ensure_ascii=False, default=plain) for one in value] if isinstance(value, list) else []
+        text = json.dumps(value, ensure_ascii=False, default=plain)
+        if rows and isinstance(value[0], dict):
+            text = "[\n    " + ",\n    ".join(rows) + "\n  ]"
+        lines.append(f"  {json.dumps(name)}: {text}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
 def read_json(path: Path, *, missing: str, again: str) -> Any:
     """The content of a JSON file. `missing`: the sentence where there is none; `again`: how a broken one is made anew."""
     try:

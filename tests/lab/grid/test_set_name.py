@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sahcns.data.catalogue import CATALOGUE, named_set
-from sahcns.lab.grid.set_name import data_name
+from sahcns.lab.grid.job import data_name
 
 
 def manifest(name: str, **changes: Any) -> dict[str, Any]:

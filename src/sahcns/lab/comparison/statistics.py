@@ -11,15 +11,7 @@ from sahcns.errors import DataError, SettingError
 from sahcns.lab.comparison.boards import Board, Row
 from sahcns.lab.comparison.naming import ranked
 from sahcns.lab.grid.result import PerUser
-from sahcns.ranking.significance import (
-    Paired,
-    Tested,
-    bootstrap_columns,
-    differences,
-    holm,
-    paired_t,
-    wilcoxon_users,
-)
+from sahcns.ranking.significance import Paired, Tested, bootstrap_columns, differences, holm, paired_t, wilcoxon_users
 
 TESTS = ("t", "wilcoxon", "bootstrap")
 ALPHA = 0.05  # a difference is significant where Holm's p is below it

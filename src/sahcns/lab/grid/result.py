@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sahcns.errors import DataError, SettingError, nearest
-from sahcns.files import DIGEST, digest_of, plain, read_json, read_marked, write_whole
+from sahcns.files import json_lines, read_json, read_marked, write_whole
 from sahcns.lab.plain import Plain, Setting, read_from
 
 FORMAT, FORMAT_VERSION = "sahcns-result", 1
@@ -192,13 +192,8 @@ class Result(Plain):
         return {"format": FORMAT, "format_version": FORMAT_VERSION, **own}
 
     def to_json(self) -> str:
-        """A line for each key: small, and readable in a diff."""
-        values = self.to_dict()
-        lines = [
-            f"  {json.dumps(name)}: {json.dumps(value, ensure_ascii=False, default=plain)}"
-            for name, value in (values | {DIGEST: digest_of(values)}).items()
-        ]
-        return "{\n" + ",\n".join(lines) + "\n}\n"
+        """A line for each key."""
+        return json_lines(self.to_dict())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Result":

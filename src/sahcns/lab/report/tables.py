@@ -190,9 +190,12 @@ PRINTED = frozenset(
     "ǍǎǏǐǑǒǓǔǦǧǨǩȘșȚțȲȳḂḃḍḞḟḠḡḥḰḱḷṃṅṇṛṣṭẎẏẐẑẞỲỳ‐‑‘’“”†‡•€™←↑↓µ"
     "«»ÐðÞþĄąĐđĘęĮįŲųŊŋ"
 )
-COLUMN, LINE = 300.0, 345.0  # points that fit a column of two in letters of 8 or 9, and a line of an article
-LETTER, SMALL, GAP = 4.6, 3.2, 8.0  # points of a letter on average, of one in small print, and of a column's sides
-WORDS = 100.0  # points that a column of words has in a table too wide, before it is broken into lines
+COLUMN, LINE, WORDS, GAP = (
+    65,
+    75,
+    22,
+    2,
+)  # letters in a column of two, in a line, in words before they are broken; a gap
 FITTED = [
     r"\setlength{\tabcolsep}{4pt}",
     r"\providecommand{\resizebox}[3]{#3}% without \usepackage{graphicx} it stays as wide as it is",
@@ -210,7 +213,7 @@ def to_latex(table: Table) -> str:
     groups, names = _heads(table.columns)
     rows, right = table.cells, [column.startswith(">") for column in table.columns]
     texts = [[name, *(row[at].text for row in rows)] for at, name in enumerate(names)]
-    widths = [max(map(_points, column)) + GAP for column in texts]
+    widths = [max(map(len, column)) + GAP for column in texts]
     broken = {} if sum(widths) <= LINE else _broken(widths, [" " in "".join(own[1:]) for own in texts], right)
     place = "table*" if sum(widths) > COLUMN else "table"
     align = "".join(
@@ -268,13 +271,7 @@ def _signs(text: str) -> str:
     return "".join(LATEX.get(sign, sign) for sign in re.sub("-(?=-)", "-" + APART, signs))
 
 
-def _points(text: str) -> float:
-    """About how many a cell takes with letters of 10."""
-    mean, sign, std = text.partition(" ± ")
-    return LETTER * len(mean) + SMALL * len(sign.strip() + std)
-
-
-def _broken(widths: Sequence[float], spaced: Sequence[bool], right: Sequence[bool]) -> dict[int, float]:
+def _broken(widths: Sequence[int], spaced: Sequence[bool], right: Sequence[bool]) -> dict[int, float]:
     """Which columns are broken into lines, and their shares of the width: ten times the letters have three times it."""
     words = [at for at, width in enumerate(widths) if width > WORDS and spaced[at] and not right[at]]
     rest = sum(width for at, width in enumerate(widths) if at not in words)

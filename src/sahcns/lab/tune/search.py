@@ -1,14 +1,12 @@
 """A search as plain data: every trial, the values chosen, and the two files that hold them. Read without torch."""
 
-import json
 import os
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from sahcns.errors import DataError
-from sahcns.files import DIGEST, digest_of, read_marked, write_whole
+from sahcns.files import json_lines, read_marked, write_whole
 from sahcns.lab.grid.result import Named
 from sahcns.lab.plain import Setting, read_from, restored
 from sahcns.lab.tune.space import short
@@ -183,8 +181,8 @@ class Search:
         """Write `trials.json` and `tuned.json`."""
         assert self.folder is not None
         whole = _head(FORMAT) | {name: value for name, value in asdict(self).items() if name != "folder"}
-        write_whole(self.folder / TRIALS, _text(whole | {DIGEST: digest_of(whole)}), "list of trials")
-        write_whole(self.folder / TUNED, _text(self.tuned()), "tuned settings")
+        write_whole(self.folder / TRIALS, json_lines(whole), "list of trials")
+        write_whole(self.folder / TUNED, json_lines(self.tuned(), sealed=False), "tuned settings")
         return self
 
 
@@ -225,14 +223,3 @@ def _read(path: Path, wanted: str, what: str) -> dict[str, Any]:
         again=remedy,
         foreign=f"{path} holds no {what}; {remedy}",
     )
-
-
-def _text(values: Mapping[str, Any]) -> str:
-    """One key a line, and one trial a line: small, and readable in a diff."""
-    lines = []
-    for name, value in values.items():
-        text = json.dumps(value, ensure_ascii=False)
-        if name == "trials" and isinstance(value, list):
-            text = "[\n" + ",\n".join(f"    {json.dumps(trial, ensure_ascii=False)}" for trial in value) + "\n  ]"
-        lines.append(f"  {json.dumps(name)}: {text}")
-    return "{\n" + ",\n".join(lines) + "\n}\n"

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 from sahcns.data.prepared import load_split
 from sahcns.data.split import Pairs, Split
 from sahcns.errors import DataError, DeviceError, SahcnsError, SettingError, TrainingError
+from sahcns.lab.grid.job import data_name
 from sahcns.lab.grid.run import one_sentence
-from sahcns.lab.grid.set_name import data_name
 from sahcns.lab.grid.workers import end_children, order_of_parent, start_child
 from sahcns.lab.tune.folder import SearchFolder, open_folder
 from sahcns.lab.tune.propose import import_optuna, pruner
