@@ -17,6 +17,7 @@ TITLE = 24  # letters of a title that a table shows
 Labelled = Mapping[str, Diagnostics]
 """Diagnostics by label; the label is the sampler's name unless one sampler comes twice."""
 TENTHS = [f"tenth {place} of the pools, from the hardest" for place in range(1, 11)]
+BEHIND, LEFT = "How far pools stay behind the positive", "The hardest pools are on the left."
 FOR_LOOKING = "False negatives are counted for looking only; nothing was chosen by them."
 OVERVIEW = ("margin y⁺ - y⁻", "above the positive", "chosen as DNS", "strength λ", "false negatives", "distinct items")
 
@@ -78,66 +79,44 @@ def hardness(samplers: Labelled) -> Figure:
 def paper_figures(samplers: Labelled) -> list[Figure]:
     """Those of the paper; what no sampler here does is left out. Samplers with one size of pools see the same pools."""
     sizes = {f"pool of {one.size}": one for one in sorted((s.pools for s in samplers.values()), key=lambda p: p.size)}
-    gaps = [
-        f"{size}: {percent(one.near)} of pools under 0.10, {percent(one.far)} over 0.20" for size, one in sizes.items()
-    ]
-    similar = {size: one for size, one in sizes.items() if one.discrepancy_gap is not None}
-    discrepancies = [
+    near = "; ".join(
+        f"{x}: {percent(one.near)} of pools under 0.10, {percent(one.far)} over 0.20" for x, one in sizes.items()
+    )
+    similar = {size: (one, one.discrepancy_gap) for size, one in sizes.items() if one.discrepancy_gap is not None}
+    alike = "; ".join(
         f"{size}: {percent(one.over_020)} of {one.similar:,} pairs over 0.20, {percent(one.over_050)} over 0.50"
-        for size, one in similar.items()
-    ]
+        for size, (one, _) in similar.items()
+    )
     others = {label: one for label, one in samplers.items() if one.selection.agreement != 1}
     mixing = _mixing(samplers)
-    figures = [
-        _histograms(
-            "pool-gaps",
-            "How far pools stay behind the positive",
-            "(positive - hardest candidate) / |positive|, by score",
-            "share of pools, %",
-            {size: one.gap for size, one in sizes.items()},
-            "; ".join(gaps) + ". As Fig. 1(a) of the paper.",
-        ),
-        _histograms(
-            "discrepancy-gaps",
-            "What equal scores hide",
-            "|Δσ| of two candidates of one pool with |Δs| < 0.01",
-            "share of pairs, %",
-            {size: one.discrepancy_gap for size, one in similar.items() if one.discrepancy_gap is not None},
-            "; ".join(discrepancies) + ". As Fig. 1(b) of the paper.",
-        ),
-        Figure(
-            "against-dns",
-            "The chosen items beside DNS's choice",
-            "mean over the pairs",
-            "change, %",
-            [_series(label, one, _changes(one)) for label, one in others.items()],
-            "bar",
-            "Both choose from the same pools; items as they are, before the positive is mixed in. As Fig. 5(a) of the paper.",
-        ),
-        Figure(
-            "strength-by-gap",
-            "Strength λ by the hardness of the pool",
-            "mean gap p - m of a tenth of the pools",
-            "mean λ over the layers",
-            [
-                _series(label, one, [(group.gap, fmean(group.strength)) for group in one.mixing.tenths], TENTHS)
-                for label, one in mixing.items()
-            ],
-            "line",
-            "The hardest pools are on the left.",
-        ),
-        Figure(
-            "easy-and-hard",
-            "What mixing does in easy and in hard pools",
-            "a fifth of the pools each",
-            "mean score of the positive - of the negative",
-            [_series(label, one, _margins(one)) for label, one in mixing.items()],
-            "bar",
-            "Before and after the positive is mixed in. Easy is the fifth of the pools with the largest gap p - m, hard the "
-            "fifth with the smallest. As Fig. 5(b) of the paper.",
-        ),
-    ]
-    return [figure for figure in figures if figure.series]
+    by_gap = {
+        label: [(group.gap, fmean(group.strength)) for group in one.mixing.tenths] for label, one in mixing.items()
+    }
+    choices = "Both choose from the same pools; items as they are, before the positive is mixed in. As Fig. 5(a) of the paper."
+    fifths = (
+        "Before and after the positive is mixed in. Easy is the fifth of the pools with the largest gap p - m, hard the "
+        "fifth with the smallest. As Fig. 5(b) of the paper."
+    )
+    pools, pairs = (
+        {size: one.gap for size, one in sizes.items()},
+        {size: spread for size, (_, spread) in similar.items()},
+    )
+    x, y = "(positive - hardest candidate) / |positive|, by score", "share of pools, %"
+    shares = _histograms("pool-gaps", BEHIND, x, y, pools, f"{near}. As Fig. 1(a) of the paper.")
+    x, y = "|Δσ| of two candidates of one pool with |Δs| < 0.01", "share of pairs, %"
+    hidden = _histograms(
+        "discrepancy-gaps", "What equal scores hide", x, y, pairs, f"{alike}. As Fig. 1(b) of the paper."
+    )
+    series = [_series(label, one, _changes(one)) for label, one in others.items()]
+    x, y = "mean over the pairs", "change, %"
+    beside = Figure("against-dns", "The chosen items beside DNS's choice", x, y, series, "bar", choices)
+    series = [_series(label, one, by_gap[label], TENTHS) for label, one in mixing.items()]
+    x, y = "mean gap p - m of a tenth of the pools", "mean λ over the layers"
+    strength = Figure("strength-by-gap", "Strength λ by the hardness of the pool", x, y, series, "line", LEFT)
+    series = [_series(label, one, _margins(one)) for label, one in mixing.items()]
+    x, y = "a fifth of the pools each", "mean score of the positive - of the negative"
+    margins = Figure("easy-and-hard", "What mixing does in easy and in hard pools", x, y, series, "bar", fifths)
+    return [figure for figure in (shares, hidden, beside, strength, margins) if figure.series]
 
 
 def _changes(one: Diagnostics) -> list[tuple[str, float]]:
