@@ -1,4 +1,4 @@
-"""A job: its key covers what decides the result and nothing else, it runs to a result that agrees with `fit`, and names its set."""
+"""A job: its key covers what decides the result and nothing else, its result agrees with `fit`, and it names its set."""
 
 import dataclasses
 import json
