@@ -133,6 +133,8 @@ def _item_weights(home: Path, n_items: int) -> ItemWeights:
     parts = {name: tensor.numpy() for name, tensor in _owned(_tensors(home, "item_weights")).items()}
     table = csr_matrix((parts["values"], parts["columns"], parts["offsets"]), shape=(n_items, n_items))
     table.check_format()
+    if not np.isfinite(table.data).all():
+        raise ValueError("item_weights that are not finite")
     return ItemWeights(table if table.nnz < DENSE * n_items**2 else table.toarray())
 
 
