@@ -1,8 +1,11 @@
+import hashlib
 import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -114,3 +117,68 @@ def test_loading_needs_neither_polars_nor_torch(tmp_path: Path) -> None:
         [sys.executable, "-c", code, str(tmp_path / "set")], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def swap(place: Path, name: str, array: object) -> None:
+    """Another file under a name, its digest right."""
+    np.save(place / name, array, allow_pickle=True)  # type: ignore[arg-type]
+    manifest = json.loads((place / "manifest.json").read_text("utf-8"))
+    content = (place / name).read_bytes()
+    manifest["files"][name] = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    (place / "manifest.json").write_text(json.dumps(manifest))
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("train.users.npy", lambda column: column + 1),
+        ("test.items.npy", lambda column: column - 1),
+        ("valid.items.npy", lambda column: column[:-1]),
+        ("train.items.npy", lambda column: column.astype("<i8")),
+        ("train.items.npy", lambda column: column.reshape(1, -1)),
+        ("train.users.npy", lambda column: column.astype(object)),
+        ("train.weights.npy", lambda column: column * np.nan),
+        ("train.weights.npy", lambda column: -column),
+        ("train.weights.npy", lambda column: column[1:]),
+        ("item_ids.npy", lambda column: column[::-1]),
+        ("item_ids.npy", lambda column: column[:-1]),
+        ("item_ids.npy", lambda column: column // 2),
+        ("user_ids.utf8.npy", lambda column: column[::-1]),
+        ("user_ids.utf8.npy", lambda column: column | 0x80),
+        ("user_ids.offsets.npy", lambda column: column[::-1]),
+        ("user_ids.offsets.npy", lambda column: column - 1),
+        ("user_ids.offsets.npy", lambda column: column[:0]),
+        ("item_titles.offsets.npy", lambda column: np.append(column[0], column[2:])),
+        ("item_titles.offsets.npy", lambda column: np.append(column[:-2], [column[-1] - 1, column[-1]])),
+    ],
+)
+def test_columns_that_do_not_agree_are_refused_though_their_digests_are_right(
+    tmp_path: Path, name: str, change: Callable[[Any], object]
+) -> None:
+    rows: list[tuple[Id, Id]] = [(f"user {user}", item) for user in range(9) for item in range(user, 2 * user + 3)]
+    raw = interactions(rows, titles={item: f"Film {item} ☕" for _, item in rows})
+    place = save_split(prepare(raw, Recipe(weight="rows")), tmp_path / "set")
+    swap(place, name, change(np.load(place / name)))
+    with pytest.raises(
+        DataError, match=f"{tmp_path / 'set'} is not a whole prepared set .*{name.split('.')[0]}|titles"
+    ):
+        load_split(place)
+
+
+def test_a_broken_array_or_manifest_is_refused(tmp_path: Path) -> None:
+    place = save_split(small(), tmp_path / "set")
+    good = (place / "manifest.json").read_text("utf-8")
+    for entry in ("recipe", "steps", "source", "statistics"):
+        (place / "manifest.json").write_text(json.dumps(json.loads(good) | {entry: 7}))
+        for look in (load_split, read_manifest):
+            with pytest.raises(DataError, match=entry):
+                look(place)
+    (place / "manifest.json").write_text(good)
+    swap(place, "train.users.npy", np.zeros(3))
+    for content in (b"", b"\x93NUMPY\x01\x00\x06\x00{'descr", b"PK\x03\x04", b"\x93NUMPY\x01\x00\x02\x00(\n"):
+        (place / "train.users.npy").write_bytes(content)
+        manifest = json.loads(good)
+        manifest["files"]["train.users.npy"] = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+        (place / "manifest.json").write_text(json.dumps(manifest))
+        with pytest.raises(DataError, match=r"train\.users|No data left"):
+            load_split(place)

@@ -8,6 +8,8 @@ import re
 from bisect import bisect_left
 from collections.abc import Container, Iterable
 from dataclasses import dataclass
+from itertools import pairwise
+from operator import lt
 from pathlib import Path
 from typing import Any
 
@@ -144,7 +146,14 @@ class IdMap:
 
 
 def load_texts(folder: Path, stem: str, *, mapped: bool = True) -> Texts:
-    return Texts(_array(folder / f"{stem}.utf8.npy", mapped), _array(folder / f"{stem}.offsets.npy", mapped))
+    """Texts whose pieces cover the blob, each UTF-8; a folder put together by hand may hold anything."""
+    blob = load_column(folder / f"{stem}.utf8.npy", np.uint8, mapped)
+    offsets = load_column(folder / f"{stem}.offsets.npy", np.int64, mapped)
+    whole = len(offsets) > 0 and offsets[0] == 0 and offsets[-1] == len(blob) and (offsets[1:] >= offsets[:-1]).all()
+    blob.tobytes().decode()  # as a whole; then no piece may begin within a character
+    if not whole or (blob[offsets[offsets < len(blob)]] & 0xC0 == 0x80).any():
+        raise ValueError(f"{stem}.offsets.npy does not cut {stem}.utf8.npy into texts")
+    return Texts(blob, offsets)
 
 
 def load_ids(folder: Path, stem: str, listed: Container[str], *, mapped: bool = True) -> IdMap:
@@ -153,13 +162,29 @@ def load_ids(folder: Path, stem: str, listed: Container[str], *, mapped: bool = 
     listed   the files that belong to the folder: one that was copied over another may hold ids of the former, too
     """
     if f"{stem}.npy" in listed:
-        return IdMap(_array(folder / f"{stem}.npy", mapped))
-    return IdMap(load_texts(folder, stem, mapped=mapped))
+        numbers = load_column(folder / f"{stem}.npy", np.int64, mapped)
+        ids, ascending = IdMap(numbers), bool((numbers[1:] > numbers[:-1]).all())
+    else:
+        ids = IdMap(texts := load_texts(folder, stem, mapped=mapped))
+        data, ends = texts.blob.tobytes(), texts.offsets.tolist()
+        each = [data[start:end] for start, end in pairwise(ends)]
+        ascending = all(map(lt, each, each[1:]))
+    if not ascending:
+        raise ValueError(f"the ids of {stem} are not sorted, each once")
+    return ids
 
 
-def _array(path: Path, mapped: bool) -> npt.NDArray[Any]:
-    array: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    return array if mapped else np.array(array)
+def load_column(path: Path, kind: npt.DTypeLike, mapped: bool = True) -> npt.NDArray[Any]:
+    """One column of just this type; anything else is a ValueError."""
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except OSError:
+        raise
+    except Exception as error:  # numpy reads a header with Python's own parser, and shows all of its errors
+        raise ValueError(f"{path.name} is not an array ({error})") from error
+    if not isinstance(array, np.ndarray) or array.dtype != np.dtype(kind) or array.ndim != 1:
+        raise ValueError(f"{path.name} is not one column of {np.dtype(kind).name}")
+    return np.asarray(array) if mapped else np.array(array)
 
 
 def _whole(value: object) -> int | None:

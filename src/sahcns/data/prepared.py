@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from sahcns.data.ids import ID_FILES, load_ids, load_texts
+from sahcns.data.ids import ID_FILES, load_column, load_ids, load_texts
 from sahcns.data.split import PARTS, Pairs, Split
 from sahcns.data.splitting import FORMAT, FORMAT_VERSION
 from sahcns.data.stats import statistics
@@ -60,10 +59,11 @@ def _loaded(home: Path, manifest: dict[str, Any]) -> Split:
     listed = manifest["files"]
 
     def pairs(part: str) -> Pairs:
-        weights = _column(home, part, "weights", "<f4") if f"{part}.weights.npy" in listed else None
-        return Pairs(_column(home, part, "users", "<i4"), _column(home, part, "items", "<i4"), weights)
+        weights = load_column(home / f"{part}.weights.npy", "<f4") if f"{part}.weights.npy" in listed else None
+        return Pairs(*(load_column(home / f"{part}.{side}.npy", "<i4") for side in ("users", "items")), weights)
 
     try:
+        _check_manifest(home, manifest)
         train, valid, test = map(pairs, PARTS)
         aside = pairs(ASIDE) if f"{ASIDE}.users.npy" in listed else Pairs.none()
         titles, categories = (
@@ -71,14 +71,39 @@ def _loaded(home: Path, manifest: dict[str, Any]) -> Split:
             for stem in ("item_titles", "item_categories")
         )
         users, items = (load_ids(home, stem, listed) for stem in ("user_ids", "item_ids"))
+        split = Split(train, valid, test, users, items, titles, manifest, aside, categories)
+        _agree(split)
     except (OSError, ValueError) as error:
         raise DataError(f"{home} is not a whole prepared set ({error}); prepare it again") from error
-    return Split(train, valid, test, users, items, titles, manifest, aside, categories)
+    return split
+
+
+def _agree(split: Split) -> None:
+    """Lengths that must be equal, and positions that must be there: a folder put together by hand may hold anything."""
+    for part, pairs in (split.parts() | {ASIDE: split.aside}).items():
+        for name, column, size in (("users", pairs.users, split.n_users), ("items", pairs.items, split.n_items)):
+            if len(column) != len(pairs) or (len(column) and not 0 <= column.min() <= column.max() < size):
+                raise ValueError(f"{part}.{name}.npy does not hold {len(pairs):,} positions of {size:,} {name}")
+        weights = np.ones(len(pairs)) if pairs.weights is None else pairs.weights
+        if len(weights) != len(pairs) or not (np.isfinite(weights) & (weights >= 0)).all():
+            raise ValueError(f"{part}.weights.npy does not hold {len(pairs):,} numbers of 0 or more")
+    for name, texts in (("titles", split.titles), ("categories", split.categories)):
+        if texts is not None and len(texts) != split.n_items:
+            raise ValueError(f"{len(texts):,} {name} for {split.n_items:,} items")
+
+
+def _check_manifest(home: Path, manifest: dict[str, Any]) -> None:
+    """The entries that are looked into, where they are there."""
+    for name, kind in (("source", dict), ("recipe", dict), ("steps", list), ("statistics", dict)):
+        if not isinstance(manifest.get(name, kind()), kind):
+            raise DataError(f"{name!r} in {home / MANIFEST} is {manifest[name]!r:.60}; prepare the set again")
 
 
 def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
     """The manifest of a prepared folder, without its arrays."""
-    return read_description(PREPARED, folder)
+    manifest = read_description(PREPARED, folder)
+    _check_manifest(Path(folder), manifest)
+    return manifest
 
 
 def _files(split: Split) -> Iterator[File]:
@@ -94,10 +119,3 @@ def _files(split: Split) -> Iterator[File]:
         if texts is not None:
             yield f"{stem}.utf8.npy", npy(texts.blob)
             yield f"{stem}.offsets.npy", npy(texts.offsets)
-
-
-def _column(folder: Path, part: str, name: str, kind: str) -> npt.NDArray[Any]:
-    column = np.load(folder / f"{part}.{name}.npy", mmap_mode="r", allow_pickle=False)
-    if column.dtype != np.dtype(kind) or column.ndim != 1:
-        raise ValueError(f"{part}.{name}.npy is not one column of {np.dtype(kind).name}")
-    return np.asarray(column)

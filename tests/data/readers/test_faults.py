@@ -1,8 +1,11 @@
 """Each fault is one sentence that names file, line, value and remedy; lenient skips and counts the row instead."""
 
 import json
+import time
 from pathlib import Path
 
+import pandas as pd
+import polars as pl
 import pytest
 
 from sahcns.data.interactions import NAT
@@ -241,3 +244,33 @@ def test_faults_in_json_lines(tmp_path: Path) -> None:
             assert_sound(made)
             assert len(made) == 2
             assert made.source["skipped"].keys() == {reason}
+
+
+def test_many_quotes_that_do_not_close_take_linear_time(tmp_path: Path) -> None:
+    """Each of these leaves a quoted field open, and the next one opens another; all of it took minutes."""
+    path = tmp_path / "file"
+    rows = [f'u{k}","i{k},3,{k}' for k in range(20_000)]
+    path.write_text("\n".join(["user,item,rating,time", *rows, "a,b,4,7", "c,d,4,7"]) + "\n")
+    before = time.process_time()
+    made = read(path, lenient=True, lenient_limit=1)
+    assert pairs(made) == [("a", "b"), ("c", "d")]
+    assert made.source["rows_skipped"] == 20_000
+    assert time.process_time() - before < 10
+
+
+def test_text_that_is_not_unicode_and_a_panic_are_data_errors(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"user": ["a", "b\ud800"], "item": [1, 2]}, dtype=object)
+    with pytest.raises(DataError, match=r"frame, row 2: 'b\\ud800' in column 'user'"):
+        read(frame)
+    moments = pl.Series([0, 2**63 - 1]).cast(pl.Datetime("ms"))  # polars panics when it writes the last one out
+    with pytest.raises(DataError, match="the polars frame, rows 1 to 2"):
+        read(pl.DataFrame({"user": [1, 2], "item": [1, 2], "time": moments}))
+    path = tmp_path / "file"
+    path.write_text("".join(json.dumps({"user": k % 3, "item": k, "note\udc80": 1}) + "\n" for k in range(9)))
+    assert read(path).source["files"][0]["unused"] == []
+    path.write_text('{"user\\ud800": 1, "item": 2}\n')
+    with pytest.raises(DataError, match="no user column"):
+        read(path)
+    for encoding in ("base64", "\0"):
+        with pytest.raises(SettingError, match="encoding"):
+            read(path, encoding=encoding)

@@ -16,6 +16,7 @@ import polars as pl
 import pytest
 import zstandard
 
+from sahcns.data import load_split, prepare, save_split
 from sahcns.data.readers import read
 from sahcns.errors import DataError
 from tests.data.readers.soundness import assert_sound, pairs
@@ -154,3 +155,29 @@ def test_standard_input(pack: Callable[[bytes], bytes]) -> None:
     script = "from sahcns.data.readers import read; made = read('/dev/stdin'); print(len(made), made.users.sum())"
     done = subprocess.run([sys.executable, "-c", script], input=pack(NAMED), capture_output=True, check=True)
     assert done.stdout.split() == [b"%d" % len(MANY), b"%d" % sum(user for user, _ in MANY)]
+
+
+@pytest.mark.parametrize("name", ["/dev/zero", "/dev/null"])
+def test_a_device_is_not_read(name: str) -> None:
+    with pytest.raises(DataError, match=f"{name} is a device"):
+        read(name)
+
+
+def test_a_folder_of_parquet_files_and_a_pattern(tmp_path: Path) -> None:
+    for month, rows in (("month=1", MANY[:5]), ("month=2", MANY[5:9]), ("_delta_log", MANY[:3])):
+        (tmp_path / "orders" / month).mkdir(parents=True)
+        pl.DataFrame(rows, schema=["user", "item"], orient="row").write_parquet(
+            tmp_path / "orders" / month / "part.parquet"
+        )
+    os.mkfifo(tmp_path / "orders" / "pipe.parquet")
+    assert pairs(read(tmp_path / "orders")) == MANY[:9]
+    assert pairs(read(str(tmp_path / "orders" / "month=?" / "*.parquet"))) == MANY[:9]
+    with pytest.raises(DataError, match="holds: orders"):
+        read(str(tmp_path / "*.csv"))
+
+
+def test_a_name_that_is_no_text_stays_out_of_the_manifest(tmp_path: Path) -> None:
+    path = tmp_path / os.fsdecode(b"caf\xe9.csv")
+    path.write_bytes(TEXT)
+    made = prepare(read(path))
+    assert load_split(save_split(made, tmp_path / "set")).fingerprint == made.fingerprint

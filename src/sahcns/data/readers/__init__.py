@@ -1,21 +1,22 @@
 """The one function that reads everything."""
 
-import codecs
+import re
 from collections.abc import Mapping
 from dataclasses import replace
+from glob import glob, has_magic
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from sahcns.data.interactions import Interactions
-from sahcns.data.readers.checks import LENIENT_LIMIT, EmptyFile, Fault, Faults, Source
+from sahcns.data.readers.checks import LENIENT_LIMIT, EmptyFile, Fault, Faults, Source, reported
 from sahcns.data.readers.collect import Collector, EventColumn
 from sahcns.data.readers.columns import Column
 from sahcns.data.readers.delimited import read_delimited
 from sahcns.data.readers.detect import detect_format, detect_layout
 from sahcns.data.readers.frames import library, read_frame, read_parquet
 from sahcns.data.readers.lines import choose_fields, read_adjacency, read_jsonlines
-from sahcns.data.readers.opening import InputFile
+from sahcns.data.readers.opening import InputFile, shown
 from sahcns.data.readers.times import TimeParser
 from sahcns.data.readers.titles import find_titles, titles_in_file
 from sahcns.errors import DataError, SettingError, nearest
@@ -49,7 +50,8 @@ def read(
         read("plays.tsv.gz", user="listener", item="song", rating=0)
         read(["train.txt", "valid.txt", "test.txt"], items_offset="auto")
 
-    source        a path, a list of paths, or a table. `.gz`, `.xz`, `.zst` and `.bz2` are read as they are.
+    source        a path, a pattern (`orders/*.csv`), a folder of Parquet files, a list of these, or a table. `.gz`, `.xz`,
+                  `.zst` and `.bz2` are read as they are.
     format        "auto" looks at the content. "csv" is any delimited text, with "inter" (RecBole), "movielens" and
                   "pairs" (`user item`) as its kinds; "adjacency" is `user item item …`; "amazon", "yelp" and "jsonl"
                   hold one JSON object a line; "parquet".
@@ -81,8 +83,8 @@ def read(
         raise SettingError(f"lenient_limit is {lenient_limit!r}; give a share from 0 to 1")
     if encoding is not None:
         try:
-            codecs.getincrementaldecoder(encoding)
-        except LookupError:
+            "a".encode(encoding)
+        except (LookupError, ValueError):
             raise SettingError(f"encoding is {encoding!r}; give one that Python knows, such as 'latin-1'") from None
     into = Collector(Faults(lenient, lenient_limit), TimeParser(time_unit), _check_offset(items_offset))
     into.events = EventColumn(asked_for=event is not None)
@@ -94,15 +96,17 @@ def read(
         into.titles.record["column"] = str(title)
     titles = titles_in_file(title_file, encoding) if title_file else into.titles
     if library(source) in ("pandas", "polars", "pyarrow"):
-        name = library(source)
-        columns = read_frame(source, wanted, into, Source(f"the {name} frame", "row"))
-        record: dict[str, Any] = {"format": f"{name} frame", "columns": columns.by_role(), "files": []}
-        record["unused"] = columns.unused()
+        name = f"{library(source)} frame"
+        with reported(f"the {name}"):
+            columns = read_frame(source, wanted, into, Source(f"the {name}", "row"))
+        record: dict[str, Any] = {"format": name, "files": [], **columns.record()}
     else:
         options = {"format": format, "wanted": wanted, "delimiter": delimiter, "header": header}
         record = _read_files(_paths(source), encoding, into, options)
         if title is None and (near := next((file["titles"] for file in record["files"] if "titles" in file), None)):
-            titles = titles_in_file(Path(near), encoding)
+            titles = titles_in_file(near, encoding)
+            for file in record["files"]:
+                file |= {"titles": shown(file["titles"])} if "titles" in file else {}
     made = into.finish(record)
     if not titles.record:
         return made
@@ -117,24 +121,24 @@ def _read_files(paths: list[Path], encoding: str | None, into: Collector, option
     for path in paths:
         rows, rows_read = len(into), into.faults.rows_read
         try:
-            entry = _read_file(path, encoding, into, **options)
+            with InputFile(path, encoding) as file, reported(file.name):
+                entry = _read_file(file, into, **options)
         except EmptyFile as error:
             if len(paths) == 1:
                 raise
             if not into.faults.lenient:
                 raise DataError(f"{error}, or read with lenient to leave it out") from None
-            empty.append(str(path))
+            empty.append(shown(path))
         else:
             files.append(entry | {"rows_read": into.faults.rows_read - rows_read, "rows": len(into) - rows})
     if not files:
         raise DataError(f"{empty[0]} and the other {len(empty) - 1} files are empty; check the command that wrote them")
-    shared = ("format", "delimiter", "header", "columns", "compression")
-    return {name: files[0].get(name) for name in shared} | {"files": files} | ({"empty": empty} if empty else {})
+    record = {name: files[0].get(name) for name in ("format", "delimiter", "header", "columns", "compression")}
+    return record | {"files": files} | ({"empty": empty} if empty else {})
 
 
 def _read_file(
-    path: Path,
-    encoding: str | None,
+    file: InputFile,
     into: Collector,
     *,
     format: str,
@@ -143,48 +147,45 @@ def _read_file(
     header: bool | None,
 ) -> dict[str, Any]:
     """One file into `into`; its part of the record."""
-    with InputFile(path, encoding) as file:
-        entry: dict[str, Any] = {"path": str(path), "bytes": file.size, "compression": file.compression}
-        if file.first_bytes.startswith(b"PAR1") or format == "parquet":
-            if format not in ("auto", "parquet"):
-                raise DataError(f"{path} is a Parquet file, not {format}; leave format out")
-            columns = read_parquet(file, wanted, into)
-            entry |= {"columns": columns.by_role(), "unused": columns.unused(), "format": "parquet"}
-            file.hash_all()
-            return entry | {"sha256": file.sha256}
-        source, rows, chunks = Source(str(path)), len(into), file.chunks()
-        first = next(chunks)
-        if file.damage and (not into.faults.lenient or not first.data.strip()):
-            raise DataError(_broken(file, source, first.data.count(b"\n")))
-        format = detect_format(first.data, source.name) if format == "auto" else format
-        entry["format"] = format = "csv" if format == "movielens" else format
-        chunks = chain([first], chunks)
-        if format == "adjacency":
-            if wanted.get("title"):
-                raise DataError(
-                    f"title={wanted['title']!r} is not a file, and {path} has no header to find a column in"
-                )
-            entry["columns"] = {"user": "first of a line", "item": "the rest"}
-            entry["lines_without_items"] = read_adjacency(chunks, source, into)
-        elif format in ("amazon", "yelp", "jsonl"):
-            columns = choose_fields(first.data, format, wanted, source.name)
-            entry |= {"columns": columns.by_role(), "unused": columns.unused()}
-            read_jsonlines(chunks, columns.by_role(), source, into)
-        else:
-            layout = detect_layout(first.data, format, delimiter, header, wanted, source.name)
-            entry |= {"delimiter": layout.delimiter, "header": layout.header is not None}
-            entry |= {"columns": layout.columns.by_role(), "unused": layout.columns.unused()}
-            read_delimited(chunks, layout, source, into)
-            if near := find_titles(path, layout.delimiter, entry["columns"], entry["header"]):
-                entry["titles"] = str(near)
-        if file.damage:
-            if not into.faults.lenient or len(into) == rows:
-                raise DataError(_broken(file, source, len(into) - rows))
-            entry["damage"] = file.damage
-            if file.cut_line is not None:  # its half row counts as skipped
-                into.faults.rows_read += 1
-                into.faults.report(source, file.cut_line, Fault("cut short", file.damage))
+    entry: dict[str, Any] = {"path": file.name, "bytes": file.size, "compression": file.compression}
+    if file.first_bytes.startswith(b"PAR1") or format == "parquet":
+        if format not in ("auto", "parquet"):
+            raise DataError(f"{file.name} is a Parquet file, not {format}; leave format out")
+        entry |= {"format": "parquet", **read_parquet(file, wanted, into).record()}
+        file.hash_all()
         return entry | {"sha256": file.sha256}
+    source, rows, chunks = Source(file.name), len(into), file.chunks()
+    first = next(chunks)
+    if file.damage and (not into.faults.lenient or not first.data.strip()):
+        raise DataError(_broken(file, source, first.data.count(b"\n")))
+    format = detect_format(first.data, source.name) if format == "auto" else format
+    entry["format"] = format = "csv" if format == "movielens" else format
+    chunks = chain([first], chunks)
+    if format == "adjacency":
+        if wanted.get("title"):
+            raise DataError(
+                f"title={wanted['title']!r} is not a file, and {file.name} has no header to find a column in"
+            )
+        entry["columns"] = {"user": "first of a line", "item": "the rest"}
+        entry["lines_without_items"] = read_adjacency(chunks, source, into)
+    elif format in ("amazon", "yelp", "jsonl"):
+        columns = choose_fields(first.data, format, wanted, source.name)
+        entry |= columns.record()
+        read_jsonlines(chunks, columns.by_role(), source, into)
+    else:
+        layout = detect_layout(first.data, format, delimiter, header, wanted, source.name)
+        entry |= {"delimiter": layout.delimiter, "header": layout.header is not None, **layout.columns.record()}
+        read_delimited(chunks, layout, source, into)
+        if near := find_titles(file.path, layout.delimiter, entry["columns"], entry["header"]):
+            entry["titles"] = near
+    if file.damage:
+        if not into.faults.lenient or len(into) == rows:
+            raise DataError(_broken(file, source, len(into) - rows))
+        entry["damage"] = file.damage
+        if file.cut_line is not None:  # its half row counts as skipped
+            into.faults.rows_read += 1
+            into.faults.report(source, file.cut_line, Fault("cut short", file.damage))
+    return entry | {"sha256": file.sha256}
 
 
 def _broken(file: InputFile, source: Source, rows: int) -> str:
@@ -200,9 +201,18 @@ def _paths(source: Any) -> list[Path]:
             f"source is of type {type(source).__name__}; give a path, a list of paths, or one pandas, polars or Arrow "
             "table; an array, a dict or rows become one with polars.DataFrame(…, schema=['user', 'item'])"
         )
-    if not several:
+    found = list[Path]()
+    for path in map(Path, several):
+        inside = list[str]()
+        if path.is_dir():
+            names = glob("**/*.parquet", root_dir=path, recursive=True)
+            inside = [str(path / name) for name in names if not re.search("(^|/)_", name)]  # of Spark, Delta, …
+        elif not path.exists() and has_magic(str(path)):
+            inside = glob(str(path), recursive=True)
+        found += sorted(each for each in map(Path, inside) if each.is_file()) or [path]
+    if not found:
         raise SettingError("source is an empty list; give at least one path")
-    return [*map(Path, several)]
+    return found
 
 
 def _check_offset(items_offset: int | str | None) -> int | str:

@@ -6,7 +6,8 @@ no fault but missing (NaN, NAT): whether it is needed shows later.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sahcns.data.interactions import NAT
-from sahcns.errors import DataError
+from sahcns.errors import DataError, SahcnsError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -187,6 +188,20 @@ class RowChecks:
         self.good &= ~bad
 
 
+@contextmanager
+def reported(place: str, *more: type[BaseException], remedy: str = "correct it, or write it again") -> Iterator[None]:
+    """What polars refuses or breaks off at, and text that is not Unicode, as an error that names the place."""
+    import polars as pl
+
+    try:
+        yield
+    except SahcnsError:
+        raise
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, UnicodeError, *more) as error:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise DataError(f"{place} cannot be read ({reason}); {remedy}") from None
+
+
 def to_numbers(texts: "pl.Series") -> "pl.Series":
     """Int64 where every text is a whole number, else Float64; null where a text is no number."""
     import polars as pl
@@ -212,6 +227,11 @@ def is_utf8(data: bytes) -> bool:
         return data.isascii() or data.decode() is not None
     except UnicodeDecodeError:
         return False
+
+
+def not_unicode(text: str) -> bool:
+    """Whether it holds stray bytes, or half a character."""
+    return re.search("[\ud800-\udfff]", text) is not None
 
 
 def not_utf8(text: str) -> Fault | None:

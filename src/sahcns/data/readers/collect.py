@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from sahcns.data.ids import IdMap
 from sahcns.data.interactions import NAT, Events, Interactions, fold_case
-from sahcns.data.readers.checks import Batch, Entries, Faults, Lines, Mask, RowChecks, Source, count
+from sahcns.data.readers.checks import Batch, Entries, Faults, Lines, Mask, RowChecks, Source, count, reported
 from sahcns.data.readers.id_column import IdColumn
 from sahcns.data.readers.times import TimeParser
 from sahcns.data.readers.titles import ItemTexts
@@ -91,6 +91,11 @@ class Collector:
 
     def add(self, batch: Batch) -> None:
         """Check every value, refuse the faulty rows, keep the rest."""
+        if len(batch):
+            with reported(f"{batch.source.name}, {batch.source.unit}s {batch.lines[0]:,} to {batch.lines[-1]:,}"):
+                self._add(batch)
+
+    def _add(self, batch: Batch) -> None:
         import polars as pl
 
         self._check_same_columns(batch)

@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sahcns.errors import DataError, SettingError, nearest
 
@@ -61,8 +62,10 @@ class Columns:
     def by_role(self) -> dict[str, str]:
         return {role: self.names[place] for role, place in self.places.items()}
 
-    def unused(self) -> list[str]:
-        return [name for place, name in enumerate(self.names) if place not in self.places.values()]
+    def record(self) -> dict[str, Any]:
+        """For the manifest: which are in use, and which are not."""
+        unused = [name for place, name in enumerate(self.names) if place not in self.places.values()]
+        return {"columns": self.by_role(), "unused": unused}
 
 
 def one_line(text: str) -> str:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 AHEAD = 2  # chunks parsed by other threads while one is taken in
+LONGEST_ROW = 1000  # lines that a quoted field may take; without a limit, many open quotes would take for ever
 STAND_IN = b"\x1f"  # takes the place of a delimiter of several characters; polars splits at single bytes only
 STRAY_RETURN = Fault(
     "stray carriage return", "a carriage return stands within the line", "remove it or quote the field"
@@ -225,6 +226,8 @@ def _quoted(texts: list[str], layout: Layout, last: bool) -> Iterator[tuple[int,
     def lines_from(start: int) -> Iterator[str]:
         nonlocal at_end
         for k in range(start, len(texts)):
+            if k - at > LONGEST_ROW:
+                raise csv.Error(f"not closed within {LONGEST_ROW:,} lines")
             yield f"{texts[k]}\n"
         at_end = True
 

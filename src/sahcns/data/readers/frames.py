@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from sahcns.data.readers.checks import Batch, Source
+from sahcns.data.readers.checks import Batch, Source, not_unicode, quote, reported
 from sahcns.data.readers.collect import NUMBERS, Collector
 from sahcns.data.readers.columns import OPTIONAL, Column, Columns, choose
 from sahcns.data.readers.opening import InputFile
-from sahcns.errors import DataError, SahcnsError
+from sahcns.errors import DataError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -24,16 +24,10 @@ def read_parquet(file: InputFile, wanted: Mapping[str, Column], into: Collector)
     """All rows of a Parquet file; which column is which."""
     import polars as pl
 
-    try:
+    # a damaged file can end in any of polars' errors
+    with reported(file.name, Exception, remedy="it is damaged or not a Parquet file; write or download it again"):
         table = pl.scan_parquet(file.table, glob=False, hive_partitioning=False)
-        return read_frame(table, wanted, into, Source(str(file.path), "row"))
-    except SahcnsError:
-        raise
-    except (Exception, pl.exceptions.PanicException) as error:  # a damaged file can end in any of polars' errors
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise DataError(
-            f"{file.path} is damaged or not a Parquet file ({reason}); write or download it again"
-        ) from None
+        return read_frame(table, wanted, into, Source(file.name, "row"))
 
 
 def read_frame(frame: Any, wanted: Mapping[str, Column], into: Collector, source: Source) -> Columns:
@@ -48,10 +42,7 @@ def read_frame(frame: Any, wanted: Mapping[str, Column], into: Collector, source
     hint = f"; the index is {', '.join(index)}, which frame.reset_index() makes columns of" if index else ""
     columns = choose([str(name) for name in named], wanted, source.name, hint)
     if lazy:
-        try:
-            frame = frame.select(pl.nth(*dict.fromkeys(columns.places.values()))).collect()
-        except pl.exceptions.PolarsError as error:
-            raise DataError(f"the polars frame cannot be computed: {str(error).splitlines()[0]}") from None
+        frame = frame.select(pl.nth(*dict.fromkeys(columns.places.values()))).collect()
         loaded = {place: frame.to_series(at) for at, place in enumerate(dict.fromkeys(columns.places.values()))}
     else:
         loaded = {place: _series(frame, place) for place in columns.places.values()}
@@ -79,7 +70,14 @@ def _series(frame: Any, place: int) -> "pl.Series":
         raise DataError("pandas frames need one more package; install it with: pip install 'sahcns[pandas]'") from None
     except Exception:  # pyarrow's own classes, for values of several types, as in a sheet's column of codes
         values = zip(column.tolist(), column.isna(), strict=True)
-        return pl.Series([None if missing else str(value) for value, missing in values], dtype=pl.String)
+        texts = [None if missing else str(value) for value, missing in values]
+        for row, text in enumerate(texts, 1):
+            if text is not None and not_unicode(text):
+                raise DataError(
+                    f"the pandas frame, row {row:,}: {quote(text)} in column {str(column.name)!r} is not Unicode text; "
+                    "correct it"
+                ) from None
+        return pl.Series(texts, dtype=pl.String)
 
 
 def _usable(column: "pl.Series", role: str, source: Source, events: bool) -> "pl.Series":

@@ -1,13 +1,12 @@
 """One record a line: JSON objects (Amazon reviews version 2, Yelp's open data, others), or `user item item …`."""
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
-from sahcns.data.readers.checks import ANY_BYTES, Batch, Fault, Faults, Source, is_utf8, not_utf8, quote
+from sahcns.data.readers.checks import ANY_BYTES, Batch, Fault, Faults, Source, is_utf8, not_unicode, not_utf8, quote
 from sahcns.data.readers.collect import NUMBERS, Collector
 from sahcns.data.readers.columns import Column, Columns, choose
 from sahcns.data.readers.detect import json_fields, sample
@@ -120,7 +119,7 @@ def _row(text: str, fields: Mapping[str, str]) -> dict[str, Value] | Fault:
             return Fault(f"{role} of a wrong type", f"{field} holds {quote(value)}; it must be {kind}")
         if is_id and isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
             return Fault(f"{role} id beyond 64 bits", f"{role} id {quote(value)} does not fit in 64 bits")
-        if isinstance(value, str) and re.search("[\ud800-\udfff]", value):  # stray bytes, or half a character
+        if isinstance(value, str) and not_unicode(value):
             return Fault("not UTF-8", f"{field} holds {quote(value)}, which is not UTF-8 text")
         row[role] = value if value is None or (is_id and isinstance(value, int)) else str(value)
     return row

@@ -64,7 +64,7 @@ class InputFile:
     """
 
     def __init__(self, path: Path, encoding: str | None = None) -> None:
-        self.path = path
+        self.path, self.name = path, shown(path)
         self.encoding = encoding
         self.content, self.size, self.first_bytes = _open(path, encoding)
         matching = [kind for magic, kind in COMPRESSIONS.items() if self.first_bytes.startswith(magic)]
@@ -105,7 +105,7 @@ class InputFile:
                 continue
             end = rest.rfind(b"\n") + 1
             if not end and len(rest) > LONGEST_LINE:
-                raise DataError(f"{self.path} has a line of more than {LONGEST_LINE >> 20} MB; it is not a text table")
+                raise DataError(f"{self.name} has a line of more than {LONGEST_LINE >> 20} MB; it is not a text table")
             if end:
                 yield Chunk(rest[:end], False)
                 line += rest.count(b"\n", 0, end) if self.compression else 0
@@ -125,7 +125,7 @@ class InputFile:
                 yield decoder.decode(b"", final=True).encode()
         except UnicodeError as error:
             reason = getattr(error, "reason", error)
-            raise DataError(f"{self.path} is not text in {encoding} ({reason}); give its encoding=") from None
+            raise DataError(f"{self.name} is not text in {encoding} ({reason}); give its encoding=") from None
 
     def _bytes(self) -> Iterator[bytes]:
         self._digest = hashlib.sha256()
@@ -138,7 +138,7 @@ class InputFile:
             else:
                 yield from self._decompress(self._decompressor)
         except OSError as error:
-            raise DataError(f"{self.path} cannot be read: {error.strerror or error}") from None
+            raise DataError(f"{self.name} cannot be read: {error.strerror or error}") from None
 
     def _decompress(self, make: Callable[[], Any]) -> Iterator[bytes]:
         decompressor, pieces, size = make(), list[bytes](), 0
@@ -165,12 +165,19 @@ class InputFile:
         yield b"".join(pieces)
 
 
+def shown(path: Path) -> str:
+    """Its name as text, whatever bytes it is made of."""
+    return str(path).encode("utf-8", "backslashreplace").decode()
+
+
 def _open(path: Path, encoding: str | None) -> tuple[FileIO, int, bytes]:
     """The open file, its size and its first bytes."""
     with ExitStack() as on_failure:
         try:
             if path.is_dir():
-                raise DataError(f"{path} is a folder; give the files inside it: {_names(path)}")
+                raise DataError(f"{path} is a folder without Parquet files; give the files inside it: {_names(path)}")
+            if path.is_char_device() or path.is_block_device():  # which may never end; a pipe does
+                raise DataError(f"{path} is a device or a terminal, not a file; give a file or a pipe")
             content = on_failure.enter_context(path.open("rb", buffering=0))
             if not path.is_file():
                 copy = on_failure.enter_context(tempfile.TemporaryFile(buffering=0))

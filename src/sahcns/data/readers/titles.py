@@ -76,7 +76,7 @@ def find_titles(path: Path, delimiter: str, columns: dict[str, str], header: boo
 def titles_in_file(path: Path, encoding: str | None = None) -> ItemTexts:
     """The titles and categories of a file of its own, in its usual columns, else an id and a title on each line."""
     with InputFile(path, encoding) as file:
-        found = ItemTexts({"path": str(path), "encoding": encoding or "utf-8", "rows_unusable": 0})
+        found = ItemTexts({"path": file.name, "encoding": encoding or "utf-8", "rows_unusable": 0})
         lines = _lines(file, found.record)
         first, mark = next(lines, ""), None
         if excel := EXCEL_DELIMITER.fullmatch(first):
