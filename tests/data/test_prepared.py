@@ -132,7 +132,7 @@ def swap(place: Path, name: str, array: object) -> None:
     ("name", "change"),
     [
         ("train.users.npy", lambda column: column + 1),
-        ("test.items.npy", lambda column: column - 1),
+        ("test.items.npy", lambda column: -1 - column),
         ("valid.items.npy", lambda column: column[:-1]),
         ("train.items.npy", lambda column: column.astype("<i8")),
         ("train.items.npy", lambda column: column.reshape(1, -1)),
@@ -159,9 +159,7 @@ def test_columns_that_do_not_agree_are_refused_though_their_digests_are_right(
     raw = interactions(rows, titles={item: f"Film {item} ☕" for _, item in rows})
     place = save_split(prepare(raw, Recipe(weight="rows")), tmp_path / "set")
     swap(place, name, change(np.load(place / name)))
-    with pytest.raises(
-        DataError, match=f"{tmp_path / 'set'} is not a whole prepared set .*{name.split('.')[0]}|titles"
-    ):
+    with pytest.raises(DataError, match=f"{place} is not a whole prepared set"):
         load_split(place)
 
 

@@ -150,7 +150,10 @@ def load_texts(folder: Path, stem: str, *, mapped: bool = True) -> Texts:
     blob = load_column(folder / f"{stem}.utf8.npy", np.uint8, mapped)
     offsets = load_column(folder / f"{stem}.offsets.npy", np.int64, mapped)
     whole = len(offsets) > 0 and offsets[0] == 0 and offsets[-1] == len(blob) and (offsets[1:] >= offsets[:-1]).all()
-    blob.tobytes().decode()  # as a whole; then no piece may begin within a character
+    try:
+        blob.tobytes().decode()  # as a whole; then no piece may begin within a character
+    except UnicodeDecodeError:
+        whole = False
     if not whole or (blob[offsets[offsets < len(blob)]] & 0xC0 == 0x80).any():
         raise ValueError(f"{stem}.offsets.npy does not cut {stem}.utf8.npy into texts")
     return Texts(blob, offsets)

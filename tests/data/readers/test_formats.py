@@ -240,5 +240,5 @@ def test_settings_are_checked(tmp_path: Path) -> None:
 def test_import_brings_in_no_data_library() -> None:
     """The training machine reads prepared folders only, and imports must be quick."""
     heavy = "{'torch', 'polars', 'pandas', 'pyarrow', 'zstandard'}"
-    code = f"import sys, sahcns.data.readers; print(*({heavy} & sys.modules.keys()))"
+    code = f"import sys, sahcns.data.catalogue, sahcns.cli.data.prepare; print(*({heavy} & sys.modules.keys()))"
     assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True).stdout.strip() == b""

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 from unicodedata import normalize
 
 from sahcns.cli.console import count, tell, warn
+from sahcns.data.columns import find_usual, listed
 from sahcns.data.interactions import list_kinds
-from sahcns.data.readers.columns import find_usual, listed
 
 if TYPE_CHECKING:
     from sahcns.data import Split

@@ -8,10 +8,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from sahcns.data.columns import Column
 from sahcns.data.interactions import Interactions
 from sahcns.data.readers.checks import LENIENT_LIMIT, EmptyFile, Fault, Faults, Source, reported
 from sahcns.data.readers.collect import Collector, EventColumn
-from sahcns.data.readers.columns import Column
 from sahcns.data.readers.delimited import read_delimited
 from sahcns.data.readers.detect import detect_format, detect_layout
 from sahcns.data.readers.frames import library, read_frame, read_parquet

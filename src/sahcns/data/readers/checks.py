@@ -6,25 +6,20 @@ no fault but missing (NaN, NAT): whether it is needed shows later.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
+from sahcns.data.filters import Mask
 from sahcns.data.interactions import NAT
+from sahcns.data.readers.times import TimeParser, to_numbers
 from sahcns.errors import DataError, SahcnsError
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import polars as pl
-
-    from sahcns.data.readers.times import TimeParser
-
-Mask = npt.NDArray[np.bool_]
 Lines = Sequence[int] | npt.NDArray[np.int64]
 Entries = dict[str, dict[str, Any]]
 LONGEST_VALUE = 60  # characters of a value that a message quotes
@@ -108,7 +103,7 @@ class Faults:
 class Batch:
     """Raw columns [n] of some rows by role, and where the rows stand; `tokens` if ids are text because the file is."""
 
-    columns: "Mapping[str, pl.Series]"
+    columns: Mapping[str, pl.Series]
     lines: Lines
     source: Source
     tokens: bool = True
@@ -125,10 +120,8 @@ class RowChecks:
         self.faults = faults
         self.good: Mask = np.ones(len(batch), np.bool_)
 
-    def ids(self, role: str, offset: int = 0) -> "pl.Series":
+    def ids(self, role: str, offset: int = 0) -> pl.Series:
         """Int64 or String [n]."""
-        import polars as pl
-
         column = self.batch.columns[role]
         self._refuse(missing(column), role, Fault(f"empty {role} id", f"the {role} id is empty"))
         if not offset and column.dtype in (pl.String, pl.Int64):
@@ -146,8 +139,6 @@ class RowChecks:
 
     def numbers(self, role: str) -> npt.NDArray[np.float32]:
         """NaN where there is none."""
-        import polars as pl
-
         column = self.batch.columns[role]
         numbers = to_numbers(column) if column.dtype == pl.String else column
         if numbers.dtype != pl.Float32:
@@ -163,7 +154,7 @@ class RowChecks:
         with np.errstate(over="ignore"):
             return values.astype(np.float32, copy=False)
 
-    def times(self, parser: "TimeParser") -> npt.NDArray[np.int64]:
+    def times(self, parser: TimeParser) -> npt.NDArray[np.int64]:
         """Seconds; NAT where there is none."""
         column = self.batch.columns["time"]
         absent = missing(column)
@@ -191,8 +182,6 @@ class RowChecks:
 @contextmanager
 def reported(place: str, *more: type[BaseException], remedy: str = "correct it, or write it again") -> Iterator[None]:
     """What polars refuses or breaks off at, and text that is not Unicode, as an error that names the place."""
-    import polars as pl
-
     try:
         yield
     except SahcnsError:
@@ -202,19 +191,8 @@ def reported(place: str, *more: type[BaseException], remedy: str = "correct it, 
         raise DataError(f"{place} cannot be read ({reason}); {remedy}") from None
 
 
-def to_numbers(texts: "pl.Series") -> "pl.Series":
-    """Int64 where every text is a whole number, else Float64; null where a text is no number."""
-    import polars as pl
-
-    trimmed = texts.str.strip_chars()
-    whole = trimmed.cast(pl.Int64, strict=False)
-    return whole if whole.null_count() == texts.null_count() else trimmed.cast(pl.Float64, strict=False)
-
-
-def missing(column: "pl.Series") -> Mask:
+def missing(column: pl.Series) -> Mask:
     """Which values are null, not a number or blank [n]."""
-    import polars as pl
-
     if column.dtype == pl.String:
         return (column.str.strip_chars() == "").fill_null(True).to_numpy()
     if column.dtype.is_float():

@@ -3,21 +3,20 @@
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
+from sahcns.data.filters import Mask
 from sahcns.data.ids import IdMap
 from sahcns.data.interactions import NAT, Events, Interactions, fold_case
-from sahcns.data.readers.checks import Batch, Entries, Faults, Lines, Mask, RowChecks, Source, count, reported
+from sahcns.data.readers.checks import Batch, Entries, Faults, Lines, RowChecks, Source, count, reported
 from sahcns.data.readers.id_column import IdColumn
 from sahcns.data.readers.times import TimeParser
 from sahcns.data.readers.titles import ItemTexts
 from sahcns.errors import DataError
-
-if TYPE_CHECKING:
-    import polars as pl
 
 Array = npt.NDArray[Any]
 MOST_KINDS = 256  # kinds of events of a column that nobody asked for; one of more is dropped
@@ -35,10 +34,8 @@ class EventColumn:
     codes: list[Array] | None = field(default_factory=list)  # None if a row has none
     texts: dict[str, int] = field(default_factory=dict)  # a text as it stands → its code
 
-    def add(self, events: "pl.Series | None") -> None:
+    def add(self, events: pl.Series | None) -> None:
         """The texts [n] of the rows of a batch that stay, None if its file has no such column."""
-        import polars as pl
-
         if self.codes is None or events is None:
             self.codes = None
             return
@@ -96,8 +93,6 @@ class Collector:
                 self._add(batch)
 
     def _add(self, batch: Batch) -> None:
-        import polars as pl
-
         self._check_same_columns(batch)
         self.faults.rows_read += len(batch)
         checks = RowChecks(batch, self.faults)

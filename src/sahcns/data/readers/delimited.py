@@ -9,17 +9,15 @@ import re
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 
 from sahcns.data.readers.checks import ANY_BYTES, Batch, Fault, Faults, Source, is_utf8, not_utf8, quote
 from sahcns.data.readers.collect import Collector
 from sahcns.data.readers.detect import Layout
 from sahcns.data.readers.opening import Chunk
-
-if TYPE_CHECKING:
-    import polars as pl
 
 AHEAD = 2  # chunks parsed by other threads while one is taken in
 LONGEST_ROW = 1000  # lines that a quoted field may take; without a limit, many open quotes would take for ever
@@ -27,13 +25,11 @@ STAND_IN = b"\x1f"  # takes the place of a delimiter of several characters; pola
 STRAY_RETURN = Fault(
     "stray carriage return", "a carriage return stands within the line", "remove it or quote the field"
 )
-Parsed = dict[str, "pl.Series"]
+Parsed = dict[str, pl.Series]
 
 
 def read_delimited(chunks: Iterator[Chunk], layout: Layout, source: Source, into: Collector) -> None:
     """All rows of one file; the header, where there is one, is in the first chunk."""
-    import polars as pl
-
     header = 0 if layout.header is None else layout.header_line + 1
     line = 1 + header  # of the first row at hand
     unfinished = b""  # a quoted field that is open at the end of a chunk
@@ -101,8 +97,6 @@ def parse_fast(data: bytes, layout: Layout, into: Collector) -> Parsed | None:
 
 def _types(layout: Layout, into: Collector) -> dict[str, Any]:
     """Numbers wherever no text has been met so far."""
-    import polars as pl
-
     types: dict[str, Any] = dict.fromkeys(layout.columns.places, pl.String())
     ids = {role: pl.Int64() for role, ids in (("user", into.users), ("item", into.items)) if not ids.is_text}
     times = {} if into.times.unit in ("iso", "layout") else {"time": pl.Int64()}
@@ -112,8 +106,6 @@ def _types(layout: Layout, into: Collector) -> dict[str, Any]:
 
 def _read_csv(data: bytes, mark: bytes, layout: Layout, types: Mapping[str, Any]) -> Parsed:
     """The columns in use, each of its type or text; nothing if polars cannot read them so."""
-    import polars as pl
-
     places = layout.columns.places
     schema = {f"column_{k}": pl.String() for k in range(len(layout.columns.names))}
     schema |= {f"column_{places[role]}": kind for role, kind in types.items()}

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
+from sahcns.data.columns import TYPED, Column, Columns, choose, choose_by_place, find_usual, key, one_line
 from sahcns.data.readers.checks import EmptyFile, not_unicode
-from sahcns.data.readers.columns import TYPED, Column, Columns, choose, choose_by_place, find_usual, key, one_line
 from sahcns.data.readers.times import parse_iso
 from sahcns.errors import DataError, SettingError
 

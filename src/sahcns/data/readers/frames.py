@@ -1,16 +1,15 @@
 """Tables that know their types: Parquet files, and pandas, polars and Arrow frames."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import polars as pl
+
+from sahcns.data.columns import OPTIONAL, Column, Columns, choose
 from sahcns.data.readers.checks import Batch, Source, not_unicode, quote, reported
 from sahcns.data.readers.collect import NUMBERS, Collector
-from sahcns.data.readers.columns import OPTIONAL, Column, Columns, choose
 from sahcns.data.readers.opening import InputFile
 from sahcns.errors import DataError
-
-if TYPE_CHECKING:
-    import polars as pl
 
 ROWS = 1 << 20  # passed on at a time, so that what is made from a column stays small beside it
 
@@ -22,8 +21,6 @@ def library(source: object) -> str:
 
 def read_parquet(file: InputFile, wanted: Mapping[str, Column], into: Collector) -> Columns:
     """All rows of a Parquet file; which column is which."""
-    import polars as pl
-
     # a damaged file can end in any of polars' errors
     with reported(file.name, Exception, remedy="it is damaged or not a Parquet file; write or download it again"):
         table = pl.scan_parquet(file.table, glob=False, hive_partitioning=False)
@@ -32,8 +29,6 @@ def read_parquet(file: InputFile, wanted: Mapping[str, Column], into: Collector)
 
 def read_frame(frame: Any, wanted: Mapping[str, Column], into: Collector, source: Source) -> Columns:
     """All rows of a frame; which column is which."""
-    import polars as pl
-
     lazy = isinstance(frame, pl.LazyFrame)
     named = frame.collect_schema().names() if lazy else getattr(frame, "column_names", getattr(frame, "columns", None))
     if named is None:
@@ -56,9 +51,7 @@ def read_frame(frame: Any, wanted: Mapping[str, Column], into: Collector, source
     return columns
 
 
-def _series(frame: Any, place: int) -> "pl.Series":
-    import polars as pl
-
+def _series(frame: Any, place: int) -> pl.Series:
     if isinstance(frame, pl.DataFrame):
         return frame.to_series(place)
     if hasattr(frame, "column_names"):
@@ -80,10 +73,8 @@ def _series(frame: Any, place: int) -> "pl.Series":
         return pl.Series(texts, dtype=pl.String)
 
 
-def _usable(column: "pl.Series", role: str, source: Source, events: bool) -> "pl.Series":
+def _usable(column: pl.Series, role: str, source: Source, events: bool) -> pl.Series:
     """A column as numbers, text or times; anything else is refused by its type, or all null where nobody wanted it."""
-    import polars as pl
-
     kind = column.dtype
     try:
         if role in ("title", "category"):

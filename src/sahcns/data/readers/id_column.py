@@ -4,16 +4,14 @@ Four bytes a row until the end, numbers as int32 or codes of polars' categories,
 """
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from sahcns.data.ids import IdMap, Texts
 from sahcns.data.readers.checks import Fault, Mask
-
-if TYPE_CHECKING:
-    import polars as pl
 
 Int32 = npt.NDArray[np.int32]
 NO_ID = ("null", "NULL", "Null", "NaN", "nan", "None", "none", "NA", "N/A", "<NA>", "\\N")
@@ -31,16 +29,14 @@ class IdColumn:
     """
 
     role: str
-    parts: "list[npt.NDArray[Any] | pl.Series]" = field(default_factory=list)
+    parts: list[npt.NDArray[Any] | pl.Series] = field(default_factory=list)
     is_text: bool = False
     typed: bool = False
-    table: "pl.Series | None" = None
+    table: pl.Series | None = None
     codes: npt.NDArray[Any] = field(default_factory=lambda: np.empty(0, np.int32))
 
-    def add(self, ids: "pl.Series", tokens: bool) -> None:
+    def add(self, ids: pl.Series, tokens: bool) -> None:
         """Int64 or String [n]; `tokens` of a file without types are numbers if each is one as one writes it ('7')."""
-        import polars as pl
-
         if not len(ids):
             return
         if ids.dtype == pl.String and tokens and not self.is_text:
@@ -62,8 +58,6 @@ class IdColumn:
 
     def settle(self) -> None:
         """Put the parts together, once all are there."""
-        import polars as pl
-
         parts, self.parts = self.parts, []
         if not self.is_text:
             self.codes = np.concatenate(parts) if parts else self.codes
@@ -79,8 +73,6 @@ class IdColumn:
 
     def faults(self) -> dict[Fault, tuple[Mask, str]]:
         """Texts that are no ids if all others are whole numbers, which the column then is: rows [n] and the first."""
-        import polars as pl
-
         if self.table is None or self.typed:
             return {}
         numbers = self.table.cast(pl.Int64, strict=False)
@@ -135,8 +127,6 @@ class IdColumn:
 
     def finish(self) -> tuple[Int32, IdMap]:
         """Positions [n] and the map of the ids that occur."""
-        import polars as pl
-
         codes, table, self.codes, self.table = self.codes, self.table, np.empty(0, np.int32), None
         if table is None:
             return _dense(codes)
@@ -151,8 +141,6 @@ class IdColumn:
 
 def _dense(numbers: npt.NDArray[Any]) -> tuple[Int32, IdMap]:
     """Positions among the sorted distinct numbers: by a look-up table where the range is narrow, else by search."""
-    import polars as pl
-
     low, high = int(numbers.min()), int(numbers.max())
     if high - low < 4 * len(numbers) + BLOCK:
         seen = np.zeros(high - low + 1, np.bool_)

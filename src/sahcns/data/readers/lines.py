@@ -5,10 +5,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
+import polars as pl
 
+from sahcns.data.columns import Column, Columns, choose
 from sahcns.data.readers.checks import ANY_BYTES, Batch, Fault, Faults, Source, is_utf8, not_unicode, not_utf8, quote
 from sahcns.data.readers.collect import NUMBERS, Collector
-from sahcns.data.readers.columns import Column, Columns, choose
 from sahcns.data.readers.detect import json_fields, sample
 from sahcns.data.readers.opening import Chunk
 from sahcns.data.readers.titles import json_text
@@ -43,8 +44,6 @@ def read_jsonlines(chunks: Iterator[Chunk], fields: Mapping[str, str], source: S
 
 def _by_polars(data: bytes, line: int, fields: Mapping[str, str], source: Source) -> Batch | None:
     """The batch, if every line has its ids as text under one key and its numbers as numbers."""
-    import polars as pl
-
     data = data if data.endswith(b"\n") else data + b"\n"
     rows = data.count(b"\n")
     if "title" in fields:
@@ -73,8 +72,6 @@ def _by_polars(data: bytes, line: int, fields: Mapping[str, str], source: Source
 
 
 def _by_line(data: bytes, line: int, fields: Mapping[str, str], source: Source, faults: Faults) -> Batch:
-    import polars as pl
-
     rows: list[dict[str, Value]] = []
     lines: list[int] = []
     for at, text in enumerate(data.decode("utf-8", "surrogateescape").split("\n"), line):
@@ -127,8 +124,6 @@ def _row(text: str, fields: Mapping[str, str]) -> dict[str, Value] | Fault:
 
 def read_adjacency(chunks: Iterator[Chunk], source: Source, into: Collector) -> int:
     """All pairs of a file of `user item item …` lines; returns how many lines name a user and no item."""
-    import polars as pl
-
     users_alone, line = 0, 1
     for chunk in chunks:
         texts = chunk.data.decode("utf-8", "surrogateescape").split("\n")

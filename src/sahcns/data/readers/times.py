@@ -8,16 +8,13 @@ time without a zone is UTC.
 
 from datetime import UTC, datetime, timedelta
 from itertools import product
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
-from sahcns.data.readers.checks import Mask, to_numbers
+from sahcns.data.filters import Mask
 from sahcns.errors import SettingError, nearest
-
-if TYPE_CHECKING:
-    import polars as pl
 
 Int64 = npt.NDArray[np.int64]
 Parsed = tuple[Int64, Mask, Mask]
@@ -36,6 +33,13 @@ DAYS = (
     *("%d.%m.%y", "%d/%m/%y", "%m/%d/%y"),
 )
 HOURS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
+
+
+def to_numbers(texts: pl.Series) -> pl.Series:
+    """Int64 where every text is a whole number, else Float64; null where a text is no number."""
+    trimmed = texts.str.strip_chars()
+    whole = trimmed.cast(pl.Int64, strict=False)
+    return whole if whole.null_count() == texts.null_count() else trimmed.cast(pl.Float64, strict=False)
 
 
 class TimeParser:
@@ -71,18 +75,14 @@ class TimeParser:
             return f"{UNITS[self.unit]} since 1970"
         return f"a date written {self.layout}" if self.layout else "dates written YYYY-MM-DD or YYYY-MM-DD HH:MM:SS"
 
-    def suggest(self, times: "pl.Series", unreadable: Mask) -> str:
+    def suggest(self, times: pl.Series, unreadable: Mask) -> str:
         """The `time_unit` by which the first thousand unreadable rows [n] could be read, if there is one."""
-        import polars as pl
-
         texts = times.cast(pl.String).filter(pl.Series(unreadable)).drop_nulls().head(1000).str.strip_chars()
         fitting = [layout for layout in map("".join, product(DAYS, HOURS)) if len(texts) and _fits(texts, layout)]
         return ", or ".join(f"time_unit={layout!r}" for layout in fitting) or "time_unit='%d.%m.%Y' or alike"
 
-    def seconds(self, times: "pl.Series") -> Parsed:
+    def seconds(self, times: pl.Series) -> Parsed:
         """Whole seconds [n], which rows are not a time at all [n], and which are one in another unit [n]."""
-        import polars as pl
-
         self._find_unit(times)
         self.zoned = self.past = None
         if times.dtype.is_temporal():
@@ -95,9 +95,7 @@ class TimeParser:
             return self._from_iso(times if is_text else times.cast(pl.Int64, strict=False).cast(pl.String))
         return self._from_numbers(times)
 
-    def _find_unit(self, times: "pl.Series") -> None:
-        import polars as pl
-
+    def _find_unit(self, times: pl.Series) -> None:
         if times.dtype.is_temporal():
             self.typed = True  # which says nothing of how another file writes its times
             return
@@ -119,9 +117,7 @@ class TimeParser:
             units = np.searchsorted([10**11, 10**14, 10**17], sizes, side="right")
             self.unit = list(UNITS)[int(np.bincount(units).argmax())]
 
-    def _from_numbers(self, times: "pl.Series") -> Parsed:
-        import polars as pl
-
+    def _from_numbers(self, times: pl.Series) -> Parsed:
         numbers = to_numbers(times) if times.dtype == pl.String else times
         unreadable = numbers.is_null().to_numpy()
         is_date = np.zeros(len(times), np.bool_)
@@ -144,27 +140,21 @@ class TimeParser:
         seconds, self.past = _split_seconds(values, PER_SECOND[unit], fractions)
         return seconds, unreadable, is_date | (~fits & ~unreadable)
 
-    def _from_datetimes(self, moments: "pl.Series") -> Parsed:
-        import polars as pl
-
+    def _from_datetimes(self, moments: pl.Series) -> Parsed:
         assert isinstance(moments.dtype, pl.Datetime)
         values = moments.to_physical().fill_null(0).to_numpy()
         seconds, self.past = _split_seconds(values, PER_SECOND[moments.dtype.time_unit])
         off_calendar = (seconds < CALENDAR[0]) | (seconds >= CALENDAR[1])
         return seconds, moments.is_null().to_numpy() | off_calendar, np.zeros(len(moments), np.bool_)
 
-    def _from_layout(self, times: "pl.Series", layout: str) -> Parsed:
-        import polars as pl
-
+    def _from_layout(self, times: pl.Series, layout: str) -> Parsed:
         try:
             return self._from_datetimes(times.str.strip_chars().str.to_datetime(layout, strict=False, time_unit="us"))
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
             reason = str(error).splitlines()[0]
             raise SettingError(f"time_unit is {layout!r}, which is not how a date is written ({reason})") from None
 
-    def _from_iso(self, times: "pl.Series") -> Parsed:
-        import polars as pl
-
+    def _from_iso(self, times: pl.Series) -> Parsed:
         plain = times.str.strip_suffix("Z").str.replace("T", " ", literal=True)
         lengths = plain.str.len_bytes().drop_nulls().unique()
         layout = ISO_LAYOUTS.get(lengths[0]) if len(lengths) == 1 else None
@@ -198,7 +188,7 @@ def parse_iso(text: str) -> tuple[int, int, bool] | None:
         return None
 
 
-def _fits(texts: "pl.Series", layout: str) -> bool:
+def _fits(texts: pl.Series, layout: str) -> bool:
     """Whether a layout reads all texts; a year of two digits, read as one of four, is none of these centuries."""
     years = texts.str.to_datetime(layout, strict=False, time_unit="us").dt.year()
     return not years.null_count() and bool(years.is_between(1900, 2100).all())

@@ -7,16 +7,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import polars as pl
+
+from sahcns.data.columns import find_usual, key, one_line
 from sahcns.data.ids import IdMap, Texts
-from sahcns.data.readers.columns import find_usual, key, one_line
 from sahcns.data.readers.detect import EXCEL_DELIMITER
 from sahcns.data.readers.opening import InputFile
 from sahcns.errors import DataError
-
-if TYPE_CHECKING:
-    import polars as pl
 
 # MovieLens keeps its titles beside the ratings, in a file of the same style.
 MOVIELENS = {"::": "movies.dat", "\t": "u.item", ",": "movies.csv"}
@@ -32,10 +31,8 @@ class ItemTexts:
     titles: dict[str, str] = field(default_factory=dict)
     categories: dict[str, str] = field(default_factory=dict)
 
-    def add_columns(self, items: "pl.Series", titles: "pl.Series", categories: "pl.Series | None") -> None:
+    def add_columns(self, items: pl.Series, titles: pl.Series, categories: pl.Series | None) -> None:
         """Those of some rows."""
-        import polars as pl
-
         for column, texts in ((titles, self.titles), (categories, self.categories)):
             if column is not None:
                 pairs = pl.DataFrame({"item": items.cast(pl.String), "text": column}).drop_nulls()
