@@ -60,7 +60,8 @@ def _loaded(home: Path, manifest: dict[str, Any]) -> Split:
 
     def pairs(part: str) -> Pairs:
         weights = load_column(home / f"{part}.weights.npy", "<f4") if f"{part}.weights.npy" in listed else None
-        return Pairs(*(load_column(home / f"{part}.{side}.npy", "<i4") for side in ("users", "items")), weights)
+        users, items = (load_column(home / f"{part}.{side}.npy", "<i4") for side in ("users", "items"))
+        return Pairs(users, items, weights)
 
     try:
         _check_manifest(home, manifest)

@@ -24,6 +24,7 @@ Lines = Sequence[int] | npt.NDArray[np.int64]
 Entries = dict[str, dict[str, Any]]
 LONGEST_VALUE = 60  # characters of a value that a message quotes
 LENIENT_LIMIT = 0.5
+BROKEN: tuple[type[BaseException], ...] = (pl.exceptions.PolarsError, pl.exceptions.PanicException, UnicodeError)
 ANY_BYTES = ("event", "title", "category")  # may be of rows that nobody wants, so a byte not UTF-8 is no fault there
 
 
@@ -186,7 +187,7 @@ def reported(place: str, *more: type[BaseException], remedy: str = "correct it, 
         yield
     except SahcnsError:
         raise
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, UnicodeError, *more) as error:
+    except (*BROKEN, *more) as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise DataError(f"{place} cannot be read ({reason}); {remedy}") from None
 

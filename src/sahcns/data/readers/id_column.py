@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from sahcns.data.filters import Mask
 from sahcns.data.ids import IdMap, Texts
-from sahcns.data.readers.checks import Fault, Mask
+from sahcns.data.readers.checks import Fault
 
 Int32 = npt.NDArray[np.int32]
 NO_ID = ("null", "NULL", "Null", "NaN", "nan", "None", "none", "NA", "N/A", "<NA>", "\\N")
