@@ -6,8 +6,9 @@ import os
 import tomllib
 import zipfile
 import zlib
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -189,15 +190,13 @@ def obtain(
             "name another place for them, or set XDG_CACHE_HOME to a folder that can be written"
         ) from error
     if source is not None or (wanted.embedded and to is not None):
-        _copy_set(wanted, source or EMBEDDED / wanted.name, folder)
+        _take(wanted, source or EMBEDDED / wanted.name, folder)
     elif _missing(wanted, folder):
         _download(wanted, folder, report, pause)
     for file in wanted.files:
         if (path := find(folder, file.name)) and file.sha256:
-            with _unpacked(path) as content:
-                again = f"; delete it and run: sahcns data get {wanted.name}"
-                for _ in _pieces(content, path, file.sha256, again):
-                    pass
+            with _unpacking(path), _content(path) as content:
+                deque(_pieces(content, path, file.sha256, f"; delete it and run: sahcns data get {wanted.name}"), 0)
     return folder
 
 
@@ -229,58 +228,46 @@ def _download(wanted: NamedSet, folder: Path, report: Report, pause: float) -> N
                     f"or run: sahcns data get {wanted.name} --from PATH"
                 ) from None
         if wanted.archive:
-            _copy_set(wanted, target, folder)
+            _take(wanted, target, folder)
             target.unlink()
 
 
-def _copy_set(wanted: NamedSet, source: Path, folder: Path) -> None:
-    """From a copy on this disk: a folder, the archive, or the one file of the set."""
+def _take(wanted: NamedSet, source: Path, folder: Path) -> None:
+    """From a copy on this disk: a folder, the archive, or the one file of the set.
+
+    Each file is written under its own name: no path from an archive is ever written to.
+    """
     needed = [file.name for file in wanted.files if not file.optional]
-    if source.is_dir():
-        if missing := _missing(wanted, source):
+    opened: dict[str, Callable[[], AbstractContextManager[IO[bytes]]]] = {}
+    with _unpacking(source), ExitStack() as at_end:
+        if source.is_dir():
+            places = {file.name: find(source, file.name) for file in wanted.files}
+            opened = {name: partial(_content, path) for name, path in places.items() if path}
+        elif not source.is_file():
+            raise DataError(f"{source} is not there; give the archive of {wanted.name}, or a folder with its files")
+        elif _starts_as_zip(source):
+            if wanted.archive:
+                again = "; get it again, or unpack a copy you trust and give that folder with --from"
+                _check_sha256(source, file_sha256(source), wanted.archive.sha256, again)
+            packed = at_end.enter_context(zipfile.ZipFile(source))
+            members = sorted(packed.namelist(), key=len, reverse=True)  # of two of one name the shorter path
+            opened = {PurePosixPath(member).name: partial(packed.open, member) for member in members}
+        elif len(needed) > 1:
+            raise DataError(f"{wanted.name} has several files ({', '.join(needed)}); give the folder they are in")
+        else:
+            opened = {needed[0]: partial(_content, source)}
+        if missing := [name for name in needed if name not in opened]:
             raise DataError(f"{source} has no {missing[0]}, which {wanted.name} needs")
         for file in wanted.files:
-            if path := find(source, file.name):
-                _copy(file, path, folder)
-    elif not source.is_file():
-        raise DataError(f"{source} is not there; give the archive of {wanted.name}, or a folder with its files")
-    elif _starts_as_zip(source):
-        _unpack(wanted, source, folder)
-    elif len(needed) > 1:
-        raise DataError(f"{wanted.name} has several files ({', '.join(needed)}); give the folder they are in")
-    else:
-        _copy(next(file for file in wanted.files if not file.optional), source, folder)
+            if file.name in opened:
+                with opened[file.name]() as content:
+                    write_whole(folder / file.name, _pieces(content, Path(file.name), file.sha256))
 
 
 def _starts_as_zip(path: Path) -> bool:
     """Also where its end was cut off, which zipfile calls no zip at all."""
     with path.open("rb") as opened:
         return opened.read(4) == b"PK\x03\x04"
-
-
-def _copy(file: File, source: Path, folder: Path) -> None:
-    with _unpacked(source) as content:
-        if not ((target := folder / file.name).exists() and target.samefile(source)):
-            write_whole(target, _pieces(content, source, file.sha256))
-
-
-def _unpack(wanted: NamedSet, archive: Path, folder: Path) -> None:
-    """Only the files of the set, each under its own name: no path from the archive is ever written to."""
-    if wanted.archive:
-        again = "; get it again, or unpack a copy you trust and give that folder with --from"
-        _check_sha256(archive, file_sha256(archive), wanted.archive.sha256, again)
-    try:
-        with zipfile.ZipFile(archive) as packed:
-            members = {PurePosixPath(name).name: name for name in sorted(packed.namelist(), key=len, reverse=True)}
-            if missing := [file.name for file in wanted.files if file.name not in members and not file.optional]:
-                raise DataError(f"{archive} holds no {missing[0]}, which {wanted.name} needs")
-            for file in wanted.files:
-                if file.name in members:
-                    with packed.open(members[file.name]) as content:
-                        write_whole(folder / file.name, _pieces(content, Path(file.name), file.sha256))
-    # zipfile says NotImplementedError to a compression it does not know, RuntimeError to an encrypted file.
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as problem:
-        raise DataError(f"{archive} cannot be unpacked ({problem}); get it again") from None
 
 
 def _pieces(content: IO[bytes], path: Path, sha256: str | None, again: str = "; get it again") -> Iterator[bytes]:
@@ -298,11 +285,15 @@ def _check_sha256(path: Path, found: str, wanted: str, remedy: str) -> None:
         raise DataError(f"{path} is not the expected file: its SHA-256 is {found}, not {wanted}{remedy}")
 
 
+def _content(path: Path) -> IO[bytes]:
+    """That of a file, gzipped or not."""
+    return gzip.open(path) if path.suffix == ".gz" else path.open("rb")  # type: ignore[return-value]
+
+
 @contextmanager
-def _unpacked(path: Path) -> Iterator[IO[bytes]]:
-    """The content of a file, gzipped or not."""
+def _unpacking(path: Path) -> Iterator[None]:
     try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as content:
-            yield content  # type: ignore[misc]
-    except (gzip.BadGzipFile, zlib.error, EOFError) as problem:
-        raise DataError(f"{path} is not a whole gzip file ({problem}); get it again") from None
+        yield
+    # zipfile says NotImplementedError to a compression it does not know, RuntimeError to an encrypted file.
+    except (zipfile.BadZipFile, gzip.BadGzipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as problem:
+        raise DataError(f"{path} cannot be unpacked ({problem}); get it again") from None

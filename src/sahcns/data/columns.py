@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sahcns.errors import DataError, SettingError, nearest
+from sahcns.data.ids import did_you_mean
+from sahcns.errors import DataError, SettingError
 
 Column = str | int | None
 ROLES = ("user", "item", "rating", "time", "event", "quantity", "price", "title")
@@ -160,8 +161,7 @@ def _place(names: Sequence[str], column: str | int, role: str, source: str) -> i
         return place
     number = _number(column)
     if number is None:
-        hint = nearest(str(column), names)
-        close = f"; {hint}" if hint.startswith("did you mean") else ""
+        close = did_you_mean(str(column), names)
         raise DataError(
             f"{source} has no column {column!r} (asked for as {role}); its columns are: {listed(names)}{close}"
         )

@@ -155,12 +155,12 @@ def weigh(rows: Rows, weight: Weight | None, half_life: float | None) -> Rows:
     starts = rows.starts()
     first, pair = np.flatnonzero(starts), np.cumsum(starts) - 1
     weights: npt.NDArray[Any] = np.ones(len(first))
-    if weight is not None:
-        quantity = rows.columns.get("quantity", np.ones(1, np.float32)).astype(np.float64)
-        amounts = {"rows": np.ones(len(rows)), "quantity": quantity, "rating": rows.columns.get("rating")}
-        amount = quantity * rows.columns["price"] if weight == "price" else amounts[weight]
-        weights = np.bincount(pair, amount) if weight != "rating" else np.bincount(pair, amount) / np.bincount(pair)
-        weights = weights if weight == "rating" else np.log1p(np.maximum(weights, 0))
+    if weight == "rating":
+        weights = np.bincount(pair, rows.columns["rating"]) / np.bincount(pair)
+    elif weight is not None:
+        amount = np.ones(len(rows)) if weight == "rows" else rows.columns.get("quantity", np.ones(1)).astype(np.float64)
+        total = np.bincount(pair, amount * rows.columns["price"] if weight == "price" else amount)
+        weights = np.log1p(np.maximum(total, 0))
     if half_life is not None:
         times = rows.columns["time"]
         age = (times.max() - np.maximum.reduceat(times, first)) / (86_400 * half_life)

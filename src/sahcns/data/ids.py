@@ -141,8 +141,14 @@ class IdMap:
             return f"; did you mean {self[like]!r}?"
         if not isinstance(self.values, Texts):
             return f" (ids run from {int(self.values[0])} to {int(self.values[-1])})"
-        close = nearest(str(value), map(str, self.decode(range(len(self))))) if len(self) < SEARCHED else ""
-        return f"; {close}" if close.startswith("did you mean") else f" (ids are such as {self.values[0]!r})"
+        close = did_you_mean(str(value), map(str, self.decode(range(len(self))))) if len(self) < SEARCHED else ""
+        return close or f" (ids are such as {self.values[0]!r})"
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """`; did you mean 'purchase'?`, or nothing where none is alike."""
+    hint = nearest(word, known)
+    return f"; {hint}" if hint.startswith("did you mean") else ""
 
 
 def load_texts(folder: Path, stem: str, *, mapped: bool = True) -> Texts:

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sahcns.data.filters import Mask, chunks
-from sahcns.data.ids import IdMap, Texts
-from sahcns.errors import DataError, nearest
+from sahcns.data.ids import IdMap, Texts, did_you_mean
+from sahcns.errors import DataError
 
 FEW_KINDS = 20  # of events, at most, that are worth a remark where nobody chose among them
 NAT = np.iinfo(np.int64).min  # the time of a row that has none
@@ -38,9 +38,9 @@ class Events:
         known = {fold_case(name): name for name in counts}
         for name in wanted:
             if fold_case(name) not in known:
-                hint = nearest(name, counts)
-                close = f"; {hint}" if hint.startswith("did you mean") else ""
-                raise DataError(f"{source} has no event {name!r}; there are: {list_kinds(counts)}{close}")
+                raise DataError(
+                    f"{source} has no event {name!r}; there are: {list_kinds(counts)}{did_you_mean(name, counts)}"
+                )
         chosen = {known[fold_case(name)] for name in wanted}
         return np.array([name in chosen for name in self.names])
 

@@ -50,19 +50,14 @@ class Recipe:
     half_life: float | None = None
 
     def __post_init__(self) -> None:
-        for name, allowed in (("duplicates", Duplicates), ("split", SplitRule), ("unseen", Unseen)):
-            choices = get_args(allowed)
+        for name, allowed in (("duplicates", Duplicates), ("split", SplitRule), ("unseen", Unseen), ("weight", Weight)):
+            choices = get_args(allowed) + ((None,) if name == "weight" else ())
             self._check(name, getattr(self, name) in choices, f"one of {', '.join(map(repr, choices))}")
-        for name in ("core", "seed"):
-            self._check(
-                name, _are_whole([getattr(self, name)]) and getattr(self, name) >= 0, "a whole number, 0 or more"
-            )
-        if self.weight is not None:
-            self._check("weight", self.weight in get_args(Weight), f"one of {', '.join(map(repr, get_args(Weight)))}")
-        if self.half_life is not None:
-            self._check("half_life", _are_numbers([self.half_life]) and self.half_life > 0, "days, above 0")
-        if self.min_rating is not None:
-            self._check("min_rating", _are_numbers([self.min_rating]), "a number, or None to keep every rating")
+        for name, value in (("core", self.core), ("seed", self.seed)):
+            self._check(name, _are_whole([value]) and value >= 0, "a whole number, 0 or more")
+        days, least = self.half_life, self.min_rating
+        self._check("half_life", days is None or (_are_numbers([days]) and days > 0), "days, above 0")
+        self._check("min_rating", least is None or _are_numbers([least]), "a number, or None to keep every rating")
         if self.events is not None:
             kinds = self.events if isinstance(self.events, list | tuple) else ()
             kinds = tuple(dict.fromkeys(str(kind).strip() for kind in kinds))
@@ -101,6 +96,4 @@ def _are_whole(values: Any) -> bool:
 
 
 def _are_numbers(values: Any) -> bool:
-    return all(
-        isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) for value in values
-    )
+    return all(_are_whole([value]) or (isinstance(value, float) and math.isfinite(value)) for value in values)

@@ -16,27 +16,15 @@ from sahcns.files import write_whole
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-QUANTILES = {
-    "min": 0,
-    "5%": 0.05,
-    "25%": 0.25,
-    "median": 0.5,
-    "mean": 0,
-    "75%": 0.75,
-    "95%": 0.95,
-    "99%": 0.99,
-    "max": 1,
-}
+QUANTILES = {"5%": 0.05, "25%": 0.25, "median": 0.5, "75%": 0.75, "95%": 0.95, "99%": 0.99}
 COLOURS = {"user": "#2f6db5", "item": "#c8553d"}
 PLOT_ENDINGS = (".png", ".svg", ".pdf")
 
 
 def statistics(split: Split) -> dict[str, Any]:
     """Counts, density = interactions / (users · items), and degrees over all three parts, as plain values."""
-    users = {name: degrees(pairs.users, split.n_users) for name, pairs in split.parts().items()}
-    items = {name: degrees(pairs.items, split.n_items) for name, pairs in split.parts().items()}
-    rows = sum(len(pairs) for pairs in split.parts().values())
-    cells = split.n_users * split.n_items
+    users, items = _part_degrees(split)
+    rows, cells = sum(map(len, split.parts().values())), split.n_users * split.n_items
     return {
         "users": split.n_users,
         "items": split.n_items,
@@ -50,20 +38,28 @@ def statistics(split: Split) -> dict[str, Any]:
             }
             for name, pairs in split.parts().items()
         },
-        "user_degrees": _spread(sum(users.values(), np.zeros(split.n_users, np.int64))),
-        "item_degrees": _spread(sum(items.values(), np.zeros(split.n_items, np.int64))),
+        "user_degrees": _spread(np.sum([*users.values()], axis=0)),
+        "item_degrees": _spread(np.sum([*items.values()], axis=0)),
         **{f"users_without_{name}": int(np.count_nonzero(users[name] == 0)) for name in PARTS},
         "items_without_train": int(np.count_nonzero(items["train"] == 0)),
         "fingerprint": split.fingerprint,
     }
 
 
+def _part_degrees(split: Split) -> tuple[dict[str, npt.NDArray[np.int64]], dict[str, npt.NDArray[np.int64]]]:
+    """How many interactions each user, and each item, has in each part."""
+    parts = split.parts().items()
+    users = {name: degrees(pairs.users, split.n_users) for name, pairs in parts}
+    return users, {name: degrees(pairs.items, split.n_items) for name, pairs in parts}
+
+
 def _spread(counts: npt.NDArray[np.int64]) -> dict[str, float]:
     """Smallest, quantiles (linear between ranks), mean and largest of the degrees."""
     if not len(counts):
         return {}
-    points = {name: round(float(np.quantile(counts, at)), 2) for name, at in QUANTILES.items()}
-    return {**points, "mean": round(float(counts.mean()), 2), "min": int(counts.min()), "max": int(counts.max())}
+    low, lower, middle, *upper = ((name, round(float(np.quantile(counts, at)), 2)) for name, at in QUANTILES.items())
+    mean = "mean", round(float(counts.mean()), 2)
+    return dict([("min", int(counts.min())), low, lower, middle, mean, *upper, ("max", int(counts.max()))])
 
 
 def statistics_table(figures: Mapping[str, Any], title: str = "") -> "RenderableType":
@@ -115,10 +111,8 @@ def plot_degrees(split: Split, path: str | os.PathLike[str], *, title: str = "")
         raise SahcnsError("plots need one more package; install it with: pip install 'sahcns[report]'") from None
 
     panels = []
-    for who, size in (("user", split.n_users), ("item", split.n_items)):
-        degree = sum(
-            (degrees(getattr(part, f"{who}s"), size) for part in split.parts().values()), np.zeros(size, np.int64)
-        )
+    for who, parts in zip(("user", "item"), _part_degrees(split), strict=True):
+        degree = np.sum([*parts.values()], axis=0)
         values, exactly, at_least = degree_counts(degree[degree > 0])
         rows = [
             {"degree": int(value), "exactly": int(here), "at least": int(above)}
@@ -136,12 +130,8 @@ def plot_degrees(split: Split, path: str | os.PathLike[str], *, title: str = "")
         panels.append(alt.layer(line, dots, rule).properties(title=f"{len(degree):,} {who}s, median {median:,.0f}"))
     key = "line: at least that many · dots: exactly that many · dashes: median"
     chart = alt.hconcat(*panels).properties(title=alt.Title(title or "Degrees", subtitle=key)).to_json()
-    drawn: str | bytes
-    if ending == ".png":
-        drawn = vl_convert.vegalite_to_png(chart, scale=2)
-    else:
-        drawn = (vl_convert.vegalite_to_svg if ending == ".svg" else vl_convert.vegalite_to_pdf)(chart)
-    return write_whole(target, drawn, "plot")
+    scale = {"scale": 2} if ending == ".png" else {}
+    return write_whole(target, getattr(vl_convert, f"vegalite_to_{ending[1:]}")(chart, **scale), "plot")
 
 
 def degree_counts(degree: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], ...]:

@@ -87,6 +87,11 @@ class Faults:
             )
         count(self.skipped, fault.reason, source, line, value, rows)
 
+    def refuse(self, source: Source, line: int, fault: Fault, text: str) -> None:
+        """A whole line, which comes to no batch."""
+        self.rows_read += 1
+        self.report(source, line, fault, value=text)
+
     def check_limit(self) -> None:
         """An error where so many rows were skipped that what is left says little about the file."""
         if self.rows_skipped > self.limit * self.rows_read or 0 < self.rows_read == self.rows_skipped:

@@ -179,12 +179,8 @@ class Collector:
             **warnings,
         }
         if times is not None and (times != NAT).any():
-            first = (
-                times.argmin()
-                if "time" not in warnings.get("missing", {})
-                else np.where(times == NAT, -(NAT + 1), times).argmin()
-            )
-            ends = {"first": int(first), "last": int(times.argmax())}
+            known = np.where(times == NAT, -(NAT + 1), times) if "time" in warnings.get("missing", {}) else times
+            ends = {"first": int(known.argmin()), "last": int(times.argmax())}
             source["times"] = {name: _describe_time(times, row, source["files"]) for name, row in ends.items()}
         return Interactions(
             users,

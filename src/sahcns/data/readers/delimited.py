@@ -170,8 +170,7 @@ def _by_line(
             break
         fault = row if isinstance(row, Fault) else _find_fault(row, texts[at], layout, valid)
         if fault is not None:
-            faults.rows_read += 1
-            faults.report(source, line + at, fault, value=texts[at])
+            faults.refuse(source, line + at, fault, texts[at])
         else:
             rows.append([*row])
             lines.append(line + at)

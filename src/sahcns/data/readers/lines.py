@@ -79,8 +79,7 @@ def _by_line(data: bytes, line: int, fields: Mapping[str, str], source: Source, 
             continue
         row = _row(text, fields)
         if isinstance(row, Fault):
-            faults.rows_read += 1
-            faults.report(source, at, row, value=text)
+            faults.refuse(source, at, row, text)
         else:
             lines.append(at)
             rows.append(row)
@@ -130,8 +129,7 @@ def read_adjacency(chunks: Iterator[Chunk], source: Source, into: Collector) -> 
         if not is_utf8(chunk.data):
             for at, text in enumerate(texts):
                 if fault := not_utf8(text):
-                    into.faults.rows_read += 1
-                    into.faults.report(source, line + at, fault, value=text)
+                    into.faults.refuse(source, line + at, fault, text)
                     texts[at] = ""
         tokens = pl.Series(texts).str.extract_all("[^ \t\r]+")
         frame = pl.DataFrame({"line": np.arange(line, line + len(texts)), "tokens": tokens})

@@ -88,11 +88,9 @@ class TimeParser:
         if times.dtype.is_temporal():
             self.zoned = np.full(len(times), getattr(times.dtype, "time_zone", None) is not None)
             return self._from_datetimes(times.cast(pl.Datetime("us")) if times.dtype == pl.Date else times)
-        if self.layout is not None:
-            return self._from_layout(times.cast(pl.String), self.layout)
-        if self.unit == "iso":
-            is_text = times.dtype == pl.String
-            return self._from_iso(times if is_text else times.cast(pl.Int64, strict=False).cast(pl.String))
+        if self.unit in ("layout", "iso"):
+            times = times if times.dtype == pl.String else times.cast(pl.Int64, strict=False).cast(pl.String)
+            return self._from_iso(times) if self.layout is None else self._from_layout(times, self.layout)
         return self._from_numbers(times)
 
     def _find_unit(self, times: pl.Series) -> None:
@@ -122,8 +120,8 @@ class TimeParser:
         unreadable = numbers.is_null().to_numpy()
         is_date = np.zeros(len(times), np.bool_)
         if times.dtype == pl.String:  # a date among numbers is a time, of another unit
-            for row in np.flatnonzero(unreadable):
-                is_date[row] = parse_iso(times[int(row)] or "") is not None
+            rows = np.flatnonzero(unreadable)
+            is_date[rows] = [parse_iso(text or "") is not None for text in times.gather(rows)]
         unit = self.unit if self.unit in UNITS else "s"
         fractions: npt.NDArray[np.float64] | None = None
         if numbers.dtype.is_integer() and numbers.dtype not in (pl.UInt64, pl.Int128):
@@ -164,14 +162,13 @@ class TimeParser:
         seconds, unreadable, other = self._from_datetimes(moments)
         zoned = self.zoned = times.str.ends_with("Z").fill_null(False).to_numpy().copy()
         past = self.past = np.zeros(len(times), np.int32) if self.past is None else self.past
-        texts = times.to_list() if unreadable.any() else []
-        for row in np.flatnonzero(unreadable):
-            moment = parse_iso(texts[row] or "")
-            if moment is not None:
+        rows = np.flatnonzero(unreadable)
+        texts = times.gather(rows)
+        other[rows] = to_numbers(texts).is_not_null().to_numpy()
+        for row, text in zip(rows, texts, strict=True):
+            if (moment := parse_iso(text or "")) is not None:
                 seconds[row], past[row], zoned[row] = moment
-                unreadable[row] = False
-            else:
-                other[row] = to_numbers(pl.Series([texts[row]], dtype=pl.String)).null_count() == 0
+                unreadable[row] = other[row] = False
         return seconds, unreadable & ~other, other
 
 
