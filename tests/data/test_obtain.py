@@ -160,7 +160,7 @@ def test_a_file_that_changed_in_the_folder_is_noticed(tmp_path: Path) -> None:
         ("none", "none is not there"),
         ("", r"has no train\.txt"),
         ("one.txt", r"train\.txt, test\.txt"),
-        ("poor.zip", r"poor\.zip holds no test\.txt"),
+        ("poor.zip", r"poor\.zip has no test\.txt"),
         ("cut.zip", "cannot be unpacked"),
         ("wrong-crc.zip", "cannot be unpacked"),
         ("wrong-code.zip", "cannot be unpacked"),
