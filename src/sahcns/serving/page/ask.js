@@ -1,9 +1,10 @@
 // Questions to the service that sent this page, and nobody else.
 
 const LONGEST = 4000; // letters of an address; what is longer goes into a body
+const TRIES = 5; // where the service is busy
 
 /** The answer to GET path?fields, or a thrown Error with the service's sentence. Empty fields are left out. */
-export async function ask(path, fields = {}, signal) {
+export async function ask(path, fields = {}, signal, tries = TRIES) {
   const given = Object.entries(fields).filter(([, value]) => value !== undefined && value !== null && value !== "" && !(Array.isArray(value) && !value.length));
   const query = new URLSearchParams(given.flatMap(([name, value]) => [value].flat().map((one) => [name, one]))).toString();
   const headers = sessionStorage.token ? { Authorization: `Bearer ${sessionStorage.token}` } : {};
@@ -14,6 +15,10 @@ export async function ask(path, fields = {}, signal) {
   if (answer.status === 401) {
     await askForToken();
     return ask(path, fields, signal);
+  }
+  if ([429, 503].includes(answer.status) && tries > 1) {
+    await new Promise((resolve) => { setTimeout(resolve, 1000 * (Number(answer.headers.get("retry-after")) || 1)); });
+    return ask(path, fields, signal, tries - 1);
   }
   const content = await answer.json().catch(() => ({}));
   if (!answer.ok) throw new Error(content.error || `the service answered ${answer.status}`);

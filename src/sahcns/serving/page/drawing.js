@@ -79,7 +79,7 @@ export function profiles(width, { pair, layers }, point) {
     at(negative.profile).map(([cx, cy]) => svg("circle", { cx, cy, r: 3.5, class: "dot negative" })),
     !narrow && labels.map((one) => svg("g", {},
       svg("path", { d: `M${x(last) + 7} ${one.y}L${box.right + 4} ${one.at}`, class: `leader ${one.kind}` }),
-      svg("text", { x: box.right + 8, y: one.at + 4, class: `label ${one.kind}` }, short(one.text, 22)))));
+      svg("text", { x: box.right + 8, y: one.at + 4, class: `label ${one.kind}` }, short(one.text, 20)))));
 }
 
 /** z(μ) and z(σ) of each candidate, the arrow (1, α), and the line that nobody is beyond. */

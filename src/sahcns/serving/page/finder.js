@@ -1,7 +1,7 @@
 // A field in which a few letters find people and items: a combobox with a list below it.
 
 import { ask, latest } from "./ask.js";
-import { categories, count, el, nameOf, tell } from "./parts.js";
+import { categories, count, el, nameOf, tell, whoIs } from "./parts.js";
 
 let finders = 0;
 
@@ -45,7 +45,7 @@ export function makeFinder(place, { label, hint, kinds = ["user", "item"], choos
 
   function option(kind, row) {
     const shown = kind === "user"
-      ? [el("b", {}, String(row.user)), el("small", {}, count(row.items, "item"))]
+      ? [el("b", {}, whoIs(row.user)), el("small", {}, count(row.items, "item"))]
       : [el("b", {}, nameOf(row)), el("small", {}, [categories(row.category), row.title && String(row.item)].filter(Boolean).join("  ·  "))];
     const node = el("li", { role: "option", id: `${id}-${options.length}` }, shown);
     const made = { kind, row, node };

@@ -2,7 +2,7 @@
 
 import { ask, latest } from "./ask.js";
 import { makeFinder } from "./finder.js";
-import { $, categories, count, el, fill, nameOf, percent, signed, tell, writeAddress } from "./parts.js";
+import { $, categories, count, el, fill, nameOf, percent, signed, tell, whoIs, writeAddress } from "./parts.js";
 
 const STEPS = ["direct", "through the people who have it", "through what those people have too"];
 const SOURCES = {
@@ -102,14 +102,14 @@ export function startLists(models) {
     }
     if (state.user === null) {
       const { users } = await ask("search", { k: 5, model: state.models[0] }, signal);
-      place.replaceChildren(el("h2", {}, "For example"), el("div", { class: "chips" }, users.map(({ user }) => el("button", { type: "button", onclick: () => go({ user: String(user) }) }, String(user)))));
+      place.replaceChildren(el("h2", {}, "For example"), el("div", { class: "chips" }, users.map(({ user }) => el("button", { type: "button", onclick: () => go({ user: String(user) }) }, whoIs(user)))));
       return;
     }
     const person = await ask("person", { user: state.user, k: 60, model: state.models[0] }, signal);
     person.items.forEach(remember);
     const rest = person.count - person.items.length;
     place.replaceChildren(
-      el("h2", {}, `${person.user} has ${count(person.count, "item")}`, again),
+      el("h2", {}, `${whoIs(person.user)} has ${count(person.count, "item")}`, again),
       el("ul", { class: "history", tabindex: 0, "aria-label": "What they have" },
         person.items.map((row) => el("li", { "data-item": row.item }, nameOf(row), el("small", {}, categories(row.category)))),
         rest > 0 && el("li", { class: "rest" }, `and ${rest.toLocaleString("en")} more`)),
@@ -138,8 +138,8 @@ export function startLists(models) {
   function column(model, list, firstRanks) {
     const made = [model.backbone?.name, model.sampler?.name].filter(Boolean).join(" · ");
     return el("article", { class: "card column" },
-      el("h2", {}, list.source === null ? "What most people have" : "Recommended"),
-      el("p", { class: "made" }, models.length > 1 && el("b", {}, model.name), list.source === null ? "" : SOURCES[list.source], made && el("span", {}, made)),
+      el("h2", {}, list.source === null ? "What most people have" : "Recommended", models.length > 1 && [list.source === null ? ", in " : " by ", el("b", {}, model.name)]),
+      el("p", { class: "made" }, [made, SOURCES[list.source]].filter(Boolean).join(", ")),
       list.items.length
         ? el("ol", {}, list.items.map((row) => entry(row, list, firstRanks)))
         : el("p", {}, "No item is left to show."));

@@ -22,6 +22,7 @@ export const signed = (value, digits = 2) => (value > 0 ? "+" : "") + number(val
 export const percent = (value) => `${(100 * value).toFixed(Math.abs(value) < 0.0995 ? 1 : 0)} %`.replace("-", "−");
 export const count = (value, one, many = `${one}s`) => `${value.toLocaleString("en")} ${value === 1 ? one : many}`;
 export const nameOf = (row) => row.title || String(row.item);
+export const whoIs = (user) => (/^\d+$/.test(user) ? `Person ${user}` : String(user));
 export const categories = (text) => (text || "").replaceAll("|", " · ");
 
 /** Says what went wrong at the top of the page, until something goes right. */

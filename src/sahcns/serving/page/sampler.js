@@ -3,7 +3,7 @@
 import { ask, latest } from "./ask.js";
 import { choiceMap, profiles, sparkline } from "./drawing.js";
 import { makeFinder } from "./finder.js";
-import { $, count, el, fill, nameOf, number, signed, tell, writeAddress } from "./parts.js";
+import { $, count, el, fill, nameOf, number, signed, tell, whoIs, writeAddress } from "./parts.js";
 
 const DIALS = { alpha: 0.3, lambda_max: 0.5, pool: 10 };
 
@@ -59,7 +59,7 @@ export function startSampler(models) {
     writeAddress("sampler", { ...state, model: state.model === models[0].name ? undefined : state.model, seed: state.seed || undefined }, push);
     tell(null);
     shown = answer;
-    $("#pair-finder input").placeholder = `${pair.user} (type to find another)`;
+    $("#pair-finder input").placeholder = `${whoIs(pair.user)} (type to find another)`;
     $("#positive").replaceChildren(...answer.positives.map((one) => el("option", { value: one.item, selected: String(one.item) === state.item }, nameOf(one))));
     drawStory(answer);
     drawPictures();
@@ -80,7 +80,7 @@ export function startSampler(models) {
       ? ["The pool reaches the positive at every layer, so nothing of it is mixed in."]
       : ["The pool is easiest at ", layers[most], ", where ", el("b", {}, `${Math.round(100 * strength[most])} %`), " of the positive is mixed in."];
     fill($("#story"),
-      `${pair.user} has `, name(pair, "positive"), `. Of ${count(pair.pool.length, "item")} that they do not have, SAHC-NS takes `, name(chosen, "chosen"), why, ...second, ...third,
+      `${whoIs(pair.user)} has `, name(pair, "positive"), `. Of ${count(pair.pool.length, "item")} that they do not have, SAHC-NS takes `, name(chosen, "chosen"), why, ...second, ...third,
       chosen.held_out && el("em", {}, " They took it later: a false negative."));
   }
 
