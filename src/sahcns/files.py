@@ -6,6 +6,7 @@ import hashlib
 import itertools
 import json
 import os
+import re
 import secrets
 import shutil
 import stat
@@ -18,6 +19,8 @@ from sahcns.errors import DataError
 
 LARGEST, DEEPEST = 1 << 28, 64  # bytes, and lists within lists, of any JSON file of ours
 DIGEST = "sha256"  # the entry of a marked file that holds the digest of all others
+FORMULA = r"^[=+\-@\t\r\n]"  # how a text begins that a spreadsheet runs, unless it is a
+NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 
 
 def write_whole(path: str | os.PathLike[str], content: str | bytes | Iterable[bytes], what: str = "file") -> Path:
@@ -72,6 +75,11 @@ def abandoned(target: Path, ending: str) -> Iterator[Path]:
         with contextlib.suppress(FileNotFoundError):  # one who has just written beside took it away
             if time.time() - found.stat().st_mtime > 86_400:
                 yield found
+
+
+def csv_text(text: str) -> str:
+    """A cell's text, with an apostrophe before it where a spreadsheet would run it."""
+    return f"'{text}" if re.search(FORMULA, text) and not re.search(NUMBER, text) else text
 
 
 def plain(value: object) -> object:

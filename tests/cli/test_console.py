@@ -52,6 +52,23 @@ def test_words_are_printed_as_they_are_and_never_folded(capsys: pytest.CaptureFi
     assert shown.err == f"{path}\nwarning: {path}\n"
 
 
+def test_an_id_or_a_title_moves_no_cursor(capsys: pytest.CaptureFixture[str]) -> None:
+    bad, seen = "a\x1b]0;owned\x07\r\x9b2J\u202eb", r"a\x1b]0;owned\x07\r\x9b2J\u202eb"
+    rows = table(bad, title=bad)
+    rows.add_row(bad)
+    show(rows, bad)
+    show_tables([Table("t", bad, (bad,), [(bad,), (Cell(bad, note=bad),)], bad)])
+    tell(bad)
+    warn(bad)
+    shown = "".join(capsys.readouterr())
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", shown)
+    assert shown.count(seen) == 12
+    show_json({bad: bad})
+    shown = capsys.readouterr().out
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", shown)
+    assert json.loads(shown) == {bad: bad}
+
+
 def test_a_long_id_is_folded_and_never_cut(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "40")
     rows = table(">rank", "item", ">score")

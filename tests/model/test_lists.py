@@ -1,5 +1,6 @@
 """Lists in a file, of users and of new people: as asked for one by one, in every format, whole or not at all."""
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from polars.testing import assert_frame_equal
 from torch import Tensor
 
 from sahcns.data import Recipe, prepare
+from sahcns.data.ids import Texts
 from sahcns.errors import DataError, SettingError, TrainingError
 from sahcns.model import Baskets, Recommender
 from sahcns.model import lists as module
@@ -122,6 +124,21 @@ def test_ids_that_need_quotes_and_letters_come_through(tmp_path: Path) -> None:
     found = pl.read_csv(tmp_path / "all.csv", schema_overrides={"user": pl.String})
     assert found.columns == ["user", "rank", "item", "score", "source"]
     assert {(user, item) for user, _, item, _, _ in found.rows()} == set(rows)
+
+
+def test_no_cell_of_a_csv_file_begins_a_formula(tmp_path: Path) -> None:
+    users, items = ("-1", "+49 170", "@bob"), ("=1+1", "-2.5", "-x", "\tq", "a=b")
+    titles = dict.fromkeys(items, '=HYPERLINK("x")')
+    split = prepare(interactions([(user, item) for user in users for item in items]), Recipe(ratios=(1, 0, 0)))
+    model = made(replace(split, titles=Texts.of([titles[item] for item in split.item_ids.decode(range(5))])))  # type: ignore[call-overload]
+    for ending in ("csv", "jsonl"):
+        write_lists(model, tmp_path / f"all.{ending}", k=5, exclude="nothing")
+    found = pl.read_csv(tmp_path / "all.csv", infer_schema_length=0)
+    assert {*found["user"]} == {"-1", "'+49 170", "'@bob"}
+    assert {*found["item"]} == {"'=1+1", "-2.5", "'-x", "'\tq", "a=b"}
+    assert {*found["title"]} == {'\'=HYPERLINK("x")'}
+    assert found["score"].str.contains("'").sum() == 0
+    assert {*pl.read_ndjson(tmp_path / "all.jsonl")["item"]} == {*items}  # where ids are as they were
 
 
 def shown(baskets: Baskets) -> dict[object, list[int]]:

@@ -4,6 +4,7 @@ import dataclasses
 import io
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 WIDTH = 120  # of words, where there is no terminal to measure
 MARKS = {"": "", "best": "bold", "second": "underline"}  # of a cell in a report's table
+# All but tab and line end: what moves a cursor, sets a title, or turns the direction in which letters run.
+UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 ENDLESS = 10_000  # of a table there: a file or a pipe has no edge at which to fold it
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout and nothing else there.")]
@@ -44,12 +47,17 @@ def tell(message: str, mark: str = "", style: str = "") -> None:
     """One message on stderr, with a mark before it."""
     from rich.text import Text
 
-    err().print(Text.assemble((mark, style), message), highlight=False, soft_wrap=True)
+    err().print(Text.assemble((mark, style), printable(message)), highlight=False, soft_wrap=True)
 
 
 def warn(message: str) -> None:
     """`warning: message` on stderr."""
     tell(message, "warning: ", "bold yellow")
+
+
+def printable(text: str) -> str:
+    r"""`\x1b[31m` for the letters that would make a terminal red: an id or a title comes from anywhere."""
+    return UNPRINTABLE.sub(lambda letter: letter[0].encode("unicode_escape").decode(), text)
 
 
 def count(number: int, one: str, many: str = "") -> str:
@@ -61,7 +69,8 @@ def show_json(value: object) -> None:
     """Print `value` as JSON; arrays, paths and dataclasses become plain values, numbers that are not finite null."""
     letters = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"  # elsewhere escapes, which say the same
     plain = json.loads(json.dumps(value, default=_plain), parse_constant=lambda name: None)
-    sys.stdout.write(json.dumps(plain, indent=2, ensure_ascii=not letters) + "\n")
+    text = json.dumps(plain, indent=2, ensure_ascii=not letters)
+    sys.stdout.write(UNPRINTABLE.sub(lambda letter: f"\\u{ord(letter[0]):04x}", text) + "\n")
 
 
 def escape_unprintable() -> None:
@@ -105,15 +114,15 @@ def show_tables(tables: "Iterable[ReportTable]") -> None:
     for at, one in enumerate(tables):
         show(*[""] * bool(at), rich_table(one))
         if one.caption:
-            show("", Text(one.caption, style="dim"))  # a text is broken between words, a bare string is not
+            show("", Text(printable(one.caption), style="dim"))  # a text is broken between words, a bare string is not
 
 
 def _cell_text(cell: "Cell | str") -> "Text":
     from rich.text import Text
 
     if isinstance(cell, str):
-        return Text(cell)
-    return Text.assemble((cell.text, MARKS[cell.mark]), cell.note)
+        return Text(printable(cell))
+    return Text.assemble((printable(cell.text), MARKS[cell.mark]), printable(cell.note))
 
 
 @contextmanager
@@ -152,10 +161,15 @@ def working(message: str) -> AbstractContextManager[object]:
 def _console(*, stderr: bool, width: int = WIDTH) -> "Console":
     from rich.console import Console
 
+    class Safe(Console):
+        def render_str(self, text: str, **how: Any) -> "Text":
+            """Every text becomes one here, cells and titles of tables too."""
+            return super().render_str(printable(text), **how)
+
     stream = sys.stderr if stderr else sys.stdout
     measured = stream.isatty() or "COLUMNS" in os.environ
     # ids and titles are shown as they are: [x] is no markup, and :100: no picture
-    return Console(stderr=stderr, width=None if measured else width, markup=False, emoji=False)
+    return Safe(stderr=stderr, width=None if measured else width, markup=False, emoji=False)
 
 
 def _plain(value: object) -> Any:

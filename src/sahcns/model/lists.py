@@ -12,7 +12,7 @@ import torch
 
 from sahcns.data.ids import Id, IdMap
 from sahcns.errors import DataError, SettingError
-from sahcns.files import unfinished_name, write_whole
+from sahcns.files import FORMULA, NUMBER, unfinished_name, write_whole
 from sahcns.model.baskets import Baskets
 from sahcns.model.recommender import Recommender
 from sahcns.model.wishes import SOURCES
@@ -40,7 +40,8 @@ def write_lists(
 
     The source says what a list rests on: the model, a fold-in of what is known of somebody it was not trained on, or what
     is popular. `users` are all of the data unless told; `Baskets` are people whom the model does not know, by what they
-    have. The ending of `path` says the format: .csv, .jsonl or .parquet.
+    have. The ending of `path` says the format: .csv, .jsonl or .parquet. In a .csv an id or title that a spreadsheet would
+    take for a formula gets an apostrophe before it.
     """
     write_blocks(blocks(model, users, k, exclude=exclude, without=without, only=only, category=category), path)
     return Path(path)
@@ -63,10 +64,15 @@ def write_blocks(frames: Iterable["pl.DataFrame"], path: str | os.PathLike[str])
 
 
 def _text_pieces(frames: Iterable["pl.DataFrame"], ending: str) -> Generator[bytes, None, None]:
+    import polars as pl
+
+    text = pl.col(pl.String)
+    runs = text.str.contains(FORMULA) & ~text.str.contains(NUMBER)  # see `csv_text`
     for at, frame in enumerate(frames):
         content = io.BytesIO()
         if ending == ".csv":
-            frame.write_csv(content, include_header=at == 0)
+            safe = frame.with_columns(pl.when(runs).then(text.str.replace("^", "'")).otherwise(text))
+            safe.write_csv(content, include_header=at == 0)
         else:
             frame.write_ndjson(content)
         yield content.getvalue()

@@ -68,10 +68,16 @@ def test_numbers_in_csv_are_plain() -> None:
 
 
 def test_words_in_csv_stay_words() -> None:
-    words = ['a "quoted" name', "comma, here", "two\nlines", "a|b%c_d&e", "DNS(100,5)", "7, 8", "+changes"]
+    words = ['a "quoted" name', "comma, here", "two\nlines", "a|b%c_d&e", "DNS(100,5)", "7, 8", "1+2"]
     table = Table("one", "", ["Name"], [[word] for word in words])
     assert [row["Name"] for row in read(table)] == words
     assert '"a ""quoted"" name"\r\n' in to_csv(table)
+
+
+def test_no_cell_of_a_csv_table_begins_a_formula() -> None:
+    words = ["=1+1", "+x", "-x|y", "@a", "-2.5", "+3"]
+    found = [row["Name"] for row in read(Table("one", "", ["Name"], [[word] for word in words]))]
+    assert found == ["'=1+1", "'+x", "'-x|y", "'@a", "-2.5", "3"]
 
 
 def test_html_marks_notes_and_hints() -> None:

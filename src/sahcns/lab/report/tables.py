@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from itertools import groupby
 
+from sahcns.files import csv_text
 from sahcns.lab.report.palette import Look, fixed_look
 from sahcns.lab.report.parts import Cell, Table
 
@@ -145,7 +146,7 @@ def to_csv(table: Table) -> str:
         if any(cell.note for cell in cells):
             columns.append([f"{name} sign", *(cell.note for cell in cells)])
     text = io.StringIO()
-    csv.writer(text, lineterminator="\r\n").writerows(zip(*columns, strict=True))
+    csv.writer(text, lineterminator="\r\n").writerows([map(csv_text, row) for row in zip(*columns, strict=True)])
     return text.getvalue()
 
 
