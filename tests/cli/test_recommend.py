@@ -11,9 +11,11 @@ import polars as pl
 import pytest
 
 from sahcns.backbones import LightGCN
+from sahcns.baselines import ItemKNN
 from sahcns.data import Recipe, Split, prepare
 from sahcns.data.ids import Id, Texts
 from sahcns.model import Recommender, fit
+from sahcns.model.choice import fit_baseline
 from sahcns.samplers import RNS
 from sahcns.training import Protocol
 from tests.cli.conftest import Sahcns, refused
@@ -88,6 +90,15 @@ def test_lists_of_everyone_are_the_same_when_resumed(sahcns: Sahcns, run: Path, 
     assert sahcns(*asked, once).code == sahcns(*asked, resumed, "--resume").code == 0
     assert once.read_text() == resumed.read_text()
     assert "--resume" in refused(sahcns("recommend", run, "--popular", "--resume"))
+
+
+@pytest.mark.parametrize("asked", [("--having", "101"), ("--similar-to", "104"), ("--popular",)])
+def test_a_baseline_answers_where_nobody_of_the_data_is_asked_for(
+    sahcns: Sahcns, tmp_path: Path, asked: tuple[str, ...]
+) -> None:
+    run = Recommender.of(**fit_baseline(films(), ItemKNN())).save(tmp_path / "knn")
+    done = sahcns("recommend", run, *asked, "-k", "3")
+    assert (done.code, len(done.out.splitlines())) == (0, 6)
 
 
 def test_similar_and_popular_items_and_somebody_new(sahcns: Sahcns, run: Path, model: Recommender) -> None:

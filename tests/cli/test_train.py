@@ -71,6 +71,8 @@ def test_it_goes_on_from_a_former_model(sahcns: Sahcns, prepared: Path, tmp_path
     told = json.loads((tmp_path / "next" / "run.json").read_text())["data"]["start"]
     assert told["users"]["new"] == told["users"]["gone"] == 0
     assert f"{told['before']['recall@20']:.2%} before, {told['after']['recall@20']:.2%} now" in done.out
+    assert sahcns("train", prepared, *QUICK, "--whole", "--out", first).code == 0
+    assert f"warning: {first} has" in sahcns("train", prepared, *QUICK, "--start", first, "--out", first).err
     assert str(tmp_path) in refused(sahcns("train", prepared, *QUICK, "--start", tmp_path, "--out", tmp_path / "next"))
 
 

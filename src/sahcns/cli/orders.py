@@ -10,8 +10,7 @@ from sahcns.errors import SahcnsError
 
 if TYPE_CHECKING:
     from sahcns.data import Interactions
-    from sahcns.model import Recommender
-    from sahcns.model.orders import Orders
+    from sahcns.model.orders import Made, Orders
 
 
 def read_file(source: Any, reading: Mapping[str, Any]) -> "Interactions":
@@ -51,38 +50,24 @@ def open_orders(file: str, reading: Mapping[str, Any]) -> "Orders":
 
 
 def train_file(
-    orders: "Orders", plan: Mapping[str, Any], keep: str = "best", quiet: bool = False, **how: Any
-) -> "Recommender":
-    """Train what the plan says, by the preset where it says nothing, and show how it did beside the baselines.
-
-    how   `log`, `checkpoint` and `fresh` of `train_orders`
-    """
-    from sahcns.cli.plan import build
-    from sahcns.model import Recommender
-    from sahcns.model.choice import LABELS
+    orders: "Orders", plan: Mapping[str, Any], keep: str | None = None, quiet: bool = False, **how: Any
+) -> "Made":
+    """Train what the plan says, by the preset where it says nothing, and show how it did beside the baselines."""
+    from sahcns.cli.plan import build, build_part
+    from sahcns.model.choice import BEST, LABELS
     from sahcns.model.orders import preset, train_orders
+    from sahcns.training import Protocol
 
-    device = plan.get("device", "auto")
-    parts = build({**plan, "protocol": {**preset(orders.judged, device).to_dict(), **plan.get("protocol", {})}})
-    made = train_orders(
-        orders,
-        *parts[:3],
-        protocol=parts[3],
-        seed=plan.get("seed", 0),
-        device=device,
-        kernels=plan.get("kernels", "auto"),
-        keep=keep,
-        quiet=quiet,
-        **how,
-    )
-    model = Recommender.of(**made.parts)
+    parts = build(dict(plan))[:3]
+    usual = preset(orders.judged, plan.get("device", "auto")).to_dict()
+    protocol = build_part(Protocol, {**usual, **plan.get("protocol", {})})
+    made = train_orders(orders, *parts, protocol=protocol, keep=keep or BEST, quiet=quiet, **how)
     if quiet:
-        return model
-    rows = table(
-        f"{len(made.candidates[0].recall):,} people, what they took next", ">Recall@20", ">NDCG@20", ">seconds"
-    )
+        return made
+    people = f"{len(made.candidates[0].recall):,} people, what they took next"
+    rows = table(people, ">Recall@20", ">NDCG@20", ">seconds")
     for one in (one.to_dict() for one in made.candidates):
         values = (f"{100 * one[name]:.2f}" for name in ("recall@20", "ndcg@20"))
         rows.add_row(LABELS[one["name"]], *values, f"{one['seconds']:.1f}")
     show(rows, "", made.why, f"kept: {LABELS[made.kept]}, made of all {count(len(orders.whole.train), 'pair')}")
-    return model
+    return made

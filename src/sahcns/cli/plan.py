@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     Built = TypeVar("Built", bound=Configured)
 
 Plan = dict[str, Any]
+Parts = tuple["Backbone", "Sampler", "Objective", "Protocol"]
+TERMS = {"seed": 0, "device": "auto", "kernels": "auto"}
 PARTS = {"backbone": "lightgcn", "sampler": "sahc", "objective": "bpr"}  # each with what it is unless told
 COMPARED = {"backbones": ["lightgcn"], "samplers": ["rns", "dns", "mixgcf", "sahc"]}
 SHARED = {"out": "path", "device": str, "kernels": str, "import": ["path"], "protocol": dict}
@@ -161,7 +163,11 @@ def merge(given: Plan, file: Plan) -> Plan:
     return merged
 
 
-def build(plan: Plan) -> "tuple[Backbone, Sampler, Objective, Protocol]":
+def terms_of(plan: Plan) -> Plan:
+    return {name: plan.get(name, default) for name, default in TERMS.items()}
+
+
+def build(plan: Plan) -> Parts:
     """The parts, checked; torch is imported here."""
     from sahcns.backbones import Backbone
     from sahcns.objectives import Objective

@@ -70,8 +70,10 @@ def command(
     learn = is_file(str(run))
     everyone = everyone or (learn and to is not None and not (users or baskets))
     if not (users or everyone or having or baskets or similar_to or popular):
+        everybody = "--to lists.csv for everybody, " * learn
         raise SettingError(
-            "nobody to recommend to: give --user ID, --everyone, --having ITEM, --for FILE, --similar-to ITEM, or --popular"
+            f"nobody to recommend to: give {everybody}--user ID, --everyone, --having ITEM, --for FILE, --similar-to ITEM, "
+            "or --popular"
         )
     if to is None and (everyone or baskets):
         raise SettingError(f"{'--everyone' if everyone else '--for'} goes with --to FILE, such as --to lists.csv")
@@ -87,7 +89,7 @@ def command(
 
     if to is not None:
         check_target(to)
-    model = train_file(open_orders(str(run), options), {}, quiet=json) if learn else Recommender.load(run)
+    model = train_file(open_orders(str(run), options), {}, quiet=json).recommender if learn else Recommender.load(run)
     limits: dict[str, Any] = {"k": k, "without": without or [], "only": only or None, "category": category or []}
     for item in without or []:
         if model.item_ids.find(item) is None:

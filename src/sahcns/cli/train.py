@@ -2,11 +2,12 @@
 
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from sahcns.cli.console import Json, count, err, show, show_json, table, tell
+from sahcns.cli.console import Json, count, err, show, show_json, table, tell, warn
 from sahcns.cli.dataset import is_file, warn_of_full_users
 from sahcns.cli.options import (
     DATA,
@@ -20,13 +21,14 @@ from sahcns.cli.options import (
     option,
     parse_reading,
     with_protocol,
-)
+)  # fmt: skip
 from sahcns.cli.process import tune_malloc
 from sahcns.errors import DataError, SettingError, nearest
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from sahcns.cli.plan import Parts, Plan
     from sahcns.model import Recommender
     from sahcns.training.log import Log
     from sahcns.training.record import Record
@@ -43,7 +45,7 @@ JUDGING = ("evaluate_every", "patience", "monitor", "mask")  # what has no meani
 def command(
     protocol: dict[str, Any],
     data: Annotated[str | None, DATA] = None,
-    out: Annotated[Path | None, option("The folder for the trained model.", "RUN", "--out")] = None,
+    out: Annotated[Path | None, option("The folder for the trained model.", "RUN")] = None,
     backbone: Backbone = None,
     sampler: Sampler = None,
     objective: Annotated[str | None, option("What is minimised: bpr or sampled-softmax (bpr).", "NAME")] = None,
@@ -55,23 +57,16 @@ def command(
     device: Device = None,
     kernels: Kernels = None,
     whole: Annotated[bool, option("Train on every pair, nothing held out, to put to use.", None, "--whole")] = False,
-    config: Annotated[
-        Path | None, option("A whole run: TOML, YAML, or a run's record. Options override it.", "FILE", "--config")
-    ] = None,
+    config: Annotated[Path | None, option("A run: TOML, YAML, or a record. Options override it.", "FILE")] = None,
     log: Annotated[
-        list[str] | None,
-        option("Follow it in OUT.log: jsonl, and tensorboard, wandb or mlflow. Repeatable.", "NAME", "--log"),
+        list[str] | None, option("Follow it in OUT.log: jsonl, tensorboard, wandb or mlflow. Repeatable.", "NAME")
     ] = None,
-    start: Annotated[
-        Path | None, option("Go on from this model: ids that stay keep what was learnt.", "RUN", "--start")
-    ] = None,
+    start: Annotated[Path | None, option("Go on from this model: ids that stay keep what was learnt.", "RUN")] = None,
     read: Read = None,
     keep: Annotated[
         str | None, option("From a file, which to save: model, ease, als, … (the best).", "NAME", "--save")
     ] = None,
-    fresh: Annotated[
-        bool, option("Begin anew where an unfinished run would be gone on with.", None, "--fresh")
-    ] = False,
+    fresh: Annotated[bool, option("Begin anew where a killed run would be gone on with.", None, "--fresh")] = False,
     imports: Imports = None,
     json: Json = False,
 ) -> None:
@@ -89,18 +84,17 @@ def command(
     Examples: sahcns train orders.csv --out model
               sahcns train films --set alpha=0.5 --out runs/sahc
               sahcns train films --config runs/sahc --whole --out runs/live
-              sahcns train films --backbone ngcf --sampler dns --out runs/dns
-              sahcns train films --set backbone.dim=32 --out runs/small
+              sahcns train films --backbone ngcf --sampler dns --set backbone.dim=32 --out runs/dns
               sahcns train films --sampler rns --set pool=64 --objective sampled-softmax --out runs/softmax
               sahcns train --config run.toml --seed 1 --out runs/seed1
-              sahcns train films --config their/run.json --out runs/again
               sahcns train films --import my.py --sampler mine --out runs/my
               sahcns train films --log tensorboard --out runs/watched
               sahcns train shop --config runs/shop --start runs/shop --out runs/newer
     """
-    from sahcns.cli.dataset import prepared_folder
-    from sahcns.cli.plan import build, merge, parse_parts, read_plan, warn_of_differences
+    from sahcns.cli.plan import build, merge, parse_parts, read_plan, terms_of
     from sahcns.cli.progress import say_it_resumes
+    from sahcns.model.folder import check_place
+    from sahcns.training.train import retry_once_on_interrupt
 
     tune_malloc()
     parts = parse_parts(settings or [], backbone=backbone, sampler=sampler, objective=objective)
@@ -111,86 +105,100 @@ def command(
         raise SettingError("no data: give a file, or a prepared folder, such as `sahcns train films --out runs/first`")
     if "out" not in plan:
         raise SettingError("no place for the trained model: give one with --out RUN")
-    if is_file(plan["data"]):
-        if whole:
-            raise SettingError("--whole is for a prepared set; from a file, what is kept learns from every pair anyway")
-        if start is not None:
-            raise SettingError("--start is for a prepared set: a former model has seen what is held out of a file")
-        _from_file(plan, parse_reading(read or []), keep, log or [], fresh, json)
-        return
-    for name, value in (("--read", read), ("--save", keep)):
-        if value:
-            raise SettingError(f"{name} is for a file of orders, and {plan['data']} is none")
-    if whole and "epochs" not in plan["protocol"]:
-        raise SettingError(
-            "--whole needs to know when to stop: give --epochs NUMBER, or the run that was judged with --config RUN"
-        )
-    for name in JUDGING if whole else ():
-        if name in protocol:
-            raise SettingError(f"--whole holds nothing out, so --{name.replace('_', '-')} does not apply to it")
-    from sahcns.data import load_split
-    from sahcns.model import Recommender, fit
-    from sahcns.model.folder import check_place
-    from sahcns.sources import own_code
-    from sahcns.training.progress import train_progress
-    from sahcns.training.train import retry_once_on_interrupt
-
+    _refuse(plan, protocol, whole=whole, start=start, read=read, keep=keep)
     import_files(plan["import"])
-    model, chooser, goal, terms = build(plan)
+    built = build(plan)
     check_place(plan["out"])
-    folder = prepared_folder(plan["data"])
-    split = load_split(folder)
-    code = own_code(type(model), type(chooser), type(goal))
-    warn_of_differences(plan, None if whole else folder, split.fingerprint, code)  # with --whole there are no numbers
-    if err().is_terminal and not json:
-        pairs = sum(len(part) for part in split.parts().values()) if whole else len(split.train)
-        tell(f"{folder}: {split.n_users:,} users, {split.n_items:,} items, {pairs:,} training pairs")
-        tell(f"{model}\n{chooser}")
     # Now: the folder that they are relative to may be gone after hours of training.
-    place, home, own = plan["out"].absolute(), folder.resolve(), [str(path.resolve()) for path in plan["import"]]
-    logs = _logs(log or [], place)
-    former = None if start is None else Recommender.load(start)
-    kept = _checkpoint(place)
-    with say_it_resumes(kept), train_progress(terms, quiet=json, looks=not whole) as on_epoch:
-        run = fit(
-            split,
-            model,
-            chooser,
-            goal,
-            protocol=terms,
-            seed=plan.get("seed", 0),
-            device=plan.get("device", "auto"),
-            kernels=plan.get("kernels", "auto"),
-            whole=whole,
-            on_epoch=on_epoch,
-            log=logs,
-            start=former,
-            checkpoint=kept,
-            fresh=fresh,
-        )
-    record = run.recommender.record
-    if not whole:  # else the folder holds the same pairs in parts, and is not what the model was trained on
-        record["data"]["folder"] = str(home)
-    record |= {"imports": own} if own else {}
-    record |= {"code": code} if code is not None else {}
-    saved = retry_once_on_interrupt(lambda: _save(run.recommender, place))
-    if run.record.stopped != "interrupted":
+    place = plan["out"].absolute()
+    kept = place.with_name(f"{place.name}.checkpoint")
+    how = {**terms_of(plan), "log": _logs(log or [], place), "checkpoint": kept, "fresh": fresh}
+    with say_it_resumes(kept):
+        if is_file(plan["data"]):
+            from sahcns.cli.orders import open_orders, train_file
+
+            made = train_file(open_orders(plan["data"], parse_reading(read or [])), plan, keep, quiet=json, **how)
+            model, judged = made.recommender, made.trained.record
+        else:
+            model, judged = _train_set(plan, built, whole, start, json, how)
+    saved = retry_once_on_interrupt(lambda: _save(model, place))
+    if judged.stopped != "interrupted":
         shutil.rmtree(kept, ignore_errors=True)
-    full, items, pairs = (record["data"].get(name, 0) for name in ("users_with_every_item", "items", "train"))
-    warn_of_full_users(full, items)
+    about, record = model.record["data"], model.record
+    warn_of_full_users(about.get("users_with_every_item", 0), about["items"])
     if json:
         show_json({"run": saved, **{name: value for name, value in record.items() if name != "history"}})
         return
-    epochs = f"{count(run.record.epochs_run, 'epoch')} in {run.record.seconds['total']:.1f} s"
+    if "judged" in record:
+        show(f"saved in {saved}; next: sahcns serve {saved}, or sahcns recommend {saved} --everyone --to lists.csv")
+        return
+    epochs = f"{count(judged.epochs_run, 'epoch')} in {judged.seconds['total']:.1f} s"
     if whole:
-        trained = f"{pairs - full * items:,} of the {pairs:,}" if full else f"all {pairs:,}"
+        pairs, full = about["train"], about.get("users_with_every_item", 0) * about["items"]
+        trained = f"{pairs - full:,} of the {pairs:,}" if full else f"all {pairs:,}"
         show(f"{epochs} over {trained} pairs; nothing was held out, so there is nothing to judge it by")
     else:
-        terms_line = f"in percent, one seed, {terms.mask} items left out of the test ranking"
-        show(results(run.record), "", f"{epochs}, {_ending(run.record, saved)}; {terms_line}")
-    for line in _against_former(record["data"]["start"]) if start is not None else ():
+        terms = f"in percent, one seed, {built[3].mask} items left out of the test ranking"
+        show(results(judged), "", f"{epochs}, {_ending(judged, saved)}; {terms}")
+    for line in _against_former(about["start"]) if start is not None else ():
         show(line)
     show(f"saved in {saved}" + (f"; the same command goes on from {kept}" if kept.exists() else ""))
+
+
+def _refuse(plan: "Plan", protocol: dict[str, Any], **given: Any) -> None:
+    """Options that would be without effect."""
+    if is_file(plan["data"]):
+        if given["whole"]:
+            raise SettingError("--whole is for a prepared set; from a file, what is kept learns from every pair anyway")
+        if given["start"] is not None:
+            raise SettingError("--start is for a prepared set: a former model has seen what is held out of a file")
+        from sahcns.model.choice import BEST, LABELS
+
+        if given["keep"] not in (None, BEST, *LABELS):
+            raise SettingError(f"--save {given['keep']!r} is not known; {nearest(given['keep'], LABELS)}")
+        return
+    for name, value in (("--read", given["read"]), ("--save", given["keep"])):
+        if value:
+            raise SettingError(f"{name} is for a file of orders, and {plan['data']} is none")
+    if given["whole"]:
+        if "epochs" not in plan["protocol"]:
+            raise SettingError(
+                "--whole needs to know when to stop: give --epochs NUMBER, or the run that was judged with --config RUN"
+            )
+        for name in (name for name in JUDGING if name in protocol):
+            raise SettingError(f"--whole holds nothing out, so --{name.replace('_', '-')} does not apply to it")
+
+
+def _train_set(
+    plan: "Plan", built: "Parts", whole: bool, start: Path | None, quiet: bool, how: dict[str, Any]
+) -> "tuple[Recommender, Record]":
+    """A model of a prepared set, whose record says where that lies and of which code it is."""
+    from sahcns.cli.dataset import prepared_folder
+    from sahcns.cli.plan import warn_of_differences
+    from sahcns.data import load_split
+    from sahcns.model import Recommender, fit
+    from sahcns.sources import own_code
+    from sahcns.training.progress import train_progress
+
+    parts, terms = built[:3], built[3]
+    folder = prepared_folder(plan["data"])
+    home, own = folder.resolve(), [str(path.resolve()) for path in plan["import"]]
+    split, code = load_split(folder), own_code(*map(type, parts))
+    warn_of_differences(plan, None if whole else folder, split.fingerprint, code)  # with --whole there are no numbers
+    if err().is_terminal and not quiet:
+        pairs = sum(len(part) for part in split.parts().values()) if whole else len(split.train)
+        tell(f"{folder}: {split.n_users:,} users, {split.n_items:,} items, {pairs:,} training pairs")
+        tell(f"{parts[0]}\n{parts[1]}")
+    former = None if start is None else Recommender.load(start)
+    if former is not None and not whole and "whole_of" in former.record["data"]:
+        warn(f"{start} has learnt from every pair it had: where some are held out here, its numbers flatter it")
+    with train_progress(terms, quiet=quiet, looks=not whole) as on_epoch:
+        run = fit(split, *parts, protocol=terms, whole=whole, on_epoch=on_epoch, start=former, **how)
+    record = run.recommender.record
+    if not whole:  # else the folder holds the same pairs in parts, and is not what the model was trained on
+        record["data"]["folder"] = str(home)
+    record |= ({"imports": own} if own else {}) | ({"code": code} if code is not None else {})
+    return run.recommender, run.record
 
 
 def _against_former(told: dict[str, Any]) -> Iterator[str]:
@@ -201,10 +209,6 @@ def _against_former(told: dict[str, Any]) -> Iterator[str]:
         for name, after in told["after"].items():
             yield f"{name} of the {told['judged']:,} users that both know: {told['before'][name]:.2%} before, {after:.2%} now"
     yield f"{told['same']:.0%} of the items of their lists are the same"
-
-
-def _checkpoint(place: Path) -> Path:
-    return place.with_name(f"{place.name}.checkpoint")
 
 
 def _logs(names: list[str], place: Path) -> "list[Log]":
@@ -220,31 +224,6 @@ def _logs(names: list[str], place: Path) -> "list[Log]":
     return made
 
 
-def _from_file(
-    plan: dict[str, Any], reading: dict[str, Any], keep: str | None, log: list[str], fresh: bool, json: bool
-) -> None:
-    """Read, train, judge beside the baselines, and store what is kept, made of every pair."""
-    from sahcns.cli.orders import open_orders, train_file
-    from sahcns.cli.progress import say_it_resumes
-    from sahcns.model.folder import check_place
-    from sahcns.training.train import retry_once_on_interrupt
-
-    import_files(plan["import"])
-    check_place(plan["out"])
-    place = plan["out"].absolute()
-    kept, how = _checkpoint(place), {"log": _logs(log, place), "fresh": fresh}
-    with say_it_resumes(kept):
-        model = train_file(open_orders(plan["data"], reading), plan, keep or "best", json, checkpoint=kept, **how)
-    saved = retry_once_on_interrupt(lambda: _save(model, place))
-    if model.record["judged"]["stopped"] != "interrupted":
-        shutil.rmtree(kept, ignore_errors=True)
-    if json:
-        record = model.record
-        show_json({"run": saved, **{name: value for name, value in record.items() if name != "history"}})
-    else:
-        show(f"saved in {saved}; next: sahcns serve {saved}, or sahcns recommend {saved} --everyone --to lists.csv")
-
-
 def _ending(record: "Record", saved: Path) -> str:
     """Why training stopped, and whether it stopped too early, or before the test part was ranked."""
     if record.data["test"] and not record.test:
@@ -258,8 +237,6 @@ def _save(model: "Recommender", out: Path) -> Path:
     try:
         return model.save(out)
     except DataError as error:
-        import tempfile
-
         other = Path(tempfile.gettempdir()) / f"sahcns-{out.resolve().name}-{os.getpid()}"
         if other.parent == out.resolve().parent:
             raise

@@ -71,7 +71,7 @@ def export(
     if model.item_weights is not None:
         raise SettingError(
             f"{model.record['baseline']['name']} has weights between items and no vectors, so there is nothing to export; "
-            "`sahcns recommend --everyone --to FILE` writes its lists"
+            "`sahcns recommend --everyone --to FILE` writes its lists; `sahcns train FILE --save model` keeps vectors"
         )
     described: dict[str, Any] = {
         "users": len(model.user_ids),

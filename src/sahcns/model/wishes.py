@@ -73,7 +73,7 @@ def _by_item_weights(
 ) -> tuple[Tensor, Tensor]:
     """Scores Σ_i x_ui W_ij of what each has, in blocks."""
     assert model.item_weights is not None
-    found = []
+    found = [(users.new_zeros(0, k), torch.zeros(0, k))]  # of nobody, where there is nobody
     block = block_rows(len(model.item_ids), users.device)
     for start in range(0, len(users), block):
         part = torch.arange(start, min(start + block, len(users)), device="cpu")
