@@ -13,6 +13,7 @@ import pandas
 import pytest
 
 from sahcns.data import save_split
+from sahcns.files import json_lines
 from sahcns.lab.grid.result import Failure, results_in
 from sahcns.lab.grid.workers import run_grid
 from tests.cli.conftest import Sahcns, refused
@@ -56,7 +57,7 @@ def read(file: Path) -> list[dict[str, str]]:
 
 
 def rewrite(run: Path, **values: object) -> None:
-    run.write_text(json.dumps({**json.loads(run.read_text("utf-8")), **values}), "utf-8")
+    run.write_text(json_lines({**json.loads(run.read_text("utf-8")), **values}), "utf-8")
 
 
 def test_a_page_comes_of_a_comparison_without_torch_and_the_same_each_time(sahcns: Sahcns, study: Path) -> None:
