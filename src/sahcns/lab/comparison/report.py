@@ -76,14 +76,11 @@ def verdict(board: Board, metrics: Sequence[str], baseline: str | None) -> str:
         if lead.second.metric == headline and lead.significant(p):
             winners.setdefault(method, []).append((where, p))
         elif lead.second.metric == headline:
-            gap = hardest.paired.difference
-            why = (
-                hardest.tested("t").why
-                if p != p
-                else f"{number(100 * gap, sign=True)} points, p {chance(p)} after Holm"
-            )
+            gap, why = hardest.paired.difference, hardest.tested("t").why
             if gap <= 0:  # more seeds of one than of the other can make its mean the higher one
                 why = "no better on the seeds that both have"
+            elif p == p:
+                why = f"{number(100 * gap, sign=True)} points, p {chance(p)} after Holm"
             ahead = f"{method} leads in {long_name(headline)} on {where}, but is not shown to be better than"
             open_places.append(f"{ahead} {hardest.second.method} ({why})")
     clauses = [
@@ -239,10 +236,9 @@ def _curves(board: Board, data: str, backbone: str, where: str) -> list[Figure]:
 def _bars(board: Board, data: str, backbone: str, where: str, metrics: Sequence[str]) -> Figure:
     """Each method's test metrics."""
     shown = [metric for metric in metrics if scale(metric) == 100] or list(metrics)
-    names, series = [long_name(one) for one in shown], list[Series]()
-    for row in board.of(data, backbone):
-        cells = [summary(board, data, row, metric) for metric in shown]
-        series.append(_series(row.method, names, cells, row.sampler, row.variant))
+    cells = {row: [summary(board, data, row, metric) for metric in shown] for row in board.of(data, backbone)}
+    names = [long_name(one) for one in shown]
+    series = [_series(row.method, names, own, row.sampler, row.variant) for row, own in cells.items()]
     caption = (
         f"Mean over seeds {READINGS[board.reading]}. Whiskers are one standard deviation over seeds: they show the spread "
         "of single trainings and are no test of a difference; the tables have those."

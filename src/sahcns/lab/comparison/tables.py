@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import compress, product
 from typing import Any
 
 from sahcns.errors import SettingError, nearest
@@ -86,9 +87,8 @@ def comparison_tables(
             title = [", ".join(board.data), *(board.backbones if len(board.backbones) == 1 else [])]
             title += ["last epoch"] if board.reading == "last" else []
             title += ["; ".join(terms_differ(boards[board.reading][0].terms, board.terms))] if at else []
-            made = [main_table(board, metrics, baseline, test)]
-            made += pairwise_table(board, metrics, against or baseline) if pairwise else []
-            for one in made:
+            more = pairwise_table(board, metrics, against or baseline) if pairwise else []
+            for one in (main_table(board, metrics, baseline, test), *more):
                 words = f"{one.title}: {', '.join(title)}".removeprefix(": ")
                 tables.append(replace(one, name=one.name + ending, title=words))
     return tables
@@ -114,26 +114,24 @@ def main_table(board: Board, metrics: Sequence[str], baseline: str | None, test:
     for row in board.rows:
         cells: list[Cell | str] = [*([row.backbone] if several else []), row.method]
         if uneven:
-            counts = sorted({len(board.seeds_of(data, row)) for data in board.data})
-            cells.append("–".join(map(str, dict.fromkeys((counts[0], counts[-1])))))
-        for data in board.data:
-            for metric in metrics:
-                place, best = (data, row, metric), two.get((data, row.backbone, metric), [])
-                cells.append(_cell(summed[place], best, stars.get(place), test) if place in summed else MISSING)
+            counts = [len(board.seeds_of(data, row)) for data in board.data]
+            cells.append("–".join(map(str, sorted({min(counts), max(counts)}))))
+        for data, metric in product(board.data, metrics):
+            place, best = (data, row, metric), two.get((data, row.backbone, metric), [])
+            cells.append(_cell(summed[place], best, stars.get(place), test) if place in summed else MISSING)
         rows.append(cells)
     columns = [*(["Backbone"] if several else []), "Method", *([">Seeds"] if uneven else [])]
     heads = {data: f"{data} · " if len(board.data) > 1 else "" for data in board.data}
     columns += [f">{heads[data]}{short_name(metric)}" for data in board.data for metric in metrics]
     seeds = {seed for own in board.seeds for seed in own}
-    names = dict.fromkeys(
-        f"{short_name(kind)} is {long_name(kind)}" for kind in (one.partition("@")[0] for one in metrics)
-    )
+    kinds = dict.fromkeys(metric.partition("@")[0] for metric in metrics)
+    names = ", ".join(f"{short_name(kind)} is {long_name(kind)}" for kind in kinds)
     star = f"* better than {baseline or 'every other method'}: {HOW[test]}, p < 0.05 after Holm's correction over the columns"
     caption = [
         f"Mean ± standard deviation over {'the seeds that were run: ' if uneven else 'seeds '}{listed(seeds)}, "
         f"{_unit(metrics, 'percent')}on the test part {READINGS[board.reading]}. Best bold, second underlined.",
         _untested(gains, test) or f"{star}, {MIN_SEEDS} seeds or more.{f' {GIVEN}' * (test != 't')}",
-        f"{', '.join(names)}.",
+        f"{names}.",
         f"Terms: {board}.",
     ]
     return Table("comparison", "", columns, rows, " ".join(caption))
@@ -164,13 +162,13 @@ def pairwise_table(board: Board, metrics: Sequence[str], against: str | None) ->
         return []
     users = any(one.over_users for one in contrasts)
     several = [len(board.data) > 1, len(board.backbones) > 1]
-    columns = [label for label, shown in zip(("Data", "Backbone"), several, strict=True) if shown]
+    columns = [*compress(("Data", "Backbone"), several)]
     columns += ["Metric", "Method", ">Difference", ">95 % low", ">95 % high", ">p", ">Holm", ">d_z", ">Seeds needed"]
     columns += [">Wilcoxon", ">Bootstrap"] if users else []
     ps = zip(*(adjusted(contrasts, test) for test in TESTS), strict=True)
     rows = []
     for one, (holm, *by_users) in zip(contrasts, ps, strict=True):
-        row: list[Cell | str] = [text for text, shown in zip(one.place, several, strict=True) if shown]
+        row: list[Cell | str] = [*compress(one.place, several)]
         row += [long_name(one.metric), one.first.method, *_seed_cells(one, holm)]
         rows.append(row + [_user_cell(one, test, p) for test, p in zip(TESTS[1:], by_users, strict=True) if users])
     unshared = listed({seed for one in contrasts for seed in one.unshared})

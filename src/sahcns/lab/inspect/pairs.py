@@ -106,32 +106,24 @@ def _view(epoch: SampledEpoch, negatives: Negatives, at: int) -> PairView:
     held_out: list[int] = epoch.model.held_out(match.users[at : at + 1], ids[None])[0].tolist()
 
     def named(item: int) -> dict[str, Any]:
-        return {
-            "item": split.item_ids[item],
-            "title": (split.titles[item] or None) if split.titles is not None else None,
-        }
+        title = (split.titles[item] or None) if split.titles is not None else None
+        return {"item": split.item_ids[item], "title": title}
 
     def candidate(n: int, item: int) -> dict[str, Any]:
         own = {name: values[n] if values else None for name, values in rows.items()}
         return {**own, **named(item), "held_out": HELD_OUT[held_out[n]]}
 
+    def ingredient(k: int, item: int) -> dict[str, Any]:
+        weights = (negatives.weights[at, k] * (negatives.items[at, k] == item)).sum(0).tolist()
+        return {**named(item), "positive": item == int(match.positives[at]), "weights": weights}
+
     def negative(k: int) -> dict[str, Any]:
-        items, weights = negatives.items[at, k], negatives.weights[at, k]  # [M, T]
-        parts = [  # each once, in the order of the mixture
-            {
-                **named(item),
-                "positive": item == int(match.positives[at]),
-                "weights": (weights * (items == item)).sum(0).tolist(),
-            }
-            for item in dict.fromkeys(items.flatten().tolist())
-        ]
+        items = dict.fromkeys(negatives.items[at, k].flatten().tolist())  # each once, in the order of the mixture
+        tables = {name: getattr(negatives, name) for name in ("strength", "profile_before", "profile")}
+        tables |= {"score_before": negatives.scores_before, "score": negatives.scores}
         return {
-            "ingredients": parts,
-            "strength": negatives.strength[at, k].tolist(),
-            "profile_before": negatives.profile_before[at, k].tolist(),
-            "profile": negatives.profile[at, k].tolist(),
-            "score_before": float(negatives.scores_before[at, k]),
-            "score": float(negatives.scores[at, k]),
+            "ingredients": [ingredient(k, item) for item in items],
+            **{name: table[at, k].tolist() for name, table in tables.items()},
         }
 
     return PairView.from_dict(

@@ -219,11 +219,12 @@ class Selection(Plain):
 
     @property
     def mu_change(self) -> float | None:
-        return relative_change(self.mu, self.mu_dns)
+        """(μ - that of DNS) / |that of DNS|, None where that is 0."""
+        return (self.mu - self.mu_dns) / abs(self.mu_dns) if self.mu_dns else None
 
     @property
     def sigma_change(self) -> float | None:
-        return relative_change(self.sigma, self.sigma_dns)
+        return (self.sigma - self.sigma_dns) / abs(self.sigma_dns) if self.sigma_dns else None
 
 
 @dataclass(frozen=True)
@@ -379,8 +380,3 @@ class Inspection(Plain):
 
 def layer_names(first: int, values: Sequence[float]) -> list[str]:
     return [f"layer {first + t}" for t in range(len(values))]
-
-
-def relative_change(value: float, base: float) -> float | None:
-    """(value - base) / |base|, None where the base is 0."""
-    return (value - base) / abs(base) if base else None

@@ -4,6 +4,7 @@ import math
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from itertools import accumulate
 from typing import Any
 
 from sahcns.lab.report.parts import Cell, Figure, Mark, Report, Section, Series, Table
@@ -71,22 +72,21 @@ def search_table(search: Search, details: bool = False) -> Table:
     """
     choices = {name: best.value for name in search.samplers if (best := search.choice(name)) is not None}
     ranked = sorted({value for value in choices.values() if value is not None}, reverse=True)
+    marks: dict[float | None, Mark] = dict(zip(ranked, ("best", "second"), strict=False))
     rows: list[list[Cell | str]] = []
     for name in search.samplers:
         complete, own, searched = search.complete(name), search.of(name), bool(search.spaces[name])
-        row: list[Cell | str]
+        error = next((trial.error for trial in own if trial.error), "no trial is complete")
+        row: list[Cell | str] = [Cell("none" if own else "not begun", hint=error), "", "", "", ""]
         if complete:
             best, values = complete[0], [_percent(trial.value) for trial in complete]
-            place = ranked.index(choices[name] or 0.0) if name in choices else -1
-            mark: Mark = "best" if place == 0 else "second" if place == 1 else ""
-            label = best.label if searched else "nothing to tune"
-            row = [label if name in choices else f"not finished; so far {label}"]
-            row += [Cell(values[0], mark, hint=f"trial {best.number}"), str(best.epoch)]
+            mark = marks.get(choices.get(name), "")
+            label = ("" if name in choices else "not finished; so far ") + (
+                best.label if searched else "nothing to tune"
+            )
+            row = [label, Cell(values[0], mark, hint=f"trial {best.number}"), str(best.epoch)]
             row += [_first_value(search, name) if searched else ""]
             row += [f"{values[-1]} – {values[0]}" if len(values) > 1 else ""]
-        else:
-            error = next((trial.error for trial in own if trial.error), "no trial is complete")
-            row = [Cell("none" if own else "not begun", hint=error), "", "", "", ""]
         rows.append([name, *row, _counts(search, name)])
         if details:
             cut = Counter(trial.last_look or 0 for trial in own if trial.state == "pruned")
@@ -189,25 +189,18 @@ def _counts(search: Search, name: str) -> str:
 
 def best_so_far(search: Search) -> Iterator[Figure]:
     """How good each sampler's best is after so many trials; what is far below the highest would flatten the rest."""
+    drawn = {name: trials for name in search.samplers if (trials := _drawn(search, name))}
     courses: dict[str, list[float]] = {}
-    for name in search.samplers:
-        best = -math.inf
-        for trial in _drawn(search, name):
-            best = max(best, _points(trial)) if trial.state == "complete" else best
-            courses.setdefault(name, []).append(_points(trial) if best == -math.inf else best)
+    for name, trials in drawn.items():
+        bests = accumulate((_points(one) if one.state == "complete" else -math.inf for one in trials), max)
+        courses[name] = [_points(one) if best == -math.inf else best for one, best in zip(trials, bests, strict=True)]
     if not courses:
         return
-    floor = NEAR * max(max(course) for course in courses.values())
-    series = [
-        Series(
-            name if search.finished(name) else f"{name}, not finished",
-            list(range(1, len(course) + 1)),
-            [value if value >= floor else math.nan for value in course],
-            role=name,
-            hints=[trial.label for trial in _drawn(search, name)],
-        )
-        for name, course in courses.items()
-    ]
+    floor, series = NEAR * max(map(max, courses.values())), list[Series]()
+    for name, course in courses.items():
+        y, hints = [value if value >= floor else math.nan for value in course], [trial.label for trial in drawn[name]]
+        label = name if search.finished(name) else f"{name}, not finished"
+        series.append(Series(label, range(1, len(y) + 1), y, role=name, hints=hints))
     caption = (
         "A line ends early where a sampler has fewer points to try than the budget, or is not finished. What is more than a "
         "tenth below the highest is not drawn."
@@ -237,26 +230,17 @@ def setting_figures(search: Search, name: str) -> Iterator[Figure]:
             for at, column in enumerate(columns):
                 if trial.point.get(first, column) == column:
                     cells[row][at] = trial
-    yield Figure(
-        f"search-{name}-of-both",
-        f"{name}: {search.monitor} over {first} and {second}",
-        first,
-        second,
-        [
-            Series(
-                short(row),
-                [*map(short, columns)],
-                [math.nan if trial is None else _points(trial) for trial in trials],
-                hints=["" if trial is None else _hint(trial) for trial in trials],
-                partial=[trial is not None and trial.state == "pruned" for trial in trials],
-            )
-            for row, trials in cells.items()
-        ],
-        "heat",
-        "The colours are those of complete trials. Empty cells were not tried.",
-        value_label=label,
-        partial_label="cut off: the best up to there, not what it would have reached",
-    )
+    series = []
+    for row, own in cells.items():
+        y = [math.nan if one is None else _points(one) for one in own]
+        hints = ["" if one is None else _hint(one) for one in own]
+        partial = [one is not None and one.state == "pruned" for one in own]
+        series.append(Series(short(row), [*map(short, columns)], y, hints=hints, partial=partial))
+    title = f"{name}: {search.monitor} over {first} and {second}"
+    caption = "The colours are those of complete trials. Empty cells were not tried."
+    cut_off = "cut off: the best up to there, not what it would have reached"
+    key = f"search-{name}-of-both"
+    yield Figure(key, title, first, second, series, "heat", caption, value_label=label, partial_label=cut_off)
 
 
 def _drawn(search: Search, name: str) -> list[Trial]:
