@@ -110,7 +110,7 @@ def test_a_record_never_imports(sahcns: Sahcns, prepared: Path, tmp_path: Path) 
     [
         ("{}", "run.json"),
         ("{", "run.json"),
-        ('{"format": "sahcns-run", "format_version": 1, "data": {}, "protocol": {}}', "'backbone'"),
+        ('{"format": "sahcns-run", "format_version": 1, "data": {}, "protocol": {}}', "'machine'"),
         ('{"format": "sahcns-run", "format_version": 2, "sampler": {}}', "format version 2"),
     ],
 )

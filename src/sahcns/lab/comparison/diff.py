@@ -9,23 +9,9 @@ from typing import Any
 from sahcns.errors import DataError
 from sahcns.folders import read_description
 from sahcns.lab.grid.result import Result, Terms, terms_differ
-from sahcns.lab.inspect.results import Model
-from sahcns.lab.plain import read_from, restored
 
 RECORD = "run.json"  # of a model folder
 SOURCES = ("sahcns", "commit", "code")  # what decides by which code it was made
-
-
-class Record(Model):
-    """What must be right in a model's record."""
-
-    protocol: dict[str, Any]
-    epochs_run: int
-    stopped: str
-    valid: dict[str, dict[str, float]]
-    test: dict[str, dict[str, float]]
-    seconds: dict[str, float]
-
 
 Run = dict[str, Any]
 """A run as plain data, with the keys of a record."""
@@ -68,9 +54,7 @@ def read_run(path: str | os.PathLike[str]) -> Run:
         raise DataError(
             f"{path} is of {record['baseline']['name']}, a baseline: it has neither a backbone nor a sampler"
         )
-    with read_from(path):
-        run: Run = restored(Record, record)
-    return run
+    return record
 
 
 def differences(first: Run, second: Run) -> list[Difference]:

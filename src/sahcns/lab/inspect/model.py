@@ -15,8 +15,6 @@ from sahcns.data.split import Split
 from sahcns.errors import DataError, SettingError
 from sahcns.graph import Graph
 from sahcns.kernels import build_graph
-from sahcns.lab.inspect.results import Model as About
-from sahcns.lab.plain import restored
 from sahcns.model import Recommender, Run
 from sahcns.samplers import Matching, Mixture, Sampler
 from sahcns.samplers.contract import candidate_tables, check_choice, initial_state
@@ -52,7 +50,7 @@ class TrainedModel:
         if isinstance(model, Run):
             model = model.recommender
         recommender = model if isinstance(model, Recommender) else Recommender.load(model)
-        record = restored(About, recommender.record, "the model's record")
+        record = recommender.record
         if split is not None and split.fingerprint != record["data"]["fingerprint"]:
             raise DataError(
                 f"this is other data (fingerprint {split.fingerprint[:12]}…) than the model was trained on "
