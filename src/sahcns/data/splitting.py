@@ -163,19 +163,18 @@ class Dense:
 
     def close_gaps(self) -> None:
         """Drop the users and items without a row, and the rows set aside of these."""
-        users, used_users = _close_gaps(self.rows.users, len(self.user_ids))
-        items, used_items = _close_gaps(self.rows.items, len(self.item_ids))
-        self.rows = replace(self.rows, users=users, items=items)
-        for k, rows in enumerate(self.aside):
-            users, known_users = _positions(rows.users, used_users)
-            items, known_items = _positions(rows.items, used_items)
-            self.aside[k] = Rows(users, items).keep(known_users & known_items)
-        if used_users is not None:
-            self.user_ids = self.user_ids.take(used_users)
-        if used_items is not None:
-            self.item_ids = self.item_ids.take(used_items)
-            self.titles = None if self.titles is None else self.titles.take(used_items)
-            self.categories = None if self.categories is None else self.categories.take(used_items)
+        for side, kinds in (("users", ["user_ids"]), ("items", ["item_ids", "titles", "categories"])):
+            used = degrees(getattr(self.rows, side), len(getattr(self, kinds[0]))) > 0
+            if used.all():
+                continue
+            place = np.cumsum(used, dtype=np.int32) - np.int32(1)
+            self.aside = [rows.keep(used[getattr(rows, side)]) for rows in self.aside]
+            self.rows, *self.aside = (
+                replace(rows, **{side: place.take(getattr(rows, side))}) for rows in (self.rows, *self.aside)
+            )
+            for kind in kinds:
+                if getattr(self, kind) is not None:
+                    setattr(self, kind, getattr(self, kind).take(np.flatnonzero(used)))
 
 
 def assemble(
@@ -265,20 +264,3 @@ def _pairs_not_in(rows: Rows, aside: Sequence[Rows]) -> Pairs:
     place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
     rest = others.keep(keys[place] != wanted)
     return Pairs(rest.users, rest.items)
-
-
-def _close_gaps(column: Int32, size: int) -> tuple[Int32, Int32 | None]:
-    """The column over the positions in use, and which those were; None if all of them."""
-    used = degrees(column, size) > 0
-    if used.all():
-        return column, None
-    place = np.cumsum(used, dtype=np.int32) - np.int32(1)
-    return place.take(column), np.flatnonzero(used).astype(np.int32)
-
-
-def _positions(column: Int32, used: Int32 | None) -> tuple[Int32, Mask]:
-    """The column over the positions in use (ascending; None if all), and which rows have one."""
-    if used is None:
-        return column, np.ones(len(column), np.bool_)
-    place = np.searchsorted(used, column).astype(np.int32)
-    return place, used[np.minimum(place, len(used) - 1)] == column

@@ -169,7 +169,7 @@ def _read_file(
         entry["columns"] = {"user": "first of a line", "item": "the rest"}
         entry["lines_without_items"] = read_adjacency(chunks, source, into)
     elif format in ("amazon", "yelp", "jsonl"):
-        columns = choose_fields(first.data, format, wanted, source.name)
+        columns = choose_fields(first.data, wanted, source.name)
         entry |= columns.record()
         read_jsonlines(chunks, columns.by_role(), source, into)
     else:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sahcns.data.readers.checks import ANY_BYTES, Batch, Fault, Faults, Source, is_utf8, not_utf8, quote
+from sahcns.data.readers.checks import ANY_BYTES, BROKEN, Batch, Fault, Faults, Source, is_utf8, not_utf8, quote
 from sahcns.data.readers.collect import Collector
 from sahcns.data.readers.detect import Layout
 from sahcns.data.readers.opening import Chunk
@@ -118,7 +118,7 @@ def _read_csv(data: bytes, mark: bytes, layout: Layout, types: Mapping[str, Any]
             quote_char=None,
             truncate_ragged_lines=False,  # and no choice of columns, with which polars lets such rows pass
         )
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+    except BROKEN:
         return {}
     return {role: frame[f"column_{place}"] for role, place in places.items()}
 

@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 
 from sahcns.data.columns import OPTIONAL, Column, Columns, choose
-from sahcns.data.readers.checks import Batch, Source, not_unicode, quote, reported
+from sahcns.data.readers.checks import BROKEN, Batch, Source, not_unicode, quote, reported
 from sahcns.data.readers.collect import NUMBERS, Collector
 from sahcns.data.readers.opening import InputFile
 from sahcns.errors import DataError
@@ -93,7 +93,7 @@ def _usable(column: pl.Series, role: str, source: Source, events: bool) -> pl.Se
             return column.cast(pl.String)  # Hive and Impala write texts as binary
         if kind == pl.Boolean and role in NUMBERS:
             return column.cast(pl.Float32)
-    except pl.exceptions.PolarsError:
+    except BROKEN:
         pass
     if role == "event" and not events:
         return pl.Series(dtype=pl.Null)

@@ -2,35 +2,39 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import numpy as np
 import polars as pl
 
 from sahcns.data.columns import Column, Columns, choose
-from sahcns.data.readers.checks import ANY_BYTES, Batch, Fault, Faults, Source, is_utf8, not_unicode, not_utf8, quote
+from sahcns.data.readers.checks import (
+    ANY_BYTES,
+    BROKEN,
+    Batch,
+    Fault,
+    Faults,
+    Source,
+    is_utf8,
+    not_unicode,
+    not_utf8,
+    quote,
+)
 from sahcns.data.readers.collect import NUMBERS, Collector
 from sahcns.data.readers.detect import json_fields, sample
 from sahcns.data.readers.opening import Chunk
 from sahcns.data.readers.titles import json_text
 from sahcns.errors import DataError
 
-KNOWN: dict[str, dict[str, str]] = {
-    "amazon": {"user": "reviewerID", "item": "asin", "rating": "overall", "time": "unixReviewTime"},
-    "yelp": {"user": "user_id", "item": "business_id", "rating": "stars", "time": "date"},
-}
 Value = str | int | None
 
 
-def choose_fields(data: bytes, format: str, wanted: Mapping[str, Column], name: str) -> Columns:
-    """Which field is the user, the item, the rating, the time and the event: told, known for the format, or usual."""
+def choose_fields(data: bytes, wanted: Mapping[str, Column], name: str) -> Columns:
+    """Which field is the user, the item, the rating, the time and the event: told or usual."""
     lines = [text for _, text in sample(data, name)]
     names = json_fields(lines)
     if not names:
         raise DataError(f"{name}: no line is a JSON object; the first is {quote(lines[0])}; write one object a line")
-    known: dict[str, Column] = {role: field for role, field in KNOWN.get(format, {}).items() if field in names}
-    given = {role: column for role, column in wanted.items() if column is not None}
-    return choose([*names], {**known, **given}, name)
+    return choose([*names], wanted, name)
 
 
 def read_jsonlines(chunks: Iterator[Chunk], fields: Mapping[str, str], source: Source, into: Collector) -> None:
@@ -55,12 +59,11 @@ def _by_polars(data: bytes, line: int, fields: Mapping[str, str], source: Source
             return None
         if any(start + truth in data for start in starts for truth in (b"t", b"f")):  # older polars: true is 1.0
             return None
-    types: dict[str, Any] = {role: pl.Float64() if role in NUMBERS else pl.String() for role in fields}
-    for time_type in (pl.Int64(), pl.String()):
-        types["time"] = time_type
+    for times in (pl.Int64(), pl.String()):
+        types = {role: pl.Float64() if role in NUMBERS else times if role == "time" else pl.String() for role in fields}
         try:
             frame = pl.read_ndjson(data, schema={field: types[role] for role, field in fields.items()})
-        except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        except BROKEN:
             continue
         columns = {role: frame[field] for role, field in fields.items()}
         if frame.height != rows or any(column.null_count() for role, column in columns.items() if role != "event"):
