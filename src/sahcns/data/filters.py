@@ -38,6 +38,10 @@ class Rows:
         columns = {name: column[mask] for name, column in self.columns.items()}
         return Rows(self.users[mask], self.items[mask], None if self.when is None else self.when[mask], columns)
 
+    def bare(self) -> "Rows":
+        """Users and items alone."""
+        return Rows(self.users, self.items)
+
     def drop(self, *names: str) -> "Rows":
         """Without these columns, whose memory is free then."""
         return replace(self, columns={name: column for name, column in self.columns.items() if name not in names})
@@ -63,12 +67,11 @@ def degrees(column: Int32, size: int) -> Int64:
     return total
 
 
-def within_years(times: Int64, years: tuple[int, int]) -> Mask:
-    """Rows of the calendar years `years`, both included, UTC."""
-    first, last = years
-    start, end = np.array([f"{first:04d}-01-01", f"{last + 1:04d}-01-01"], "datetime64[s]").astype(np.int64).tolist()
-    within: Mask = (times >= start) & (times < end)
-    return within
+def within_years(times: Int64, years: tuple[int, int]) -> tuple[Mask, str]:
+    """Rows of the calendar years `years`, both included, UTC; and from which day to which there are rows."""
+    start, end = np.array([f"{years[0]:04d}-01-01", f"{years[1] + 1:04d}-01-01"], "datetime64[s]").astype(np.int64)
+    first, last = np.array([times.min(), times.max()]).astype("datetime64[s]").astype("datetime64[D]")
+    return (times >= start) & (times < end), f"{first} to {last}"
 
 
 def time_order(times: npt.NDArray[np.integer], nanoseconds: Int32 | None = None) -> Int32:

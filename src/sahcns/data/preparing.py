@@ -41,15 +41,17 @@ def prepare(interactions: Interactions, recipe: Recipe | None = None) -> Split:
     del interactions  # where the caller keeps no hold on them either, each column goes once its step is done
     steps.record("read", "all rows", made.rows, counts=(steps.n_users, steps.n_items))
 
-    if recipe.events is not None and events is not None:
-        kinds = events.choose(recipe.events, steps.source)
-        # Who has only viewed a thing may well be recommended it, so these rows are left out and not set aside.
-        made.rows = made.rows.keep(kinds[events.codes])
-        steps.record("events", ", ".join(recipe.events), made.rows)
-        steps.done[-1] |= {"kept": events.counts(kinds), "left_out": events.counts(~kinds)}
-    elif events is not None and 1 < len(kept := events.counts()) <= FEW_KINDS:
-        steps.record("events", f"off, {len(kept)} kinds alike", made.rows)
-        steps.done[-1] |= {"kept": kept, "left_out": {}}
+    if events is not None:
+        kinds = None if recipe.events is None else events.choose(recipe.events, steps.source)
+        kept = events.counts(kinds)
+        if kinds is not None and recipe.events is not None:
+            # Who has only viewed a thing may well be recommended it, so these rows are left out and not set aside.
+            made.rows = made.rows.keep(kinds[events.codes])
+            steps.record("events", ", ".join(recipe.events), made.rows)
+            steps.done[-1] |= {"kept": kept, "left_out": events.counts(~kinds)}
+        elif 1 < len(kept) <= FEW_KINDS:
+            steps.record("events", f"off, {len(kept)} kinds alike", made.rows)
+            steps.done[-1] |= {"kept": kept, "left_out": {}}
     events = None
     _drop_missing(made, recipe, source, steps)
 
@@ -58,20 +60,19 @@ def prepare(interactions: Interactions, recipe: Recipe | None = None) -> Split:
     if "quantity" in rows.columns:
         rows, back, returns = take_back(rows)
         if returns or len(back):
-            aside.append(back)
-            steps.record(
-                "returns", f"{returns:,} taken back", rows, "all was returned; leave quantities out with quantity=0"
-            )
+            aside.append(back.bare())
+            remedy = "all was returned; leave quantities out with quantity=0"
+            steps.record("returns", f"{returns:,} taken back", rows, remedy)
         rows = rows if recipe.weight in ("quantity", "price") else rows.drop("quantity")
 
-    ratings, rule, remedy = rows.columns.get("rating"), "off", ""
-    if ratings is not None:
+    rule, remedy = "off", ""
+    if (ratings := rows.columns.get("rating")) is not None:
         low, high = np.fmin.reduce(ratings), np.fmax.reduce(ratings)
         if recipe.min_rating is not None:
             mask = ratings >= np.float32(recipe.min_rating)
             rule = f"rating ≥ {recipe.min_rating:g}"
             remedy = f"its ratings run from {low:g} to {high:g}, so lower min_rating"
-            aside.append(rows.keep(~mask))
+            aside.append(rows.bare().keep(~mask))
             rows = rows.keep(mask)
         elif low < high:
             rule = f"off, {low:g} to {high:g} alike"
@@ -80,14 +81,10 @@ def prepare(interactions: Interactions, recipe: Recipe | None = None) -> Split:
 
     rule, remedy = "off", ""
     if recipe.years is not None:
-        times = rows.columns["time"]
-        mask = within_years(times, recipe.years)
-        rule = f"years {recipe.years[0]}–{recipe.years[1]}"
-        ends = np.array([times.min(), times.max()]).astype("datetime64[s]").astype("datetime64[D]")
-        remedy = f"its times run from {ends[0]} to {ends[1]}, so choose other years"
-        aside.append(rows.keep(~mask))
+        mask, ends = within_years(rows.columns["time"], recipe.years)
+        rule, remedy = f"years {recipe.years[0]}–{recipe.years[1]}", f"its times run from {ends}, so choose other years"
+        aside.append(rows.bare().keep(~mask))
         # Which of several equal pairs stays is only seen by a split that looks at the time; else times end here.
-        del times
         rows = (rows if recipe.split in TIMED or recipe.half_life else rows.drop("time")).keep(mask)
     steps.record("window", rule, rows, remedy)
 

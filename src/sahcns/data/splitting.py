@@ -31,24 +31,19 @@ FORMAT_VERSION = 1
 
 def assign(rows: Rows, recipe: Recipe) -> Labels:
     """Part [E] of each row: TRAIN, VALID or TEST. Rows are sorted by (user, item), and carry `when` for time splits."""
-    match recipe.split:
-        case "random":
-            return _by_rank(_draws(len(rows), recipe.seed), recipe.ratios)
-        case "random-user":
-            place = np.empty(len(rows), np.int32)
-            place[np.argsort(_draws(len(rows), recipe.seed))] = np.arange(len(rows), dtype=np.int32)
-            return _within_users(rows.users, place, part_sizes(_counts(rows.users), recipe.ratios))
-        case "given":
-            raise ValueError("given parts are not assigned")
+    if recipe.split == "random":
+        return _by_rank(_draws(len(rows), recipe.seed), recipe.ratios)
+    if recipe.split == "random-user":
+        place = np.empty(len(rows), np.int32)
+        place[np.argsort(_draws(len(rows), recipe.seed))] = np.arange(len(rows), dtype=np.int32)
+        return _within_users(rows.users, place, part_sizes(_counts(rows.users), recipe.ratios))
     assert rows.when is not None
-    match recipe.split:
-        case "time":
-            return _by_rank(rows.when, recipe.ratios)
-        case "time-user":
-            return _within_users(rows.users, rows.when, part_sizes(_counts(rows.users), recipe.ratios))
-        case "leave-last-out":
-            held_out = (_counts(rows.users) >= 3).astype(np.int64)
-            return _within_users(rows.users, rows.when, (held_out, held_out))
+    if recipe.split == "time":
+        return _by_rank(rows.when, recipe.ratios)
+    if recipe.split == "time-user":
+        return _within_users(rows.users, rows.when, part_sizes(_counts(rows.users), recipe.ratios))
+    held_out = (_counts(rows.users) >= 3).astype(np.int64)  # of leave-last-out
+    return _within_users(rows.users, rows.when, (held_out, held_out))
 
 
 def part_sizes(counts: Int64, ratios: tuple[float, float, float]) -> tuple[Int64, Int64]:
@@ -59,14 +54,13 @@ def part_sizes(counts: Int64, ratios: tuple[float, float, float]) -> tuple[Int64
     """
     shares = [Fraction(str(ratio)) for ratio in ratios]
     kinds, kind_of = np.unique(counts, return_inverse=True)
-    sizes = np.array([_sizes(int(count), shares) for count in kinds], np.int64).reshape(-1, 2)
-    return sizes[kind_of, 0], sizes[kind_of, 1]
-
-
-def _sizes(count: int, shares: list[Fraction]) -> tuple[int, int]:
-    whole, room = sum(shares), max(count - 1, 0)
-    valid = min(floor(count * shares[1] / whole + Fraction(1, 2)), room)
-    return valid, min(floor(count * shares[2] / whole + Fraction(1, 2)), room - valid)
+    valid, test = (
+        np.array([floor(int(count) * share / sum(shares) + Fraction(1, 2)) for count in kinds], np.int64)
+        for share in shares[1:]
+    )
+    room = np.maximum(kinds - 1, 0)
+    valid = np.minimum(valid, room)
+    return valid[kind_of], np.minimum(test, room - valid)[kind_of]
 
 
 def _draws(count: int, seed: int) -> npt.NDArray[np.uint64]:
@@ -209,12 +203,10 @@ def assemble(
                 f"weight={recipe.weight!r}: the weights of {steps.source} must be 0 or more, and some above"
             )
         weights = (weights / weights.mean()).astype(np.float32)
-    train, valid, test = (
-        Pairs(dense.rows.users[mask], dense.rows.items[mask], None if weights is None else weights[mask])
-        for mask in masks
-    )
+    users, items = dense.rows.users, dense.rows.items
+    parts = [Pairs(users[mask], items[mask], None if weights is None else weights[mask]) for mask in masks]
     manifest: dict[str, Any] = {"format": FORMAT, "format_version": FORMAT_VERSION, "sahcns_version": __version__}
-    split = Split(train, valid, test, dense.user_ids, dense.item_ids, dense.titles, manifest, beside, dense.categories)
+    split = Split(*parts, dense.user_ids, dense.item_ids, dense.titles, manifest, beside, dense.categories)
     manifest |= {
         "fingerprint": split.fingerprint,
         "source": dict(source),

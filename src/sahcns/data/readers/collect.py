@@ -146,20 +146,15 @@ class Collector:
         if not len(self):
             names = ", ".join(str(entry["path"]) for entry in source["files"]) or "the frame"
             raise DataError(f"{names} holds no rows; check the download or the command that wrote it")
-        warnings: dict[str, Any] = {}
+        warnings: dict[str, Any] = {"zones": self.zones} if len(self.zones) == 2 else {}
         for column in (self.users, self.items):
             for kind, found in column.warnings().items():
-                if kind == "doubtful":
-                    place, line = self._place(int(str(found.pop("row"))))
-                    found |= {"file": place.name, "first_line": line}
-                warnings.setdefault(kind, {})[column.role] = found
-        if len(self.zones) == 2:
-            warnings["zones"] = self.zones
+                row = found.pop("row", None)
+                warnings.setdefault(kind, {})[column.role] = found | ({} if row is None else self._first(int(str(row))))
         for role, values in columns.items():
             absent = values == NAT if role == "time" else np.isnan(values)
             if absent.any():
-                place, line = self._place(int(absent.argmax()))
-                entry = {"rows": int(np.count_nonzero(absent)), "file": place.name, "first_line": line}
+                entry = {"rows": int(np.count_nonzero(absent)), **self._first(int(absent.argmax()))}
                 warnings.setdefault("missing", {})[role] = entry
         users, user_ids = self.users.finish()
         items, item_ids = self.items.finish()
@@ -203,6 +198,10 @@ class Collector:
         at = bisect_right(starts, row) - 1
         source, lines = self.batches[at]
         return source, int(lines[row - starts[at]])
+
+    def _first(self, row: int) -> dict[str, Any]:
+        source, line = self._place(row)
+        return {"file": source.name, "first_line": line}
 
     def _drop_doubtful(self, files: list[dict[str, Any]], columns: dict[str, Array]) -> None:
         """Refuse the rows with an id that is none beside the others."""
