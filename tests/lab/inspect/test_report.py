@@ -8,14 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sahcns.lab import (
-    Cost,
-    Inspection,
-    TrainedModel,
-    diagnose,
-    inspect_pairs,
-    inspection_report,
-)
+from sahcns.lab import Cost, Inspection, TrainedModel, diagnose, inspect_pairs, inspection_report
 from sahcns.lab.inspect.report import (
     diagnostics_table,
     hardness,

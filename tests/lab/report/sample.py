@@ -60,12 +60,7 @@ CHANGES = Figure(
     kind="bar",
 )
 HISTOGRAM = Figure(
-    "gaps",
-    "Pool gaps",
-    "gap",
-    "share",
-    [Series("pools", [0.0, 0.1, 0.2, 0.3], [0.1, 0.4, 0.3, 0.2])],
-    kind="bar",
+    "gaps", "Pool gaps", "gap", "share", [Series("pools", [0.0, 0.1, 0.2, 0.3], [0.1, 0.4, 0.3, 0.2])], kind="bar"
 )
 HISTOGRAMS = Figure(
     "hardness",

@@ -131,10 +131,7 @@ def test_settings_of_the_backbone_and_the_protocol_are_searched_by_name() -> Non
     assert Space.of(SAHC, backbone=backbone, protocol=protocol).to_plain() == Space.of(SAHC).to_plain()
     wide: dict[str, Values] = {"protocol.l2": Between(1e-5, 1e-2, log=True), "backbone.depth": (3, 1)}
     space = Space.of(DNS, search=wide, backbone=backbone, protocol=protocol)
-    assert space.to_plain() == {
-        "backbone.depth": [1, 3],
-        "protocol.l2": Between(1e-5, 1e-2, log=True),
-    }
+    assert space.to_plain() == {"backbone.depth": [1, 3], "protocol.l2": Between(1e-5, 1e-2, log=True)}
     assert space.start == {"backbone.depth": 3, "protocol.l2": 1e-3}
     assert space.build({"backbone.depth": 1, "protocol.l2": 0.01}) == {
         "sampler": DNS(),

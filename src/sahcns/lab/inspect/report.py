@@ -250,7 +250,9 @@ def pool_table(view: PairView, number: int = 1) -> Table:
     best = max((one.q for one in pool if one.q is not None), default=None)
     columns: dict[str, list[Cell | str]] = {"item": [str(one.item) for one in pool]}
     if any(one.title for one in pool):
-        columns["title"] = [_shortened(one.title or "") for one in pool]
+        titles = [one.title or "" for one in pool]
+        short = [title if len(title) <= TITLE else title[: TITLE - 1].rstrip() + "…" for title in titles]
+        columns["title"] = [Cell(text, hint=title * (text != title)) for text, title in zip(short, titles, strict=True)]
     for t in range(len(view.positive)):
         columns[f">a{view.first_layer + t}"] = [f"{one.profile[t]:.3f}" for one in pool]
     if any(abs(one.score - one.mu) > 1e-5 * (abs(one.mu) + 1e-5) for one in pool):  # no mean over the layers
@@ -329,10 +331,6 @@ def _recipe(negative: Negative) -> str:
 
 def _label(item: object, title: str | None) -> str:
     return f"{item}, {title}" if title else str(item)
-
-
-def _shortened(title: str) -> Cell | str:
-    return title if len(title) <= TITLE else Cell(title[: TITLE - 1].rstrip() + "…", hint=title)
 
 
 def _settings(values: Mapping[str, Any], first: str = "name") -> str:

@@ -225,14 +225,9 @@ def _heat_map(figure: Figure, data: dict[str, Rows]) -> Any:
     strength = alt.Opacity("v:Q", scale=alt.Scale(domain=span, range=[0.07, 1.0]), legend=key)
     sides = alt.when("datum.y < 0").then(alt.value(paint("below"))).otherwise(alt.value(paint("heat")))
     cells = base.transform_filter("datum.f").mark_rect(stroke=paint("surface"), strokeWidth=1.5)
-    frame: dict[str, Any] = {
-        "fill": "transparent",
-        "stroke": paint("muted"),
-        "strokeDash": [4, 3],
-        "strokeWidth": 1,
-        "cornerRadius": 3,
-    }
-    layers = [cells.encode(fill=sides, opacity=strength), base.transform_filter("!datum.f").mark_rect(**frame)]
+    rest: Any = base.transform_filter("!datum.f")
+    frames = rest.mark_rect(fill="transparent", stroke=paint("muted"), strokeDash=[4, 3], strokeWidth=1, cornerRadius=3)
+    layers = [cells.encode(fill=sides, opacity=strength), frames]
     if len(columns) <= 14:  # else there is no room for numbers
         bright = alt.when(f"datum.f && datum.v > {ticks[1]}").then(alt.value(paint("surface")))
         texts = base.mark_text(fontSize=11.5, tooltip=False).encode(text=alt.Text("y:Q", format=DIGITS))

@@ -51,6 +51,9 @@ def to_html(table: Table, looks: Mapping[str, Look] | None = None) -> str:
     columns, rows = table.columns[grouped:], [row[grouped:] for row in whole]
     of_samplers = bool(columns) and _name(columns[0]).lower() in SAMPLERS
     prosaic = any(len(cell.text) > PROSE for row in rows for cell in row)
+    named = [
+        f' data-name="{escape(_name(column))}"' * prosaic for column in columns[1:]
+    ]  # where a phone hides the heads
     body = []
     for at, (first, *rest) in enumerate(rows):
         if grouped and (at == 0 or whole[at][0].text != whole[at - 1][0].text):
@@ -58,7 +61,10 @@ def to_html(table: Table, looks: Mapping[str, Look] | None = None) -> str:
             body.append(f'<tr class="group">{group}</tr>')
         look = known.get(first.text) or (fixed_look(first.text) if of_samplers else None)
         long = ' class="long"' if len(first.text) > 28 else ""
-        others = "".join(_td(cell, column, prosaic) for cell, column in zip(rest, columns[1:], strict=True))
+        others = "".join(
+            f"<td{_number(column)}{_hint(cell)}{data}>{_inner(cell)}</td>"
+            for cell, column, data in zip(rest, columns[1:], named, strict=True)
+        )
         body.append(f'<tr><th scope="row"{long}{_hint(first)}>{_swatch(look)}{_inner(first)}</th>{others}</tr>')
     groups, names = _heads(columns)
     heads = "".join(
@@ -75,11 +81,6 @@ def to_html(table: Table, looks: Mapping[str, Look] | None = None) -> str:
     letters = sum(min(40, max(map(len, column))) for column in texts)  # on paper a wide table is set smaller
     head = f"<thead>{overs}<tr>{heads}</tr></thead>"
     return f'<table{style} style="--letters:{letters}">{head}<tbody>{"".join(body)}</tbody></table>'
-
-
-def _td(cell: Cell, column: str, prosaic: bool) -> str:
-    named = f' data-name="{escape(_name(column))}"' if prosaic else ""  # where a phone hides the heads
-    return f"<td{_number(column)}{_hint(cell)}{named}>{_inner(cell)}</td>"
 
 
 def _number(column: str) -> str:

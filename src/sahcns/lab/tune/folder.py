@@ -73,8 +73,9 @@ class SearchFolder:
                     what = "before its file was changed" if same_space else "in another search space"
                     self._refuse(trials, f"of {name} {what}")
                     search.trials[:] = [one for one in search.trials if one.sampler != name]
-                if not search.pruning["on"]:
-                    search.trials[:] = [_unpruned(one) if one.sampler == name else one for one in search.trials]
+                for at, one in enumerate(search.trials):
+                    if one.sampler == name and one.state == "pruned" and not search.pruning["on"]:
+                        search.trials[at] = replace(one, state="replaced")
                 points = space.points()
                 search.budget[name], search.sizes[name] = budget, None if points is None else len(points)
                 search.spaces[name], search.fixed[name] = space.to_plain(), dict(space.fixed)
@@ -148,10 +149,6 @@ class SearchFolder:
 def _plain(values: Any) -> Any:
     """As it comes back from a file."""
     return json.loads(json.dumps(values))
-
-
-def _unpruned(trial: Trial) -> Trial:
-    return replace(trial, state="replaced") if trial.state == "pruned" else trial
 
 
 def _difference(search: Search, terms: Mapping[str, Any]) -> str | None:
