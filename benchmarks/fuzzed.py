@@ -19,7 +19,7 @@ from sahcns.data import Pairs, Split, load_split, save_split
 from sahcns.data.ids import IdMap, Texts
 from sahcns.errors import SahcnsError
 from sahcns.lab import TrainedModel, read_search, results_in, to_html
-from sahcns.lab.tune.tuned import Tuned
+from sahcns.lab.tune.search import Tuned
 from sahcns.model import Recommender, fit
 from sahcns.training.checkpoint import Checkpoints
 

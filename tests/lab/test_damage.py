@@ -17,7 +17,7 @@ from sahcns.lab import Inspection, inspection_report, read_search, results_in
 from sahcns.lab.comparison import comparison_report
 from sahcns.lab.plain import read_from
 from sahcns.lab.tune.report import search_report
-from sahcns.lab.tune.tuned import Tuned, tuned_for
+from sahcns.lab.tune.search import Tuned, tuned_for
 from tests.lab.comparison.made_results import alike
 from tests.lab.tune.test_report import SEARCH
 

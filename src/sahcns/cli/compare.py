@@ -98,7 +98,7 @@ def command(
     from sahcns.lab.comparison import comparison_tables
     from sahcns.lab.comparison.compare import compare
     from sahcns.lab.grid.result import FAILED
-    from sahcns.lab.tune.tuned import tuned_remarks
+    from sahcns.lab.tune.search import tuned_remarks
 
     with say_it_resumes(place), grid_progress(quiet=json) as progress:
 

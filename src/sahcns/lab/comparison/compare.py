@@ -24,7 +24,7 @@ from sahcns.lab.grid.job import Job
 from sahcns.lab.grid.result import Result
 from sahcns.lab.grid.run import OnEvent, Outcome
 from sahcns.lab.grid.workers import run_grid
-from sahcns.lab.tune.tuned import Tuned, refuse_unused, tuned_for
+from sahcns.lab.tune.search import Tuned, refuse_unused, tuned_for
 from sahcns.samplers import Sampler
 from sahcns.settings import Configured, class_named
 from sahcns.sources import own_files
