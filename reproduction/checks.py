@@ -10,21 +10,18 @@ from reproduction.experiments import ARGUMENTS
 from reproduction.measurements import MODELS
 from reproduction.methods import METHOD, NINE, SOUND_AS_PRINTED, UNTUNED
 from reproduction.pace import best_until, timed_runs
-from reproduction.published import EFFICIENCY, FIGURE_1A, FIGURE_1B, FIGURE_5A, MEAN_HARDNESS, TABLE_1, hardness_kept
-from reproduction.scores import Scores
-from reproduction.verdicts import (
-    POINTS,
-    UNRESOLVED,
-    Comparison,
-    Instance,
-    Race,
-    Verdict,
-    above,
-    first,
-    judged,
+from reproduction.published import (
+    EFFICIENCY,
+    FIGURE_1A,
+    FIGURE_1B,
+    FIGURE_5A,
+    MEAN_HARDNESS,
+    TABLE_1,
+    hardness_kept,
     lead,
-    near,
 )
+from reproduction.scores import Scores
+from reproduction.verdicts import POINTS, UNRESOLVED, Comparison, Instance, Race, Verdict, above, first, judged, near
 from reproduction.words import AT_20, METRICS, NAMES, READINGS, RECALL, joined, number
 from sahcns.lab import Diagnostics, Group
 

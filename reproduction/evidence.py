@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from reproduction.design import PAPER, STUDY, Design
-from reproduction.experiments import GRIDS, TITLES, Chosen, Row, job, part_named
+from reproduction.experiments import GRIDS, TITLES, Chosen, Row, job
 from reproduction.measurements import KINDS, Measurement, aged_models, looks, timings
 from reproduction.methods import METHOD, TUNABLE, UNTUNED
 from reproduction.published import PrintedNumbers, printed
@@ -116,15 +116,15 @@ class Evidence:
         return self.prints.get(self.design.data(data).name, f"unknown {data}")
 
     def rows(self, part: str) -> list[Row]:
-        return list(part_named(part).rows(self.design, self.chosen))
+        return list(GRIDS[part].rows(self.design, self.chosen))
 
     def seeds(self, part: str) -> tuple[int, ...]:
-        return self.design.first(part_named(part).seeds(self.design))
+        return self.design.first(GRIDS[part].seeds(self.design))
 
     @cached_property
     def runs(self) -> dict[str, list[tuple[Row, Runs]]]:
         """Part → its rows that were run, each with its finished runs."""
-        found: dict[str, list[tuple[Row, Runs]]] = {part.name: [] for part in GRIDS}
+        found: dict[str, list[tuple[Row, Runs]]] = {part: [] for part in GRIDS}
         for part, there in found.items():
             for row in self.rows(part):
                 keys = {seed: self.key(row, seed) for seed in self.seeds(part)}

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,6 @@ class Row:
 class Part:
     """A table or figure: its rows, and how many seeds they are run with."""
 
-    name: str
     title: str
     rows: Callable[[Design, Chosen], Iterator[Row]]
     seeds: Callable[[Design], int] = lambda design: design.seeds
@@ -139,28 +139,25 @@ def _splits(design: Design, chosen: Chosen) -> Iterator[Row]:
         yield from _rows(design, one.folder, _four(design, chosen))
 
 
-GRIDS: Sequence[Part] = (
-    Part("table2", "Table II: nine methods", _table_2),
-    Part("table3", "Table III: the parts of SAHC-NS", _table_3),
-    Part("figure4", "Fig. 4: α, λmax and the size of the pool", _figure_4, lambda design: design.few),
-    Part("table4", "Table IV: other backbones", _table_4, lambda design: design.few),
-    Part("equal", "Equal tuning and equal pools", _equal),
-    Part("pools", "Pool size for each hard sampler", _pools, lambda design: design.few),
-    Part("choices", "Choices of the protocol", _choices, lambda design: design.few),
-    Part("splits", "Other splits of the same pairs", _splits, lambda design: design.few),
-    Part("power", "High power: many seeds", _power, lambda design: design.many),
-)
+_few = attrgetter("few")
+GRIDS: Mapping[str, Part] = {
+    "table2": Part("Table II: nine methods", _table_2),
+    "table3": Part("Table III: the parts of SAHC-NS", _table_3),
+    "figure4": Part("Fig. 4: α, λmax and the size of the pool", _figure_4, _few),
+    "table4": Part("Table IV: other backbones", _table_4, _few),
+    "equal": Part("Equal tuning and equal pools", _equal),
+    "pools": Part("Pool size for each hard sampler", _pools, _few),
+    "choices": Part("Choices of the protocol", _choices, _few),
+    "splits": Part("Other splits of the same pairs", _splits, _few),
+    "power": Part("High power: many seeds", _power, lambda design: design.many),
+}
 TITLES = {
     "tuning": "Tuning on validation",
-    **{part.name: part.title for part in GRIDS},
+    **{name: part.title for name, part in GRIDS.items()},
     "mechanisms": "Figs 1 and 5: what the samplers do inside",
     "efficiency": "What SA and HC cost",
 }
 """All parts of the study, in the order in which they are run."""
-
-
-def part_named(name: str) -> Part:
-    return next(one for one in GRIDS if one.name == name)
 
 
 def parts_named(names: Sequence[str]) -> list[str]:

@@ -43,7 +43,8 @@ class Measurement:
 
     def key(self, fingerprint: str) -> str:
         """`lightgcn-dns-s2020-1f3a9c04de`."""
-        text = json.dumps(_numbers((fingerprint, *self.decides)), sort_keys=True)
+        parts = json.loads(json.dumps((fingerprint, *self.decides)), parse_int=float)  # 1 and 1.0 are one number
+        text = json.dumps(parts, sort_keys=True)
         return f"{self.name}-{hashlib.sha256(text.encode()).hexdigest()[:10]}"
 
     def make(self, results: Path, prepared: Path, name: str, device: str, fingerprint: str) -> bool:
@@ -160,12 +161,3 @@ def _time(
 def build(kind: type[Kind], described: Settings) -> Kind:
     """A sampler or a backbone."""
     return lab.by_name(kind, described["name"], {name: one for name, one in described.items() if name != "name"})
-
-
-def _numbers(value: Any) -> Any:
-    """1 and 1.0 are one number."""
-    if isinstance(value, Mapping):
-        return {name: _numbers(part) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_numbers(part) for part in value]
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else value

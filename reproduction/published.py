@@ -5,7 +5,7 @@ from functools import cache
 from typing import NamedTuple
 
 from reproduction.methods import ML1M, TOYS, YELP
-from reproduction.words import AT_20, METRICS
+from reproduction.words import AT_20, METRICS, number
 
 PrintedNumbers = dict[tuple[str, str], tuple[float, float | None]]
 """(method, metric) → mean, and standard deviation where there is one."""
@@ -111,9 +111,16 @@ def printed(part: str, like: str, backbone: str = "lightgcn") -> PrintedNumbers:
     return {(label, metric): (values[at + k], None) for label, values in lines for k, metric in enumerate(AT_20)}
 
 
+def lead(numbers: PrintedNumbers, first: str, second: str, metric: str) -> str:
+    """`SAHC-NS 13.24, DNS 12.66: +0.58`, as the paper prints it; a dash where it does not."""
+    if (first, metric) not in numbers:
+        return "–"
+    a, b = numbers[first, metric][0], numbers[second, metric][0]
+    return f"{first} {number(a)}, {second} {number(b)}: {number(a - b, sign=True)}"
+
+
 @cache
 def _lines(text: str) -> list[tuple[str, list[float]]]:
     """The label of each line and its numbers."""
-    labels = [re.split(r"\s+(?=[\d.])", line, maxsplit=1)[0] for line in text.strip().splitlines()]
-    lines = zip(labels, text.strip().splitlines(), strict=True)
-    return [(label, [float(value) for value in line.removeprefix(label).split()]) for label, line in lines]
+    lines = re.findall(r"^(.+?) +([\d. ]+)$", text, re.MULTILINE)
+    return [(label, [float(value) for value in numbers.split()]) for label, numbers in lines]

@@ -68,7 +68,10 @@ def study_report(evidence: Evidence) -> Report:
         Section("What has been run", [progress_table(evidence)]),
     ]
     lead: list[Table | Figure] = [figure, verdicts_table(judgements)]
-    return Report(evidence.design.title, summary(evidence, judgements), sections, facts(evidence), lead=lead)
+    words = [counts_in_words(judgements)]
+    words += [] if any(one.printed for one in evidence.design.sets) else [MINIATURE]
+    words += [settings.settings_in_words(evidence), *missing_parts(evidence)]
+    return Report(evidence.design.title, words, sections, facts(evidence), lead=lead)
 
 
 def _section(evidence: Evidence, shown: Shown) -> Section:
@@ -95,13 +98,6 @@ def cells_tables(judgements: Sequence[Judgement]) -> list[Table]:
     columns = ["claim", "where", "paper", "ours", "verdict"]
     rows = {source: [[str(at), *part] for at, part in parts] for source, parts in cells.items() if parts}
     return [Table(f"cells-{one}", one[:1].upper() + one[1:], columns, lines) for one, lines in rows.items()]
-
-
-def summary(evidence: Evidence, judgements: Sequence[Judgement]) -> list[str]:
-    """The verdict in a sentence, then what SAHC-NS was run with and what is missing."""
-    words = [counts_in_words(judgements)]
-    words += [] if any(one.printed for one in evidence.design.sets) else [MINIATURE]
-    return [*words, settings.settings_in_words(evidence), *missing_parts(evidence)]
 
 
 def missing_parts(evidence: Evidence) -> list[str]:

@@ -42,11 +42,6 @@ class Scores:
         """The standard deviation in percent, with n − 1; NaN for one seed."""
         return 100 * stdev(self.values.values()) if self.n > 1 else math.nan
 
-    @property
-    def band(self) -> float:
-        """The same, 0 for one seed."""
-        return self.spread if self.n > 1 else 0.0
-
     def __str__(self) -> str:
         """`13.24`."""
         return number(self.percent)

@@ -14,7 +14,7 @@ from reproduction.design import EMBEDDED, EMBEDDED_CORE, STUDY, Design
 from reproduction.evidence import TUNING, Evidence
 from reproduction.experiments import GRIDS, TITLES, jobs, parts_named
 from reproduction.measurements import Measurement, aged_models, build, looks, timings
-from reproduction.methods import OWN, RIVALS, TUNABLE, as_printed
+from reproduction.methods import OWN, RIVALS, as_printed
 from sahcns import lab
 
 Say = Callable[[str], None]
@@ -94,7 +94,7 @@ class Study:
                 raise
             say(f"{error}; SAHC-NS goes on with the values that there are")
 
-    def tune(self, data: str, samplers: Sequence[str] = TUNABLE) -> None:
+    def tune(self, data: str, samplers: Sequence[str]) -> None:
         """Samplers on one set, on validation, each with equal trials and one pool; needs Optuna.
 
         Each begins with the paper's settings for the set, as far as they are searched: the pool is not.
@@ -125,7 +125,7 @@ class Study:
     def jobs(self) -> list[lab.Job]:
         """The runs of all wanted grids, each once, with what tuning has chosen by now."""
         chosen = Evidence.of(self.out).chosen
-        parts = [part for part in GRIDS if part.name in self.parts]
+        parts = [part for name, part in GRIDS.items() if name in self.parts]
         return jobs(parts, self.design, self.folders, chosen, self.seeds)
 
     def measure(self, wanted: Iterable[Measurement], say: Say) -> None:

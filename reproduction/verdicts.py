@@ -9,7 +9,7 @@ from reproduction.design import DataSet
 from reproduction.evidence import NotRun
 from reproduction.methods import METHOD
 from reproduction.scores import ALPHA, Difference, Scores, against, corrected
-from reproduction.words import chance, number, points, seeds
+from reproduction.words import chance, points, seeds
 from sahcns.lab import Paired, holm
 
 Verdict = Literal["holds", "does not hold", "not resolved", "not run yet"]
@@ -120,11 +120,3 @@ def judged(one: DataSet, where: str, paper: str, ours: str, holds: bool, numbers
 def near(one: DataSet, where: str, paper: float, ours: float) -> Instance:
     """Holds where a share in percent is no farther from the paper's than `POINTS`."""
     return judged(one, where, f"{paper:.2f} %", f"{ours:.2f} %", abs(ours - paper) <= POINTS, numbers=True)
-
-
-def lead(printed: Mapping[tuple[str, str], tuple[float, float | None]], first: str, second: str, metric: str) -> str:
-    """`SAHC-NS 13.24, DNS 12.66: +0.58`, as the paper prints it; a dash where it does not."""
-    if (first, metric) not in printed:
-        return "–"
-    a, b = printed[first, metric][0], printed[second, metric][0]
-    return f"{first} {number(a)}, {second} {number(b)}: {number(a - b, sign=True)}"

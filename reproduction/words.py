@@ -17,11 +17,6 @@ def points(paired: Paired) -> str:
     return number(100 * paired.difference, sign=True)
 
 
-def interval(paired: Paired) -> str:
-    """`+0.05 to +0.20`: of 95 %, in points."""
-    return f"{number(100 * paired.low, sign=True)} to {number(100 * paired.high, sign=True)}"
-
-
 def number(value: float, digits: int = 2, sign: bool = False) -> str:
     """`13.26`, with sign `+13.26`, zero always without; a dash for what is not a number."""
     if not math.isfinite(value):

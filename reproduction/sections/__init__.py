@@ -1,4 +1,1 @@
-"""The study's tables and figures; the report and docs/results.md are made of them.
-
-What was not run raises `NotRun`, or stands as a dash in a table.
-"""
+"""The study's tables and figures, of which the report and docs/results.md are made; `NotRun` where nothing was run."""

@@ -7,7 +7,7 @@ from reproduction.methods import METHOD, NINE, SAMPLERS, SOUND_AS_PRINTED, TUNAB
 from reproduction.scores import against, star, stars
 from reproduction.sections.settings import chosen_table
 from reproduction.sections.tables import Blocks, Column, compared, methods_table, places_table, resolved_in_words, twins
-from reproduction.words import AT_20, METRICS, NAMES, READINGS, interval, joined, number, points
+from reproduction.words import AT_20, METRICS, NAMES, READINGS, joined, number, points
 from sahcns.lab import Table
 
 TWIN = "SAHC w/o Discrepancy"
@@ -145,11 +145,13 @@ def parts_beside(evidence: Evidence) -> Blocks:
 
 def many_seeds(evidence: Evidence) -> Blocks:
     """Each method minus SAHC-NS with its interval; Holm for each set."""
-    columns: dict[str, Column] = {}
+    columns: dict[str, dict[str, str]] = {}
     for place in evidence.places("power"):
         for (_, metric), ones in against(evidence.cells([place], AT_20)).items():
-            cells = {label: f"{points(paired)}{star(p)} ({interval(paired)})" for label, paired, p in ones}
-            columns[f"{evidence.name(place)}, {NAMES[metric]}"] = cells
+            column = columns.setdefault(f"{evidence.name(place)}, {NAMES[metric]}", {})
+            for label, paired, p in ones:
+                low, high = (number(100 * end, sign=True) for end in (paired.low, paired.high))
+                column[label] = f"{points(paired)}{star(p)} ({low} to {high})"
     labels = dict.fromkeys(label for column in columns.values() for label in column)
     words = f"Each minus {METHOD} in points, with its 95 % interval. * resolved (Holm over the set)."
     seeds = f"{evidence.design.many} seeds."

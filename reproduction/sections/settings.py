@@ -45,9 +45,9 @@ def sweep_figures(evidence: Evidence) -> Blocks:
             series = []
             for reading, words in READINGS.items():
                 curve = evidence.sweep(one.folder, argument, reading)
-                low, high = ([own.percent + sign * own.band for own in curve.values()] for sign in (-1, +1))
-                means, dashed = [own.percent for own in curve.values()], reading == "last"
-                series.append(Series(words, list(curve), means, low, high, role="sahc", dashed=dashed))
+                band = [(own.percent, own.spread if own.n > 1 else 0.0) for own in curve.values()]
+                y, low, high = ([mean + sign * std for mean, std in band] for sign in (0, -1, 1))
+                series.append(Series(words, list(curve), y, low, high, role="sahc", dashed=reading == "last"))
             caption = "Mean over seeds; the band is one standard deviation."
             axes = AXES[argument], f"test {NAMES[RECALL]}, %"
             blocks.append(Figure(name, title, *axes, series, caption=caption, x_log=argument == "pool"))

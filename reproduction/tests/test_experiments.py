@@ -8,7 +8,7 @@ import pytest
 
 from reproduction.design import PAPER, QUICK, Design
 from reproduction.evidence import Evidence
-from reproduction.experiments import GRIDS, Chosen, job, jobs, part_named, parts_named
+from reproduction.experiments import GRIDS, Chosen, job, jobs, parts_named
 from reproduction.measurements import aged_models, build, looks, timings
 from reproduction.methods import BACKBONES, METHOD, ML1M, NINE, PROTOCOL, SAMPLERS, TOYS, TUNABLE, UNTUNED, YELP, nine
 from reproduction.published import EFFICIENCY, TABLE_1, printed
@@ -25,7 +25,7 @@ OWN = {"name": "sahc", "pool": 10, "alpha": 0.7, "lambda_max": 0.9}
 
 def keys(part: str, design: Design = PAPER, chosen: Chosen | None = None) -> set[str]:
     """Of all runs of a part, on sets whose fingerprints are their folders' names."""
-    found = part_named(part)
+    found = GRIDS[part]
     return {
         job(design, row, row.data, row.data, seed).key
         for row in found.rows(design, chosen or {})
@@ -72,16 +72,16 @@ def test_the_docs_count_the_runs_right() -> None:
     text = (RESULTS.parents[1] / "docs" / "reproduce.md").read_text("utf-8")
     rows = dict(re.findall(r"^\| `(\w+)` \|.*\| (\d+)(?: to \d+)? \| \d+ \|$", text, re.MULTILINE))
     tuned: dict[str, dict[str, dict[str, float]]] = {one.folder: {name: {} for name in TUNABLE} for one in PAPER.sets}
-    counts = {part.name: len(keys(part.name)) for part in GRIDS}
+    counts = {part: len(keys(part)) for part in GRIDS}
     for name, seeds in (("equal", PAPER.seeds), ("pools", PAPER.few)):  # some of which wait for tuning
-        counts[name] = len(list(part_named(name).rows(PAPER, tuned))) * seeds
+        counts[name] = len(list(GRIDS[name].rows(PAPER, tuned))) * seeds
     assert {name: int(count) for name, count in rows.items()} == counts
 
 
 @pytest.mark.parametrize("design", [PAPER, QUICK, TINY])
 def test_every_row_can_be_built_and_says_all_of_itself(design: Design) -> None:
     chosen = {one.folder: {"sahc": {"alpha": 1.0, "lambda_max": 0.0}, "bns": {"lam": 1.5}} for one in design.sets}
-    for part in GRIDS:
+    for part in GRIDS.values():
         for row in part.rows(design, chosen):
             if row.sampler is not None:
                 assert described(build(Sampler, row.sampler)) == row.sampler
@@ -93,18 +93,18 @@ def test_what_tuning_chose_feeds_the_others() -> None:
     chosen = {TOYS: {"sahc": {"alpha": 0.9, "lambda_max": 0.1, "pool": 10}}}
     tuned = {"name": "sahc", "pool": 10, "alpha": 0.9, "lambda_max": 0.1}
     for part in ("table2", "table3", "table4", "power", "choices", "splits"):
-        rows = [row for row in part_named(part).rows(PAPER, chosen) if row.label == METHOD]
+        rows = [row for row in GRIDS[part].rows(PAPER, chosen) if row.label == METHOD]
         assert {str(row.sampler) for row in rows if row.data.startswith(TOYS)} == {str(tuned)}
-    untuned = [row.data for row in part_named("table2").rows(PAPER, chosen) if row.label == UNTUNED]
+    untuned = [row.data for row in GRIDS["table2"].rows(PAPER, chosen) if row.label == UNTUNED]
     assert untuned == [TOYS]  # what was run before tuning stays in the table
 
 
 def test_jobs_come_seed_by_seed_on_the_sets_that_are_there(tmp_path: Path) -> None:
     prepared(tmp_path)
-    made = jobs([part_named("table2")], TINY, {"one": tmp_path / "one"}, {})
+    made = jobs([GRIDS["table2"]], TINY, {"one": tmp_path / "one"}, {})
     assert [one.seed for one in made] == [2020] * 9 + [2021] * 9
     assert {one.data_name for one in made} == {"Tiny toys"}
-    assert len(jobs([part_named("power")], TINY, {"one": tmp_path / "one"}, {}, seeds=1)) == 9
+    assert len(jobs([GRIDS["power"]], TINY, {"one": tmp_path / "one"}, {}, seeds=1)) == 9
 
 
 def test_parts_are_run_in_their_order_and_an_unknown_one_is_named() -> None:
@@ -117,12 +117,7 @@ def test_every_file_in_the_tree_belongs_to_the_study() -> None:
     """A choice that changed leaves no run, no look and no timing of the old one behind."""
     evidence = Evidence.of(RESULTS)
     design, chosen = evidence.design, evidence.chosen
-    wanted = {
-        evidence.key(row, seed)
-        for part in GRIDS
-        for row in evidence.rows(part.name)
-        for seed in evidence.seeds(part.name)
-    }
+    wanted = {evidence.key(row, seed) for part in GRIDS for row in evidence.rows(part) for seed in evidence.seeds(part)}
     assert evidence.results.keys() <= wanted
     assert design == PAPER
     assert evidence.files.keys() == {

@@ -12,7 +12,7 @@ from reproduction.methods import PROTOCOL, TOYS, YELP
 from sahcns import Result, save_split
 from tests.splits import random_split
 
-ALL = tuple(one.name for one in GRIDS)
+ALL = tuple(GRIDS)
 METRICS = ("recall@10", "ndcg@10", "recall@20", "ndcg@20")
 Value = Callable[[Row, int, str, str], float]
 """(row, seed, metric, reading) → the test metric."""
