@@ -9,7 +9,6 @@ from reproduction.evidence import Evidence, Lookup, NotRun, Place
 from reproduction.experiments import ARGUMENTS
 from reproduction.measurements import MODELS
 from reproduction.methods import METHOD, NINE, SOUND_AS_PRINTED, UNTUNED
-from reproduction.pace import best_until, timed_runs
 from reproduction.published import (
     EFFICIENCY,
     FIGURE_1A,
@@ -23,6 +22,7 @@ from reproduction.published import (
 from reproduction.scores import Scores
 from reproduction.verdicts import POINTS, UNRESOLVED, Comparison, Instance, Race, Verdict, above, first, judged, near
 from reproduction.words import AT_20, METRICS, NAMES, READINGS, RECALL, joined, number
+from sahcns import Result
 from sahcns.lab import Diagnostics, Group
 
 Check = Callable[[Evidence], Iterable[Instance]]
@@ -130,7 +130,7 @@ def soon(evidence: Evidence) -> list[Instance]:
     """When SAHC-NS has its best epoch, on average: its Recall@20 on validation against that of the others so far."""
     races = []
     for one in evidence.design.sets:
-        runs = timed_runs(evidence, one.folder)
+        runs = evidence.timed(one.folder)
         own = [run.look_seconds[run.history["looks"]["epoch"].index(run.best_epoch)] for run in runs[METHOD].values()]
         then = {
             label: Scores({seed: best_until(run, fmean(own)) for seed, run in sorted(every.items())})
@@ -138,6 +138,12 @@ def soon(evidence: Evidence) -> list[Instance]:
         }
         races.append(Race(one.name, "better within a short time", then, f"after {fmean(own):.1f} s "))
     return first(races)
+
+
+def best_until(run: Result, when: float) -> float:
+    """The best Recall@20 on validation of a run's first so many seconds."""
+    looks = zip(run.history["looks"][RECALL], run.look_seconds, strict=True)
+    return max((value for value, at in looks if at <= when), default=0.0)
 
 
 def stronger_backbones(evidence: Evidence) -> list[Instance]:
@@ -148,19 +154,21 @@ def stronger_backbones(evidence: Evidence) -> list[Instance]:
     cells = []
     for one in evidence.design.pair_sets:
         base, strong = (evidence.methods(place, RECALL) for place in _base_and_strong(one))
-        cells += [Comparison(label, one.folder, "", strong[label].minus(base[label])) for label in NINE]
+        cells += [Comparison(one.folder, label, "", strong[label].minus(base[label])) for label in NINE]
     tested, instances = list(zip(cells, above(cells), strict=True)), []
     for one in evidence.design.pair_sets:
-        lines = [(cell, found.verdict) for cell, found in tested if cell.paper == one.folder]
-        up, down = ([cell.where for cell, own in lines if own == side] for side in ("holds", "does not hold"))
-        verdict: Verdict = "holds" if len(up) > len(lines) / 2 else UNRESOLVED
-        verdict = "does not hold" if len(down) > len(lines) / 2 else verdict
+        own = [(cell, found.verdict) for cell, found in tested if cell.where == one.folder]
+        up, down = ([cell.paper for cell, verdict in own if verdict == side] for side in ("holds", "does not hold"))
+        half = len(own) / 2
+        verdict: Verdict = "holds" if len(up) > half else "does not hold" if len(down) > half else UNRESOLVED
         words = f"; resolved for {joined(up)}" * bool(up) + f"; resolved the other way for {joined(down)}" * bool(down)
         lower, upper = (evidence.printed(place) for place in _base_and_strong(one))
         more = sum(upper[key][0] > lower[key][0] for key in upper if key[1] == RECALL)
         paper = f"{more} of {len(upper) // 2} methods" if upper else "–"
-        ours = f"{sum(cell.paired.difference > 0 for cell, _ in lines)} of {len(lines)} methods{words}"
-        instances.append(Instance(f"{one.name}, SimGCL over LightGCN in Recall@20", paper, ours, verdict))
+        ours = f"{sum(cell.paired.difference > 0 for cell, _ in own)} of {len(own)} methods{words}"
+        instances.append(
+            Instance(f"{one.name}, SimGCL over LightGCN in Recall@20", paper, ours, *(most or [UNRESOLVED]))
+        )
     return instances
 
 

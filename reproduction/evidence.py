@@ -132,6 +132,13 @@ class Evidence:
                     there.append((row, runs))
         return found
 
+    def timed(self, data: str) -> Lookup[str, Runs]:
+        """Method → its runs of Table II whose seconds may be compared: those that shared the machine with the fewest."""
+        rows = {row.label: runs for row, runs in self.runs["table2"] if row.data == data and row.label != UNTUNED}
+        least = min((run.processes for runs in rows.values() for run in runs.values()), default=1)
+        alone = {label: {s: run for s, run in runs.items() if run.processes == least} for label, runs in rows.items()}
+        return Lookup({label: runs for label, runs in alone.items() if runs})
+
     def labelled(self, part: str) -> list[Result]:
         """The runs of a part under the names of its rows; what two rows share, once."""
         runs: dict[str, Result] = {}

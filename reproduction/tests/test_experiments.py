@@ -2,7 +2,6 @@
 
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -10,7 +9,7 @@ from reproduction.design import PAPER, QUICK, Design
 from reproduction.evidence import Evidence
 from reproduction.experiments import GRIDS, Chosen, job, jobs, parts_named
 from reproduction.measurements import aged_models, build, looks, timings
-from reproduction.methods import BACKBONES, METHOD, ML1M, NINE, PROTOCOL, SAMPLERS, TOYS, TUNABLE, UNTUNED, YELP, nine
+from reproduction.methods import BACKBONES, METHOD, ML1M, PROTOCOL, SAMPLERS, TOYS, TUNABLE, UNTUNED, YELP
 from reproduction.published import EFFICIENCY, TABLE_1, printed
 from reproduction.tests.tiny import TINY, prepared
 from reproduction.words import METRICS
@@ -40,19 +39,6 @@ def test_descriptions_are_those_of_the_defaults() -> None:
     for name, settings in BACKBONES.items():
         assert described(class_named(Backbone, name)()) == {"name": name, **settings}
     assert Protocol().to_dict() == PROTOCOL
-
-
-def test_the_settings_that_the_paper_names() -> None:
-    def of(data: str, label: str, *arguments: str) -> tuple[Any, ...]:
-        return tuple(nine(data, OWN)[label][one] for one in arguments)
-
-    assert [of(data, "DNS(M,N)", "pool", "top_k") for data in (TOYS, YELP, ML1M)] == [(100, 5), (100, 5), (50, 10)]
-    assert [of(data, "DENS", "alpha", "gamma") for data in (TOYS, YELP, ML1M)] == [(1, 0.3), (0, 0.05), (0, 0.01)]
-    assert [of(data, "DivNS", "ratio", "lam") for data in (TOYS, YELP, ML1M)] == [(4, 0.8), (0, 1.0), (4, 0.8)]
-    for data in (TOYS, YELP, ML1M):
-        assert of(data, "BNS", "lam") == (5.0,)
-        assert of(data, "AHNS", "alpha", "beta", "p") == (1.0, 0.1, -2)
-        assert {nine(data, OWN)[label]["pool"] for label in NINE if label not in ("RNS", "DNS(M,N)")} == {10}
 
 
 def test_the_printed_tables_agree_where_they_overlap() -> None:
