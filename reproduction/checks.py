@@ -166,9 +166,7 @@ def stronger_backbones(evidence: Evidence) -> list[Instance]:
         more = sum(upper[key][0] > lower[key][0] for key in upper if key[1] == RECALL)
         paper = f"{more} of {len(upper) // 2} methods" if upper else "–"
         ours = f"{sum(cell.paired.difference > 0 for cell, _ in own)} of {len(own)} methods{words}"
-        instances.append(
-            Instance(f"{one.name}, SimGCL over LightGCN in Recall@20", paper, ours, *(most or [UNRESOLVED]))
-        )
+        instances.append(Instance(f"{one.name}, SimGCL over LightGCN in Recall@20", paper, ours, verdict))
     return instances
 
 
