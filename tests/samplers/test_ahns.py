@@ -4,8 +4,7 @@ import pytest
 import torch
 
 from sahcns.aggregation import Kind
-from sahcns.errors import SettingError
-from sahcns.samplers import AHNS, DNS, RNS
+from sahcns.samplers import AHNS, DNS
 from tests.samplers.oracle import Negative, Pair, assert_agrees, first_largest
 from tests.samplers.world import World, choice, every_case, picked, scored
 
@@ -60,21 +59,5 @@ def test_a_target_out_of_reach_is_dns(kind: Kind, depth: int, seed: int) -> None
     assert torch.equal(far.choose(match, choice()).items, DNS(pool=6).choose(match, choice()).items)
 
 
-def test_a_pool_of_one_is_rns() -> None:
-    match = World.random("sum", 2, 0).match(AHNS(pool=1))
-    assert torch.equal(AHNS(pool=1).choose(match, choice()).items, RNS().choose(match, choice()).items)
-
-
 def test_the_singular_point_gives_a_candidate_and_no_error() -> None:
     assert picked(scored([[0.5], [0.1]], [-1.0]), AHNS(pool=2, alpha=1.0)) in ([0], [1])
-
-
-def test_a_broken_exponent_is_refused() -> None:
-    with pytest.raises(SettingError, match=r"p=-1\.5 must be a whole number"):
-        AHNS(p=-1.5)  # type: ignore[arg-type]
-    with pytest.raises(SettingError, match=r"p=0 is not allowed; it must be <= -1"):
-        AHNS(p=0)
-
-
-def test_defaults_are_the_papers() -> None:
-    assert (AHNS().alpha, AHNS().beta, AHNS().p, AHNS().pool) == (1.0, 0.1, -2, 10)

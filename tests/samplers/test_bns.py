@@ -130,7 +130,3 @@ def test_the_prior_counts_pairs_of_those_who_have_everything_too() -> None:
     info = torch.sigmoid(match.scores - match.positive_score[:, None])
     prior = torch.tensor([2, 2, 2, 1], dtype=torch.float64)[match.candidates] / 7
     torch.testing.assert_close(sampler.risks(match), risk(info, prior, sampler.standing(match), 5.0))
-
-
-def test_defaults_are_the_papers() -> None:
-    assert (BNS().lam, BNS().pool, BNS().ranks_among) == (5.0, 10, "all")

@@ -99,15 +99,6 @@ def test_three_epochs(kind: Kind, depth: int, selector: str) -> None:
             assert diary.accepts(user, wanted, list(dict.fromkeys(items)), final, selector)
 
 
-@every_case
-def test_the_first_epoch_is_dns(kind: Kind, depth: int, seed: int) -> None:
-    sampler = DivNS(pool=6, ratio=3)
-    world = World.random(kind, depth, seed)
-    match = world.match(sampler, seed, state=sampler.begin(world.graph))
-    plain = negatives_of(DNS(pool=6).choose(match, choice()), match)
-    assert negatives_of(sampler.choose(match, choice()), match) == plain
-
-
 @pytest.mark.parametrize(("ratio", "lam"), [(0, 0.8), (3, 1.0), (0, 1.0)])
 @every_case
 def test_no_cache_or_no_mixing_is_dns_in_every_epoch(kind: Kind, depth: int, seed: int, ratio: int, lam: float) -> None:
@@ -264,8 +255,3 @@ def test_the_cap_bounds_what_enters_the_kernel() -> None:
 def test_a_cache_as_large_as_the_pool_is_refused() -> None:
     with pytest.raises(SettingError, match=r"ratio=4 leaves no hard negative in a pool of 4"):
         DivNS(pool=4, ratio=4)
-
-
-def test_defaults_are_the_papers_for_toys() -> None:
-    assert (DivNS().pool, DivNS().ratio, DivNS().lam, DivNS().selector) == (10, 4, 0.8, "kdpp")
-    assert DivNS().cap == 512  # ours, and stated in docs/samplers.md

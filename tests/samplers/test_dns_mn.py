@@ -3,12 +3,10 @@
 from collections import Counter
 
 import pytest
-import torch
 from scipy.stats import chisquare
 
 from sahcns.aggregation import Kind
-from sahcns.errors import SettingError
-from sahcns.samplers import DNS, DNSMN
+from sahcns.samplers import DNSMN
 from tests.samplers.oracle import Negative, Pair, assert_agrees, negatives_of, pairs_of
 from tests.samplers.world import World, choice, every_case, picked, scored
 
@@ -58,14 +56,6 @@ def test_frequencies_of_the_picks(pick: str, top_k: int, shares: list[float]) ->
     assert chisquare([found[n] for n in order], expected).pvalue > 1e-3
 
 
-@pytest.mark.parametrize("pick", ["uniform", "harmonic", "all"])
-@every_case
-def test_a_top_list_of_one_is_dns(kind: Kind, depth: int, seed: int, pick: str) -> None:
-    match = World.random(kind, depth, seed).match(DNS(pool=7), seed)
-    alone = DNSMN(pool=7, top_k=1, pick=pick).choose(match, choice())
-    assert torch.equal(alone.items, DNS(pool=7).choose(match, choice()).items)
-
-
 def test_of_equal_scores_the_first_come_first() -> None:
     """As argmax would have them; many, so that a partial sort would not keep them in order by accident."""
     match = scored([[0.1], [0.7], [0.7], *[[0.5]] * 40], [0.0])
@@ -76,12 +66,3 @@ def test_picks_of_different_pairs_are_independent() -> None:
     found = picked(scored(A, [0.0], copies=4000), DNSMN(pool=5, top_k=2))
     following = Counter(zip(found[::2], found[1::2], strict=True))
     assert chisquare([following[x, y] for x in (1, 3) for y in (1, 3)]).pvalue > 1e-3
-
-
-def test_a_top_list_larger_than_the_pool_is_refused() -> None:
-    with pytest.raises(SettingError, match=r"top_k=6 is larger than the pool of 5"):
-        DNSMN(pool=5, top_k=6)
-
-
-def test_defaults_are_the_papers() -> None:
-    assert (DNSMN().pool, DNSMN().top_k, DNSMN().pick) == (100, 5, "uniform")

@@ -6,7 +6,7 @@ from scipy.stats import kstest
 
 from sahcns.aggregation import Kind
 from sahcns.errors import SettingError
-from sahcns.samplers import DNS, RNS, MixGCF, Mixture
+from sahcns.samplers import DNS, MixGCF, Mixture
 from tests.samplers.oracle import (
     Negative,
     Pair,
@@ -101,18 +101,6 @@ def test_all_positive_mixing_gives_the_positive(kind: Kind, depth: int, seed: in
     assert_agrees(sampler.choose(match, choice()), match, lambda pair: [pair.real(pair.positive)])
 
 
-def test_a_pool_of_one_without_positive_mixing_is_rns() -> None:
-    sampler = MixGCF(pool=1, beta_high=0.0)
-    match = World.random("concat", 4, 0).match(sampler)
-    expected = negatives_of(RNS().choose(match, choice()), match)
-    assert negatives_of(sampler.choose(match, choice()), match) == expected
-
-
 def test_ends_in_the_wrong_order_are_refused() -> None:
     with pytest.raises(SettingError, match=r"beta_low=0\.9 .* beta_high=0\.1"):
         MixGCF(beta_low=0.9, beta_high=0.1)
-
-
-def test_defaults_are_the_papers() -> None:
-    """Ten candidates, as all two-pass samplers have in the paper (the authors' code: 16 to 64), and β ~ U(0, 1)."""
-    assert (MixGCF().pool, MixGCF().beta_low, MixGCF().beta_high) == (10, 0.0, 1.0)

@@ -12,6 +12,7 @@ from torch import Tensor
 from sahcns.errors import TrainingError
 from sahcns.rng import Rng
 from sahcns.samplers import (
+    AHNS,
     DNS,
     DNSMN,
     RNS,
@@ -52,6 +53,9 @@ def trained(backbone: str, sampler: Sampler, steps: int = 6) -> Tensor:
         (Popularity(power=0.0), RNS()),
         (DNSMN(pool=6, top_k=1), DNS(pool=6)),
         (DNSMN(pool=6, top_k=1, pick="all"), DNS(pool=6)),
+        (DNSMN(pool=6, top_k=1, pick="harmonic"), DNS(pool=6)),
+        (AHNS(pool=1), RNS()),
+        (HCOnly(pool=6, lambda_max=0.0), DNS(pool=6)),
         (SAHC(pool=6, alpha=0.0, lambda_max=0.0), DNS(pool=6)),
         (SAHC(pool=6, alpha=0.7, lambda_max=0.0), SAOnly(pool=6, alpha=0.7)),
         (SAHCGlobal(pool=6, alpha=0.7, lambda_max=0.0), SAOnly(pool=6, alpha=0.7)),

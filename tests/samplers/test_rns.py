@@ -19,10 +19,6 @@ def test_agrees_with_the_oracle(kind: Kind, depth: int, seed: int) -> None:
         assert_agrees(sampler.choose(match, choice()), match, oracle)
 
 
-def test_the_default_is_one_negative() -> None:
-    assert RNS().pool == 1
-
-
 def test_several_negatives_are_not_a_mixture_of_them() -> None:
     sampler = RNS(pool=3)
     match = World.random("mean", 2, 0).match(sampler)

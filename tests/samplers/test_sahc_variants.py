@@ -8,12 +8,10 @@ from scipy.stats import kstest
 
 from sahcns.aggregation import Kind
 from sahcns.samplers import (
-    DNS,
     SAHC,
     HCOnly,
     SAHCFixed,
     SAHCGlobal,
-    Sampler,
     SAOnly,
     WithoutDiscrepancy,
     WithoutMean,
@@ -41,14 +39,6 @@ def test_hc_only_and_without_discrepancy(
     mixture = sampler.choose(match, choice())
     assert_agrees(mixture, match, lambda pair: [pair.with_positive(pair.hardest(), layer_gap(pair, 0.7))])
     assert_agrees(mixture, match, lambda pair: [pair.with_positive(structure_aware(pair, 0.0), layer_gap(pair, 0.7))])
-
-
-@every_case
-def test_hc_only_is_sahc_without_discrepancy(kind: Kind, depth: int, seed: int) -> None:
-    match = World.random(kind, depth, seed, dtype=torch.float32).match(HCOnly(pool=6), seed)
-    one, other = HCOnly(pool=6).choose(match, choice()), WithoutDiscrepancy(pool=6).choose(match, choice())
-    assert torch.equal(one.items, other.items)
-    assert torch.equal(shares_of(one), shares_of(other))
 
 
 @every_case
@@ -112,38 +102,9 @@ def test_picks_on_the_specifications_table() -> None:
     assert lam[0].tolist() == pytest.approx([0.5 * (1 - math.exp(-0.45))] * 4)  # y⁺ = 1.2, max s = 0.75
 
 
-def test_a_calibration_of_zero_leaves_the_selection() -> None:
-    match = World.random("concat", 4, 0).match(DNS(pool=6))
-    hardest = negatives_of(DNS(pool=6).choose(match, choice()), match)
-    assert negatives_of(HCOnly(pool=6, lambda_max=0.0).choose(match, choice()), match) == hardest
-    uneven = negatives_of(SAOnly(pool=6, alpha=0.9).choose(match, choice()), match)
-    assert uneven != hardest
-    assert negatives_of(SAHCGlobal(pool=6, alpha=0.9, lambda_max=0.0).choose(match, choice()), match) == uneven
-    assert negatives_of(SAHCFixed(pool=6, alpha=0.9, high=0.0).choose(match, choice()), match) == uneven
-
-
 @every_case
 def test_global_is_layerwise_with_one_layer(kind: Kind, depth: int, seed: int) -> None:
     match = World.random(kind, 1, seed).match(SAHC(pool=3), depth)
     one, other = SAHC(pool=3).choose(match, choice()), SAHCGlobal(pool=3).choose(match, choice())
     assert torch.equal(one.items, other.items)
     assert torch.allclose(shares_of(one), shares_of(other), rtol=0, atol=1e-15)
-
-
-@pytest.mark.parametrize(
-    ("variant", "settings"),
-    [
-        (SAOnly(), {"pool": 10, "alpha": 0.3}),
-        (HCOnly(), {"pool": 10, "lambda_max": 0.5}),
-        (WithoutDiscrepancy(), {"pool": 10, "lambda_max": 0.5}),
-        (WithoutMean(), {"pool": 10, "lambda_max": 0.5}),
-        (SAHCFixed(), {"pool": 10, "alpha": 0.3, "high": 0.5}),
-        (SAHCGlobal(), {"pool": 10, "alpha": 0.3, "lambda_max": 0.5}),
-    ],
-    ids=lambda value: value.name if isinstance(value, Sampler) else "",
-)
-def test_defaults_are_those_of_the_whole(variant: Sampler, settings: dict[str, float]) -> None:
-    """An ablation that differed in a setting too would not tell what its part is worth; U(0, λmax) for the fixed one."""
-    assert variant.to_dict() == settings
-    whole = {**SAHC().to_dict(), "high": SAHC().lambda_max}
-    assert settings.items() <= whole.items()
