@@ -147,3 +147,15 @@ def test_there_are_four_and_each_is_built_from_its_own_description() -> None:
 def test_the_defaults_are_the_papers_and_those_of_the_lineage(backbone: Backbone, settings: dict[str, Any]) -> None:
     """The paper has d = 64 and three layers; the rest is what docs/backbones.md says, and moves every number."""
     assert backbone.to_dict() == settings
+
+
+@pytest.mark.parametrize("backbone", ALL[:4], ids=str)
+def test_without_noise_training_sees_the_same_layers_and_draws_nothing(backbone: Backbone) -> None:
+    graph, rng, pair = Graph.of(random_split(6, 9, each=3)), Rng(0, "noise"), torch.tensor([0])
+    parameters = backbone.initial(graph, Rng(0, "start"))
+    for seen, plain in zip(
+        backbone.training_layers(parameters, graph, rng), backbone.layers(parameters, graph), strict=True
+    ):
+        assert torch.equal(seen, plain)
+    assert backbone.extra_loss(parameters, graph, pair, pair, rng) is None
+    assert rng.call == 0

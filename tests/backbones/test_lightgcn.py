@@ -51,17 +51,6 @@ def test_without_layers_it_is_matrix_factorisation() -> None:
     assert torch.equal(torch.cat([users, items]), parameters["ego"])
 
 
-def test_training_sees_the_same_layers_and_draws_nothing() -> None:
-    graph, backbone, rng = Graph.of(random_split(6, 9, each=3)), LightGCN(dim=4), Rng(0, "noise")
-    parameters = backbone.initial(graph, Rng(0, "start"))
-    for seen, plain in zip(
-        backbone.training_layers(parameters, graph, rng), backbone.layers(parameters, graph), strict=True
-    ):
-        assert torch.equal(seen, plain)
-    assert rng.call == 0
-    assert backbone.extra_loss(parameters, graph, torch.tensor([0]), torch.tensor([0]), rng) is None
-
-
 @pytest.mark.parametrize("depth", [1, 3])
 def test_an_item_without_pairs_keeps_only_its_own_layer(depth: int) -> None:
     graph = Graph.of(Split.from_pairs([[0, 0], [1, 1]], n_items=3))

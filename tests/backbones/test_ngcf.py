@@ -151,13 +151,3 @@ def test_the_share_that_is_dropped() -> None:
     second = backbone.training_layers(parameters, graph, rng)
     assert ((first[1] == 0) != (second[1] == 0)).any()  # new masks at each step
     assert ((first[1] == 0) != (first[2] == 0)).any()  # and at each layer
-
-
-def test_without_dropout_training_draws_nothing() -> None:
-    graph, backbone, rng = Graph.of(random_split(6, 8, each=3)), NGCF(dim=4), Rng(0, "noise")
-    parameters = backbone.initial(graph, Rng(0, "start"))
-    for seen, plain in zip(
-        backbone.training_layers(parameters, graph, rng), backbone.layers(parameters, graph), strict=True
-    ):
-        assert torch.equal(seen, plain)
-    assert rng.call == 0
