@@ -1,6 +1,6 @@
 """How claims are checked against the results; what was not run raises `NotRun`."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from statistics import fmean
 
@@ -38,17 +38,12 @@ def best(evidence: Evidence, part: str, reading: str = "best", metrics: Sequence
         numbers = evidence.printed(place)
         for metric in metrics:
             methods = evidence.methods(place, metric)
-            if wanted - methods.keys() or few(evidence, part, methods):  # the best of some may not be the best of all
+            if wanted - methods.keys():  # the best of some may not be the best of all
                 raise NotRun(part)
             rivals = {label: mean for (label, one), (mean, _) in numbers.items() if one == metric and label != METHOD}
             paper = lead(numbers, METHOD, max(rivals, key=lambda label: rivals[label]), metric) if rivals else "–"
             races.append(Race(f"{evidence.name(place)}, {NAMES[metric]}", paper, methods))
     return first(races)
-
-
-def few(evidence: Evidence, part: str, methods: Mapping[str, Scores]) -> bool:
-    """Whether of many seeds there are no more than Table II has, with which it shares runs."""
-    return part == "power" and any(own.n <= evidence.design.seeds for own in methods.values())
 
 
 def better(
@@ -69,8 +64,6 @@ def better(
 def _pair(evidence: Evidence, place: Place, one: str, other: str, metric: str, after: str = "") -> Comparison:
     methods, numbers = evidence.methods(place, metric), evidence.printed(place)
     own, its, where = methods[one], methods[other], f"{evidence.name(place)}{after}, {NAMES[metric]}"
-    if few(evidence, place.part, {one: own, other: its}):
-        raise NotRun(place)
     return Comparison(where, lead(numbers, one, other, metric), f"{one} {own}, {other} {its}", own.minus(its))
 
 
