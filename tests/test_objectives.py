@@ -109,8 +109,8 @@ def test_what_an_objective_sees(kind: Kind, weights: tuple[float, ...] | None) -
     make = torch.Generator().manual_seed(0)
     layers = tuple(torch.randn(3, graph.n, 4, generator=make, dtype=torch.float64))
     users, positives = graph.pair_users[:6], graph.pair_items[:6]
-    items = torch.randint(8, (6, 2, 2, 3), generator=make)
-    shares = torch.rand(6, 2, 2, 3, generator=make, dtype=torch.float64)
+    items = torch.randint(8, (6, 2, 3, 3), generator=make)
+    shares = torch.rand(6, 2, 3, 3, generator=make, dtype=torch.float64)
     pairs = Comparison(Batch(users, positives, layers, agg), items, shares, graph)
     final = agg.pool(torch.stack(layers, 1))
     torch.testing.assert_close(pairs.positive, (final[users] * final[positives + 5]).sum(-1))
@@ -119,6 +119,8 @@ def test_what_an_objective_sees(kind: Kind, weights: tuple[float, ...] | None) -
         mixed[:, :, t] = (layer[items[..., t] + 5] * shares[..., t, None]).sum(2)
     torch.testing.assert_close(pairs.negative, (final[users][:, None] * agg.pool(mixed)).sum(-1))
     torch.testing.assert_close(pairs.layers[2], mixed)
+    alone = (layers[1][items[..., 0] + 5] * shares[..., :1]).sum(2)
+    torch.testing.assert_close(pairs.ego_rows(layers[1])[2], alone)
     torch.testing.assert_close(pairs.ego_rows(layers[1], mixed=False)[2], layers[1][items[:, :, -1, 0] + 5])
 
 
