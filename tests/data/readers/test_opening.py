@@ -132,10 +132,6 @@ def test_a_fifo(fifo: Callable[[bytes], Path]) -> None:
     assert made.source["files"][0]["bytes"] == len(NAMED)
 
 
-def test_compressed_content(fifo: Callable[[bytes], Path]) -> None:
-    assert pairs(read(fifo(gzip.compress(NAMED)))) == MANY
-
-
 def test_a_title_column_and_a_title_file(fifo: Callable[[bytes], Path]) -> None:
     titles = read(fifo(NAMED), title="name").titles
     assert titles is not None

@@ -4,7 +4,6 @@ import csv
 import io
 from pathlib import Path
 
-import polars as pl
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
@@ -57,14 +56,6 @@ def test_written_by_python(tmp_path: Path, rows: list[tuple[str, str]], mark: st
     assert pairs(made) == expected(rows)
     assert made.ratings is not None
     assert made.ratings.tolist() == list(range(len(rows)))
-
-
-@given(rows=IDS)
-@quickly
-def test_written_by_polars(tmp_path: Path, rows: list[tuple[str, str]]) -> None:
-    path = tmp_path / "file"
-    pl.DataFrame(rows, schema={"user": pl.String, "item": pl.String}, orient="row").write_csv(path)
-    assert pairs(read(path, format="csv", delimiter=",", header=True)) == expected(rows)
 
 
 @given(rows=st.lists(st.tuples(st.integers(-(2**63), 2**63 - 1), st.integers(-9, 9)), min_size=1, max_size=20))

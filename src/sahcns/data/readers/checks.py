@@ -213,15 +213,11 @@ def is_utf8(data: bytes) -> bool:
         return False
 
 
-def not_unicode(text: str) -> bool:
-    """Whether it holds stray bytes, or half a character."""
-    return re.search("[\ud800-\udfff]", text) is not None
-
-
 def not_utf8(text: str) -> Fault | None:
-    """The fault of a text, decoded with surrogate escapes, that holds a byte that was not UTF-8."""
-    stray = re.search("[\udc80-\udcff]", text)
+    """The fault of a text that holds a byte that was not UTF-8, decoded as a surrogate escape, or half a character."""
+    stray = re.search("[\ud800-\udfff]", text)
     if not stray:
         return None
-    message = f"byte 0x{ord(stray[0]) - 0xDC00:02x} is not UTF-8 text"
-    return Fault("not UTF-8", message, "say what it is, such as encoding='latin-1'")
+    byte = ord(stray[0]) - 0xDC00
+    what = f"byte 0x{byte:02x}" if 0x80 <= byte <= 0xFF else f"half a character, {stray[0]!r},"
+    return Fault("not UTF-8", f"{what} is not UTF-8 text", "say what it is, such as encoding='latin-1'")

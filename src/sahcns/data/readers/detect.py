@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from sahcns.data.columns import TYPED, Column, Columns, choose, choose_by_place, find_usual, key, one_line
-from sahcns.data.readers.checks import EmptyFile, not_unicode
+from sahcns.data.readers.checks import EmptyFile, not_utf8
 from sahcns.data.readers.times import parse_iso
 from sahcns.errors import DataError, SettingError
 
@@ -99,7 +99,7 @@ def json_fields(lines: Sequence[str]) -> dict[str, None]:
     for line in lines:
         with suppress(ValueError, RecursionError):
             if isinstance(row := json.loads(line), dict):
-                names |= dict.fromkeys(name for name in row if not not_unicode(name))
+                names |= dict.fromkeys(name for name in row if not not_utf8(name))
     return names
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 
 from sahcns.data.columns import OPTIONAL, Column, Columns, choose
-from sahcns.data.readers.checks import BROKEN, Batch, Source, not_unicode, quote, reported
+from sahcns.data.readers.checks import BROKEN, Batch, Source, not_utf8, quote, reported
 from sahcns.data.readers.collect import NUMBERS, Collector
 from sahcns.data.readers.opening import InputFile
 from sahcns.errors import DataError
@@ -37,13 +37,12 @@ def read_frame(frame: Any, wanted: Mapping[str, Column], into: Collector, source
     hint = f"; the index is {', '.join(index)}, which frame.reset_index() makes columns of" if index else ""
     columns = choose([str(name) for name in named], wanted, source.name, hint)
     if lazy:
-        frame = frame.select(pl.nth(*dict.fromkeys(columns.places.values()))).collect()
-        loaded = {place: frame.to_series(at) for at, place in enumerate(dict.fromkeys(columns.places.values()))}
+        needed = [*dict.fromkeys(columns.places.values())]
+        frame = frame.select(pl.nth(*needed)).collect()
+        loaded = dict(zip(needed, frame.get_columns(), strict=True))
     else:
         loaded = {place: _series(frame, place) for place in columns.places.values()}
-    used: dict[str, pl.Series] = {}
-    for role, place in columns.places.items():
-        used[role] = _usable(loaded[place], role, source, into.events.asked_for)
+    used = {role: _usable(loaded[place], role, source, into.events.asked_for) for role, place in columns.places.items()}
     kept = {role: column for role, column in used.items() if column.dtype != pl.Null}
     for start in range(0, len(used["user"]), ROWS):
         part = {role: column.slice(start, ROWS) for role, column in kept.items()}
@@ -65,7 +64,7 @@ def _series(frame: Any, place: int) -> pl.Series:
         values = zip(column.tolist(), column.isna(), strict=True)
         texts = [None if missing else str(value) for value, missing in values]
         for row, text in enumerate(texts, 1):
-            if text is not None and not_unicode(text):
+            if text is not None and not_utf8(text):
                 raise DataError(
                     f"the pandas frame, row {row:,}: {quote(text)} in column {str(column.name)!r} is not Unicode text; "
                     "correct it"

@@ -46,10 +46,8 @@ class IdColumn:
         if ids.dtype == pl.String:
             self.typed |= not tokens
             if not self.is_text:  # what came before were whole numbers as one writes them, so their text is exact
-                self.parts, self.is_text = (
-                    [pl.Series(part).cast(pl.String).cast(pl.Categorical) for part in self.parts],
-                    True,
-                )
+                self.parts = [pl.Series(part).cast(pl.String).cast(pl.Categorical) for part in self.parts]
+                self.is_text = True
         elif not self.is_text:
             numbers = ids.to_numpy()
             small = numbers.min() >= -(2**31) and numbers.max() < 2**31
@@ -82,17 +80,13 @@ class IdColumn:
         absent = self.table.is_in(NO_ID)
         if not whole.any() or not (whole | beyond | absent).all():
             return {}
-        large = Fault(
-            f"{self.role} id beyond 64 bits",
-            f"{self.role} id {{}} does not fit in 64 bits while other {self.role} ids are whole numbers that do",
-            "correct it, put a letter before every id to make them text",
-        )
-        message = f"{self.role} id {{}} among whole numbers stands for a missing id"
-        empty = Fault(f"empty {self.role} id", message, "fill it in")
+        what, remedy = f"{self.role} id", "correct it, put a letter before every id to make them text"
+        message = f"{what} {{}} does not fit in 64 bits while other {what}s are whole numbers that do"
+        large = Fault(f"{what} beyond 64 bits", message, remedy)
+        empty = Fault(f"empty {what}", f"{what} {{}} among whole numbers stands for a missing id", "fill it in")
         found = {}
         for fault, texts in ((empty, absent), (large, beyond)):
-            rows = texts.to_numpy()[self.codes]
-            if rows.any():
+            if (rows := texts.to_numpy()[self.codes]).any():
                 found[fault] = rows, str(self.table[int(self.codes[rows.argmax()])])
         self.codes, self.table = numbers.fill_null(0).to_numpy()[self.codes], None
         return found

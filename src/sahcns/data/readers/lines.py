@@ -15,7 +15,6 @@ from sahcns.data.readers.checks import (
     Faults,
     Source,
     is_utf8,
-    not_unicode,
     not_utf8,
     quote,
 )
@@ -118,8 +117,8 @@ def _row(text: str, fields: Mapping[str, str]) -> dict[str, Value] | Fault:
             return Fault(f"{role} of a wrong type", f"{field} holds {quote(value)}; it must be {kind}")
         if is_id and isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
             return Fault(f"{role} id beyond 64 bits", f"{role} id {quote(value)} does not fit in 64 bits")
-        if isinstance(value, str) and not_unicode(value):
-            return Fault("not UTF-8", f"{field} holds {quote(value)}, which is not UTF-8 text")
+        if isinstance(value, str) and (fault := not_utf8(value)):
+            return fault._replace(message=f"{fault.message} in {field}")
         row[role] = value if value is None or (is_id and isinstance(value, int)) else str(value)
     return row
 
