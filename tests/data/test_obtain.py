@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sahcns.data.catalogue import CATALOGUE, EMBEDDED, Archive, Counts, File, NamedSet, find, obtain
+from sahcns.data.catalogue import CATALOGUE, EMBEDDED, Counts, File, NamedSet, find, obtain
 from sahcns.data.recipe import Recipe
 from sahcns.errors import DataError
 from tests.data.http_host import Host, serve
@@ -43,7 +43,7 @@ def archived(url: str) -> NamedSet:
         parts={"all": "ratings.dat"},
         recipe=Recipe(),
         expected=Counts(1),
-        archive=Archive(f"{url}/films.zip", sha256(ZIP)),
+        archive=File("", f"{url}/films.zip", sha256(ZIP)),
     )
 
 

@@ -44,14 +44,6 @@ class File:
 
 
 @dataclass(frozen=True)
-class Archive:
-    """A zip file that holds all files of a set."""
-
-    url: str
-    sha256: str
-
-
-@dataclass(frozen=True)
 class Counts:
     """What a set prepared by its recipe must have; None where no one has published it."""
 
@@ -81,6 +73,7 @@ class NamedSet:
     reading     arguments for `readers.read`
     recipe      filters and split; of a given split only seed and unseen count
     expected    counts after preparing by the recipe
+    archive     a zip file that holds all files
     by_hand     for a set that no program may download: what a person has to do
     embedded    it ships inside the package
     """
@@ -93,7 +86,7 @@ class NamedSet:
     parts: Mapping[str, str]
     recipe: Recipe
     expected: Counts
-    archive: Archive | None = None
+    archive: File | None = None
     reading: Mapping[str, object] = field(default_factory=dict)
     by_hand: str = ""
     embedded: bool = False
@@ -106,7 +99,7 @@ def _load() -> dict[str, NamedSet]:
         entry["files"] = tuple(File(**file) for file in entry["files"])
         entry["recipe"] = Recipe.from_dict(entry["recipe"])
         entry["expected"] = Counts(**entry["expected"])
-        entry["archive"] = Archive(**entry["archive"]) if "archive" in entry else None
+        entry["archive"] = File("", **entry["archive"]) if "archive" in entry else None
     return {name: NamedSet(name, **entry) for name, entry in entries.items()}
 
 
@@ -216,12 +209,12 @@ def _download(wanted: NamedSet, folder: Path, report: Report, pause: float) -> N
             f"{wanted.name} cannot be downloaded by a program: go to {wanted.homepage}, {wanted.by_hand}, and put "
             f"{_missing(wanted, folder)[0]} into {folder}, or run: sahcns data get {wanted.name} --from PATH"
         )
-    for url, sha256 in [(one.url, one.sha256) for one in ([wanted.archive] if wanted.archive else wanted.files)]:
-        assert url is not None
-        target = folder / url.rsplit("/", 1)[-1]
+    for file in [wanted.archive] if wanted.archive else wanted.files:
+        assert file.url is not None
+        target = folder / file.url.rsplit("/", 1)[-1]
         if not target.exists():
             try:
-                fetch(url, target, sha256=sha256, pause=pause, report=partial(report, target.name))
+                fetch(file.url, target, sha256=file.sha256, pause=pause, report=partial(report, target.name))
             except DownloadError as problem:
                 raise DownloadError(
                     f"{problem}; get that file by other means and put it at {target}, "
@@ -248,7 +241,7 @@ def _take(wanted: NamedSet, source: Path, folder: Path) -> None:
         elif _starts_as_zip(source):
             if wanted.archive:
                 again = "; get it again, or unpack a copy you trust and give that folder with --from"
-                _check_sha256(source, file_sha256(source), wanted.archive.sha256, again)
+                _check_sha256(source, file_sha256(source), str(wanted.archive.sha256), again)
             packed = at_end.enter_context(zipfile.ZipFile(source))
             members = sorted(packed.namelist(), key=len, reverse=True)  # of two of one name the shorter path
             opened = {PurePosixPath(member).name: partial(packed.open, member) for member in members}

@@ -53,23 +53,23 @@ def fetch(
     with lock(target.parent, 0) as held:
         if not held:
             raise DownloadError(f"another download into {target.parent} is under way; wait for it to end")
+        resumed, idle = _size(part) > 0, 0
         while True:
-            resumed, idle = _size(part) > 0, 0
-            while True:
-                before = _size(part)
-                try:
-                    _transfer(url, part, report, timeout)
-                    break
-                except _Interrupted as problem:
-                    idle = 0 if _size(part) > before else idle + 1
-                    if idle >= tries:
-                        raise DownloadError(f"could not download {url}: {problem}") from None
-                    time.sleep(pause * 2 ** max(idle - 1, 0))
+            before = _size(part)
+            try:
+                _transfer(url, part, report, timeout)
+            except _Interrupted as problem:
+                idle = 0 if _size(part) > before else idle + 1
+                if idle >= tries:
+                    raise DownloadError(f"could not download {url}: {problem}") from None
+                time.sleep(pause * 2 ** max(idle - 1, 0))
+                continue
             if sha256 is None or (found := file_sha256(part)) == sha256:
                 os.replace(part, target)
                 return target
             part.unlink()
-            if not resumed:  # else the old bytes may be the bad ones, so the second opinion is a whole new copy
+            resumed, whole = False, not resumed
+            if whole:  # else the old bytes may be the bad ones, so the second opinion is a whole new copy
                 raise DownloadError(f"{url} is not the expected file: its SHA-256 is {found}, not {sha256}")
 
 
