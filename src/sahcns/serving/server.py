@@ -1,5 +1,6 @@
 """The application on uvicorn: one process, or several that share a port."""
 
+import gc
 import json
 import os
 import socket
@@ -59,6 +60,8 @@ def make_application(settings: Settings) -> Any:
     models = [LiveModel(run, _tell) for run in settings.runs]
     limits = Limits(settings.hosts, settings.token, settings.most_body, settings.most_waiting, settings.most_seconds)
     app: Any = make_app(models, limits)
+    gc.collect()
+    gc.freeze()  # or now and then all requests wait a third of a second while every object of torch's is looked at
     return CORSMiddleware(app, allow_origins=settings.cors, allow_headers=["*"]) if settings.cors else app
 
 
