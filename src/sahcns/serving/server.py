@@ -121,10 +121,8 @@ def _allow_files(connections: int) -> None:
 
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         wanted = connections + 256
-        if soft != resource.RLIM_INFINITY and soft < wanted:
-            resource.setrlimit(
-                resource.RLIMIT_NOFILE, (min(wanted, hard) if hard != resource.RLIM_INFINITY else wanted, hard)
-            )
+        if 0 <= soft < wanted:  # below 0 is without end
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted if hard < 0 else min(wanted, hard), hard))
 
 
 def run(settings: Settings, application: Any, listening: socket.socket) -> None:
