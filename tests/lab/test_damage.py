@@ -1,5 +1,6 @@
 """Files of results, searches and inspections, damaged byte by byte and in their structure: right, or an error of ours."""
 
+import contextlib
 import copy
 import json
 import random
@@ -11,13 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sahcns.errors import SahcnsError
+from sahcns.errors import SahcnsError, SettingError
 from sahcns.files import DIGEST, read_json
 from sahcns.lab import Inspection, inspection_report, read_search, results_in
 from sahcns.lab.comparison import comparison_report
 from sahcns.lab.plain import read_from
 from sahcns.lab.tune.report import search_report
-from sahcns.lab.tune.search import Tuned, tuned_for
+from sahcns.lab.tune.search import Tuned, refuse_unused, tuned_for
 from tests.lab.comparison.made_results import alike
 from tests.lab.tune.test_report import SEARCH
 
@@ -146,7 +147,10 @@ def test_tuned_settings(tmp_path: Path) -> None:
     replace(SEARCH, folder=tmp_path).save()
 
     def look() -> object:
-        return tuned_for([Tuned.read(tmp_path)], "abcdef", "lightgcn", "sahc")
+        tuned = Tuned.read(tmp_path)
+        with contextlib.suppress(SettingError):
+            refuse_unused([tuned], [])
+        return tuned_for([tuned], "abcdef", "lightgcn", "sahc")
 
     attack(tmp_path / "tuned.json", look, silent=True)  # who likes writes it by hand
 

@@ -93,7 +93,7 @@ def _made(kind: Any, values: Mapping[str, Any], at: str) -> Any:
         if name not in values:
             raise DataError(f"there is no {name!r} in {at.lstrip('.') or 'this ' + kind.__name__}")
     own = {name: restored(part, values[name], f"{at}.{name}") for name, part in known.items() if name in values}
-    return values if is_typeddict(kind) else kind(**own)
+    return {**values, **own} if is_typeddict(kind) else kind(**own)
 
 
 @cache

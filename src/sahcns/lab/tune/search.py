@@ -46,9 +46,14 @@ class Pruning(TypedDict):
     after_epochs: NotRequired[int]
 
 
+class Where(TypedDict, total=False):
+    name: str
+    fingerprint: str
+
+
 class TunedFile(TypedDict, total=False):
     samplers: dict[str, dict[str, Any]] | None
-    data: dict[str, Setting]
+    data: Where
     backbone: dict[str, Any]
     protocol: dict[str, Any]
     code: dict[str, str]
