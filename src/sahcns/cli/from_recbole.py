@@ -22,6 +22,16 @@ NO_MATTER = {
     *("field_separator", "seq_separator", "log_wandb", "wandb_project", "tensorboard_dir", "metric_decimal_place"),
     *("eval_batch_size", "shuffle", "valid_metric_bigger", "require_pow"),
 }
+# Of each backbone: our argument, its kind, theirs, their default.
+SETTINGS: dict[str, tuple[tuple[str, type, str, float], ...]] = {
+    "BPR": (),
+    "LightGCN": (("depth", int, "n_layers", 2),),
+    "NGCF": (("dropout", float, "message_dropout", 0.1),),
+    "SimGCL": (
+        *(("depth", int, "n_layers", 3), ("cl_weight", float, "lambda", 0.1)),
+        *(("noise", float, "eps", 0.1), ("temperature", float, "temperature", 0.2)),
+    ),
+}
 MARK = "# written by `sahcns from-recbole`\n"
 
 
@@ -65,8 +75,9 @@ def command(
 
     from sahcns.cli import COMMANDS, HELP
     from sahcns.cli.group import run
+    from sahcns.cli.plan import load_file
 
-    settings = Config(_read(config))
+    settings = Config(load_file(config))
     file, data = Path(f"{out}.yaml"), Path(f"{out}.data")
     prepare = prepare_line(settings, config.parent, data)
     plan = run_file(settings)
@@ -84,20 +95,6 @@ def command(
             raise typer.Exit(code)
 
 
-def _read(config: Path) -> Mapping[str, Any]:
-    import yaml
-
-    try:
-        values = yaml.safe_load(config.read_text("utf-8"))
-    except FileNotFoundError:
-        raise DataError(f"{config} is not there") from None
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise DataError(f"{config} cannot be read: {' '.join(str(error).split())}") from None
-    if not isinstance(values, dict):
-        raise SettingError(f"{config} must hold names and values, such as `model: LightGCN`")
-    return values
-
-
 def prepare_line(config: Config, beside: Path, data: Path) -> list[str]:
     """The command that reads the `.inter` files, filters and splits as told."""
     name = config.get("dataset")
@@ -107,7 +104,12 @@ def prepare_line(config: Config, beside: Path, data: Path) -> list[str]:
         )
     parts = config.get("benchmark_filename") or []
     stems = [f"{name}.{part}" for part in parts] or [name]
-    folder = _folder(Path(str(config.get("data_path", "dataset"))), beside, name, f"{stems[0]}.inter")
+    given = Path(str(config.get("data_path", "dataset")))
+    # RecBole looks from where it is started; beside the configuration is a good guess too
+    tried = [root / given / inner for root in (Path(), beside) for inner in (name, "")]
+    folder = next((one for one in tried if (one / f"{stems[0]}.inter").is_file()), None)
+    if folder is None:
+        raise DataError(f"{tried[0] / stems[0]}.inter is not there; data_path says where the folder {name} is")
     files = [str(folder / f"{stem}.inter") for stem in stems]
     fields = {"user": "USER_ID_FIELD", "item": "ITEM_ID_FIELD", "rating": "RATING_FIELD", "time": "TIME_FIELD"}
     columns = {role: config.values[key] for role, key in fields.items() if config.get(key) is not None}
@@ -119,17 +121,8 @@ def prepare_line(config: Config, beside: Path, data: Path) -> list[str]:
                 f"benchmark_filename={parts!r} must name training, validation and test, or training and test"
             )
         options |= {"test": files[-1]} | ({"valid": files[1]} if len(files) == 3 else {})
-    given = [word for option, value in options.items() for word in (f"--{option}", str(value))]
-    return ["data", "prepare", files[0], str(data), "--format", "inter", *given]
-
-
-def _folder(given: Path, beside: Path, name: str, file: str) -> Path:
-    """Where the files lie: RecBole looks from where it is started; beside the configuration is a good guess too."""
-    tried = [root / given / inner for root in (Path(), beside) for inner in (name, "")]
-    for folder in tried:
-        if (folder / file).is_file():
-            return folder
-    raise DataError(f"{tried[0] / file} is not there; data_path in the configuration says where the folder {name} is")
+    words = [word for option, value in options.items() for word in (f"--{option}", str(value))]
+    return ["data", "prepare", files[0], str(data), "--format", "inter", *words]
 
 
 def _filters(config: Config) -> dict[str, Any]:
@@ -162,12 +155,9 @@ def _least(interval: Any) -> float:
 
 def _split(config: Config) -> dict[str, Any]:
     told = {"split": {"RS": [0.8, 0.1, 0.1]}, "group_by": "user", "order": "RO", **config.get("eval_args", {})}
-    for mode in {
-        str(one)
-        for one in (told["mode"].values() if isinstance(told.get("mode"), dict) else [told.get("mode", "full")])
-    }:
-        if mode != "full":
-            config.told.append(f"mode {mode} is not taken over: every list is of all items")
+    modes = told.get("mode", "full")
+    for mode in {*(modes.values() if isinstance(modes, dict) else [modes])} - {"full"}:
+        config.told.append(f"mode {mode} is not taken over: every list is of all items")
     rule, by_user = dict(told["split"]), told["group_by"] in ("user", "user_id")
     seed = int(config.number("seed", 2020))
     if "LS" in rule:
@@ -186,18 +176,14 @@ def run_file(config: Config) -> dict[str, Any]:
     if model not in MODELS:
         raise SettingError(f"model={model!r} has no backbone here; {nearest(model, MODELS)}")
     backbone: dict[str, Any] = {"name": MODELS[model], "dim": int(config.number("embedding_size", 64))}
+    backbone |= {ours: kind(config.number(theirs, usual)) for ours, kind, theirs, usual in SETTINGS[model]}
     if model == "NGCF":
         widths = config.get("hidden_size_list", [64, 64, 64])
-        backbone |= {"depth": len(widths), "variant": "original", "dropout": config.number("message_dropout", 0.1)}
+        backbone |= {"depth": len(widths), "variant": "original"}
         if set(widths) != {backbone["dim"]}:
             config.told.append(
                 f"hidden_size_list={widths} is not taken over: every layer has {backbone['dim']} dimensions"
             )
-    elif model != "BPR":
-        backbone["depth"] = int(config.number("n_layers", 2 if model == "LightGCN" else 3))
-    if model == "SimGCL":
-        named = {"cl_weight": ("lambda", 0.1), "noise": ("eps", 0.1), "temperature": ("temperature", 0.2)}
-        backbone |= {ours: config.number(*theirs) for ours, theirs in named.items()}
     if (learner := config.get("learner", "adam")) != "adam":
         config.told.append(f"learner {learner} is not taken over: training is by Adam")
     protocol = {

@@ -3,13 +3,14 @@
 import functools
 import inspect
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from sahcns.errors import SettingError, nearest
+from sahcns.errors import SahcnsError, SettingError, nearest
 from sahcns.importing import import_files as import_files
 
 Command = Callable[..., None]
@@ -78,6 +79,15 @@ def with_protocol(command: Command) -> Command:
     with_options.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
     with_options.__annotations__ = {entry.name: entry.annotation for entry in parameters}
     return with_options
+
+
+@contextmanager
+def errors_in_options(translate: Callable[[str], str]) -> Iterator[None]:
+    """Errors of the readers name their arguments as Python does; on a command line the remedy is an option."""
+    try:
+        yield
+    except SahcnsError as error:
+        raise type(error)(translate(str(error))) from error
 
 
 def parse_assignment(name: str, text: str, example: str) -> tuple[str, str, str]:

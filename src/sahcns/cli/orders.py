@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from sahcns.cli.console import count, show, table, tell, working
-from sahcns.cli.options import READ
-from sahcns.errors import SahcnsError
+from sahcns.cli.options import READ, errors_in_options
 
 if TYPE_CHECKING:
     from sahcns.data import Interactions
@@ -17,10 +16,8 @@ def read_file(source: Any, reading: Mapping[str, Any]) -> "Interactions":
     """What a file holds; an error names the options of `--read`."""
     from sahcns.data.readers import read
 
-    try:
+    with errors_in_options(_as_options):
         return read(source, **reading)
-    except SahcnsError as error:
-        raise type(error)(_as_options(str(error))) from error
 
 
 def _as_options(sentence: str) -> str:

@@ -74,8 +74,8 @@ def _value(home: Path, value: Any, kind: Any) -> Any:
     return value
 
 
-def read_file(file: Path, kinds: Mapping[str, Any]) -> Plan:
-    """A TOML or YAML file; what cannot be read, or has an unknown key or a wrong value, is an error that names it."""
+def load_file(file: Path) -> Plan:
+    """The names and values in a TOML or YAML file."""
     import yaml
 
     try:
@@ -87,11 +87,17 @@ def read_file(file: Path, kinds: Mapping[str, Any]) -> Plan:
         else:
             raise SettingError(f"{file} must be a .toml, .yaml or .yml file")
     except FileNotFoundError:
-        raise DataError(f"the run file {file} is not there") from None
-    except (tomllib.TOMLDecodeError, yaml.YAMLError, UnicodeDecodeError) as error:
+        raise DataError(f"the file {file} is not there") from None
+    except (OSError, tomllib.TOMLDecodeError, yaml.YAMLError, UnicodeDecodeError) as error:
         raise DataError(f"{file} cannot be read: {' '.join(str(error).split())}") from None
     if not isinstance(values, dict):
         raise SettingError(f"{file} must hold names and values, such as `seed: 0`, not {type(values).__name__}")
+    return values
+
+
+def read_file(file: Path, kinds: Mapping[str, Any]) -> Plan:
+    """The plan in such a file; an unknown key or a wrong value is an error that names it."""
+    values = load_file(file)
     for key, value in values.items():
         if key not in kinds:
             raise SettingError(f"{file} has an unknown key {key!r}; {nearest(str(key), kinds)}")
@@ -181,12 +187,11 @@ def build(plan: Plan) -> Parts:
             option = f"--set backbone.{name}={value}" if name in models else f"--{name.replace('_', '-')} {value}"
             whose = backbone.name if name in models else "training"
             raise SettingError(f"{sampler.name} has no argument {name!r}, but {whose} has: {option}")
+    values = [plan.get(name, {}) for name in (*PARTS, "protocol")]
     return (
-        build_part(backbone, plan.get("backbone", {})),
-        build_part(sampler, plan.get("sampler", {})),
-        build_part(objective, plan.get("objective", {})),
-        build_part(Protocol, plan.get("protocol", {})),
-    )
+        build_part(backbone, values[0]), build_part(sampler, values[1]), build_part(objective, values[2]),
+        build_part(Protocol, values[3]),
+    )  # fmt: skip
 
 
 def build_part(kind: "type[Built]", values: Mapping[str, Any]) -> "Built":
@@ -217,15 +222,11 @@ def _kind(base: "type[Built]", plan: Plan) -> "type[Built]":
 def warn_of_differences(plan: Plan, folder: Path | None, fingerprint: str, code: str | None) -> None:
     """Say where the data in `folder`, or the user's own code, are not those of the record."""
     if folder is not None and plan.get("fingerprint") not in (None, fingerprint):
-        warn(
-            f"{folder} holds other data (fingerprint {fingerprint[:12]}…) than the record was made on "
-            f"({plan['fingerprint'][:12]}…), so its numbers cannot come out again"
-        )
+        there = f"{folder} holds other data (fingerprint {fingerprint[:12]}…) than the record was made on"
+        warn(f"{there} ({plan['fingerprint'][:12]}…), so its numbers cannot come out again")
     if code is not None and plan.get("code") not in (None, code):
-        warn(
-            f"{' and '.join(map(str, plan['import']))} is not the code that the record was made with (digest {code[:8]}, "
-            f"and there {plan['code'][:8]}), so its numbers may not come out again"
-        )
+        here = f"{' and '.join(map(str, plan['import']))} is not the code that the record was made with"
+        warn(f"{here} (digest {code[:8]}, and there {plan['code'][:8]}), so its numbers may not come out again")
 
 
 def parse_seeds(text: str) -> int | list[int]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral, Number
+from typing import TypedDict
 
 import torch
 from torch import Tensor
@@ -11,6 +12,14 @@ from sahcns.errors import DataError, SettingError, nearest
 
 Shelves = Mapping[str, Tensor]
 """Category → the positions of its items, ascending; in the order of the alphabet."""
+
+
+class Limits(TypedDict, total=False):
+    """What may be shown to anybody; see `Recommender.recommend`."""
+
+    without: Sequence[Id]
+    only: Sequence[Id] | None
+    category: Sequence[str]
 
 
 def shelves_of(categories: Texts | None) -> Shelves:

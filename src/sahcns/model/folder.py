@@ -165,14 +165,11 @@ def _agree(model: "Recommender") -> None:
     for name, tensor, expected in shapes:
         if tuple(tensor.shape) != expected:
             raise ValueError(f"{name} of shape {tuple(tensor.shape)} for {users:,} users and {items:,} items")
-    for name, positions, count in (
-        ("known users", model.known_users, users),
-        ("known items", model.known_items, items),
-        ("aside users", model.aside_users, users),
-        ("aside items", model.aside_items, items),
-    ):
+    for name in ("known_users", "known_items", "aside_users", "aside_items"):
+        positions, count = getattr(model, name), users if name.endswith("users") else items
         if len(positions) and not 0 <= int(positions.min()) <= int(positions.max()) < count:
-            raise ValueError(f"{name} at positions {int(positions.min())} to {int(positions.max())} of {count:,}")
+            places = f"{int(positions.min())} to {int(positions.max())} of {count:,}"
+            raise ValueError(f"{name.replace('_', ' ')} at positions {places}")
     for name, texts in (("titles", model.titles), ("categories", model.categories)):
         if texts is not None and len(texts) != items:
             raise ValueError(f"{len(texts):,} {name} for {items:,} items")

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
 import torch
 
@@ -14,6 +14,7 @@ from sahcns.data.ids import Id, IdMap
 from sahcns.errors import DataError, SettingError
 from sahcns.files import FORMULA, NUMBER, unfinished_name, write_whole
 from sahcns.model.baskets import Baskets
+from sahcns.model.filters import Limits
 from sahcns.model.recommender import Recommender
 from sahcns.model.wishes import SOURCES
 
@@ -119,16 +120,12 @@ def lists(
     k: int = 20,
     *,
     exclude: str = "known",
-    without: Sequence[Id] = (),
-    only: Sequence[Id] | None = None,
-    category: Sequence[str] = (),
+    **limits: Unpack[Limits],
 ) -> "pl.DataFrame":
     """What `write_lists` writes, as a polars frame: user, rank, item, title (where there are titles), score, source."""
     import polars as pl
 
-    return pl.concat(
-        blocks(model, users, k, exclude=exclude, without=without, only=only, category=category), rechunk=True
-    )
+    return pl.concat(blocks(model, users, k, exclude=exclude, **limits), rechunk=True)
 
 
 def blocks(
@@ -137,10 +134,8 @@ def blocks(
     k: int = 20,
     *,
     exclude: str = "known",
-    without: Sequence[Id] = (),
-    only: Sequence[Id] | None = None,
-    category: Sequence[str] = (),
     skip: int = 0,
+    **limits: Unpack[Limits],
 ) -> Iterator["pl.DataFrame"]:
     """The frame of `lists` in parts, of `BLOCK` users each, so that never all of them are held at once.
 
@@ -162,12 +157,11 @@ def blocks(
     every = range(len(model.item_ids))
     item_ids, titles = _ids(model.item_ids, every), pl.Series([model.title(item) for item in every], dtype=pl.String)
     sources = pl.Series(SOURCES)
-    shown: Any = {"without": without, "only": only, "category": category}
     for part in torch.split(rows, BLOCK)[skip:]:
         if isinstance(users, Baskets):
-            ranked = model.ranked_new([users.having[row] for row in part.tolist()], k, **shown)
+            ranked = model.ranked_new([users.having[row] for row in part.tolist()], k, **limits)
         else:
-            ranked = model.ranked(part, k, exclude=exclude, **shown)
+            ranked = model.ranked(part, k, exclude=exclude, **limits)
         there = ranked.items >= 0  # a user with fewer items left than k has places that are empty
         whose, place = there.nonzero(as_tuple=True)
         what = ranked.items[there].numpy()

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ from sahcns.data.ids import Id, IdMap, Texts
 from sahcns.data.split import Pairs, Split
 from sahcns.errors import DataError, SettingError
 from sahcns.model.explain import Explanation, Paths, Reason, explain
-from sahcns.model.filters import Shelves, hidden_items, refuse_one, shelves_of, whole
+from sahcns.model.filters import Limits, Shelves, hidden_items, refuse_one, shelves_of, whole
 from sahcns.model.fold_in import gram
 from sahcns.model.folder import read_model, write_model
 from sahcns.model.notebook import describe, describe_html
@@ -162,30 +162,14 @@ class Recommender:
             self.ranked(self.rows(users), k, exclude=exclude, without=without, only=only, category=category)
         )
 
-    def recommend_new(
-        self,
-        items: Sequence[Id],
-        k: int = 20,
-        *,
-        without: Sequence[Id] = (),
-        only: Sequence[Id] | None = None,
-        category: Sequence[str] = (),
-    ) -> list[Recommendation]:
-        """The k best items for somebody whom the model does not know, from the items that they have."""
-        return self._named(self.ranked_new([self._basket(items)], k, without=without, only=only, category=category))[0]
+    def recommend_new(self, items: Sequence[Id], k: int = 20, **limits: Unpack[Limits]) -> list[Recommendation]:
+        """The k best items for somebody whom the model does not know, from the items that they have; limits as above."""
+        return self._named(self.ranked_new([self._basket(items)], k, **limits))[0]
 
-    def similar_items(
-        self,
-        item: Id,
-        k: int = 20,
-        *,
-        without: Sequence[Id] = (),
-        only: Sequence[Id] | None = None,
-        category: Sequence[str] = (),
-    ) -> list[Recommendation]:
+    def similar_items(self, item: Id, k: int = 20, **limits: Unpack[Limits]) -> list[Recommendation]:
         """The k items whose vectors point most nearly the same way (cosine); of item-kNN and EASE, its largest weights."""
         own = torch.from_numpy(self.item_ids.encode([item], what="item"))
-        k, hidden = self._most(k), self.hidden(without, only, category)
+        k, hidden = self._most(k), self.hidden(**limits)
         if self.item_weights is not None:
             scores = self.item_weights.of_baskets([own])
             best = best_of_scores(scores, Csr.of_lists([own], len(self.item_ids)), k, hidden)
@@ -204,16 +188,9 @@ class Recommender:
         found = zip(places[0].tolist(), scores[0].tolist(), strict=True)
         return [(self.user_ids[place], score) for place, score in found if place >= 0]
 
-    def popular(
-        self,
-        k: int = 20,
-        *,
-        without: Sequence[Id] = (),
-        only: Sequence[Id] | None = None,
-        category: Sequence[str] = (),
-    ) -> list[Recommendation]:
+    def popular(self, k: int = 20, **limits: Unpack[Limits]) -> list[Recommendation]:
         """The k items that most people of the data have, for somebody of whom nothing is known; the score counts them."""
-        return self._named(self.ranked_new([NOBODY.long()], k, without=without, only=only, category=category))[0]
+        return self._named(self.ranked_new([NOBODY.long()], k, **limits))[0]
 
     def score(self, users: Iterable[Id], items: Iterable[Id]) -> npt.NDArray[np.float32]:
         """The score of each user with each item [users, items]; it orders the items of one user, no more."""
@@ -253,37 +230,18 @@ class Recommender:
         refuse_one("users", users)
         return torch.from_numpy(self.user_ids.encode(users, what="user"))
 
-    def ranked(
-        self,
-        rows: Tensor,
-        k: int,
-        *,
-        exclude: str = "known",
-        without: Sequence[Id] = (),
-        only: Sequence[Id] | None = None,
-        category: Sequence[str] = (),
-    ) -> Ranked:
+    def ranked(self, rows: Tensor, k: int, *, exclude: str = "known", **limits: Unpack[Limits]) -> Ranked:
         """`recommend` in positions: users [B] → items and scores [B, ≤ k]."""
         if exclude not in EXCLUDE:
             raise SettingError(f"exclude={exclude!r} must be one of {', '.join(EXCLUDE)}")
         masked = self.seen(rows, exclude) or Csr.of_lists([NOBODY] * len(rows), len(self.item_ids))
-        return rank_people(self, rows, {}, masked, self._most(k), self.hidden(without, only, category))
+        return rank_people(self, rows, {}, masked, self._most(k), self.hidden(**limits))
 
-    def ranked_new(
-        self,
-        having: Sequence[Tensor],
-        k: int,
-        *,
-        without: Sequence[Id] = (),
-        only: Sequence[Id] | None = None,
-        category: Sequence[str] = (),
-    ) -> Ranked:
+    def ranked_new(self, having: Sequence[Tensor], k: int, **limits: Unpack[Limits]) -> Ranked:
         """`recommend_new` in positions: what each of B people has, without repeats → items and scores [B, ≤ k]."""
         users = torch.full((len(having),), -1, device="cpu")
         masked = Csr.of_lists(having, len(self.item_ids), self.item_vectors.device)
-        return rank_people(
-            self, users, dict(enumerate(having)), masked, self._most(k), self.hidden(without, only, category)
-        )
+        return rank_people(self, users, dict(enumerate(having)), masked, self._most(k), self.hidden(**limits))
 
     @cached_property
     def paths(self) -> Paths | None:

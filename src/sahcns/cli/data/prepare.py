@@ -1,8 +1,8 @@
 """`sahcns data prepare`."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,7 +11,8 @@ import typer
 
 from sahcns.cli.console import Json, byte_progress, show, show_json, table, working
 from sahcns.cli.data.remarks import remarks, replace_remarks
-from sahcns.errors import DataError, SahcnsError, SettingError, nearest
+from sahcns.cli.options import errors_in_options
+from sahcns.errors import DataError, SettingError, nearest
 
 if TYPE_CHECKING:
     from sahcns.data import Split
@@ -105,16 +106,9 @@ def command(
     *sources, out = places
     if not sources:
         raise SettingError(f"what is prepared and where to are two: sahcns data prepare {out} FOLDER")
-    if events is not None:
-        options["events"] = tuple(events.split(","))
-    if years is not None:
-        options["years"] = _years(years)
-    if ratios is not None:
-        options["ratios"] = _ratios(ratios)
-    if delimiter is not None:
-        options["delimiter"] = delimiter.replace("\\t", "\t")  # a shell hands \t on as it is
+    options |= {name: read(options[name]) for name, read in PARSED.items() if name in options}
     changes, reading, parts = (_only(options, names) for names in (RECIPE, READING, PARTS))
-    with _in_options():
+    with errors_in_options(as_options):
         if len(sources) == 1 and sources[0] in CATALOGUE:
             _refuse({**reading, **parts}, f"{sources[0]} is read as the catalogue says, so {{}} does not apply to it")
             _refuse(_only(changes, ("events",)), f"{sources[0]} has no kinds of events, so {{}} does not apply to it")
@@ -133,6 +127,28 @@ def command(
     remarks(made.manifest)
     if former is not None:
         replace_remarks(former, made, out)
+
+
+def _years(text: str) -> tuple[int, int]:
+    years = re.fullmatch(r"(\d{4})(?:-(\d{4}))?", text.strip())
+    if not years:
+        raise SettingError(f"--years {text!r} must be a year or two with a hyphen between, such as 2014-2018")
+    return int(years[1]), int(years[2] or years[1])
+
+
+def _ratios(text: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(share) for share in re.split(r"[:,/]", text))
+    except ValueError:
+        raise SettingError(f"--ratios {text!r} must be three numbers with colons between, such as 8:1:1") from None
+
+
+PARSED: dict[str, Callable[[str], Any]] = {
+    "events": lambda text: tuple(text.split(",")),
+    "years": _years,
+    "ratios": _ratios,
+    "delimiter": lambda text: text.replace("\\t", "\t"),  # a shell hands \t on as it is
+}
 
 
 def _named(name: str, changes: Mapping[str, Any], data: Path | None, lenient: bool) -> "Split":
@@ -195,15 +211,6 @@ def _report(made: "Split", folder: Path) -> None:
     show(steps, "", *events, f"{parts} · {density}", f"fingerprint {made.fingerprint}", f"written to {folder}")
 
 
-@contextmanager
-def _in_options() -> Iterator[None]:
-    """Errors of the readers name their arguments as Python does; here the remedy is an option."""
-    try:
-        yield
-    except SahcnsError as error:
-        raise type(error)(as_options(str(error))) from error
-
-
 def as_options(sentence: str) -> str:
     """`leave times out with time=0` → `leave times out with --time 0`; what stands in quotes is left as it is."""
 
@@ -224,17 +231,3 @@ def _refuse(options: Mapping[str, Any], sentence: str) -> None:
     """An error that names the first of the options; they were given where they would be without effect."""
     for name in options:
         raise SettingError(sentence.format(f"--{name.replace('_', '-')}"))
-
-
-def _years(text: str) -> tuple[int, int]:
-    years = re.fullmatch(r"(\d{4})(?:-(\d{4}))?", text.strip())
-    if not years:
-        raise SettingError(f"--years {text!r} must be a year or two with a hyphen between, such as 2014-2018")
-    return int(years[1]), int(years[2] or years[1])
-
-
-def _ratios(text: str) -> tuple[float, ...]:
-    try:
-        return tuple(float(share) for share in re.split(r"[:,/]", text))
-    except ValueError:
-        raise SettingError(f"--ratios {text!r} must be three numbers with colons between, such as 8:1:1") from None
