@@ -52,14 +52,9 @@ def command(
     total = sum(part.seconds for part in measured.parts[:-1])
     for part in measured.parts:
         share = "" if part.name == "evaluate" else f"{100 * part.seconds / total:.0f} %"
-        rows.add_row(
-            part.name,
-            f"{1e6 * part.seconds:,.1f}",
-            share,
-            f"{part.bytes / 1e6:,.1f}",
-            f"{part.rate() / 1e9:,.1f}",
-            f"{100 * part.rate() / measured.copy_rate:.0f} %",
-        )
+        numbers = (f"{part.bytes / 1e6:,.1f}", f"{part.rate() / 1e9:,.1f}")
+        of_copy = f"{100 * part.rate() / measured.copy_rate:.0f} %"
+        rows.add_row(part.name, f"{1e6 * part.seconds:,.1f}", share, *numbers, of_copy)
     show(
         rows,
         "",

@@ -3,16 +3,13 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from sahcns.cli.console import Json, show, show_json, table
+from sahcns.cli.options import argument
 
 if TYPE_CHECKING:
     from sahcns.lab.comparison.diff import Measured
 
-RunPath = Annotated[
-    Path, typer.Argument(metavar="RUN", help="A result of `sahcns compare` (a JSON file), or a trained model's folder.")
-]
+RunPath = Annotated[Path, argument("A result of `sahcns compare` (a JSON file), or a trained model's folder.", "RUN")]
 SHOWN = ("recall@", "ndcg@")
 
 

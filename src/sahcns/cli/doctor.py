@@ -45,11 +45,9 @@ def device() -> dict[str, str]:
     from sahcns.training.device import pick_device
 
     where = pick_device("auto")
-    gpu = (
-        f"{torch.cuda.get_device_name(where)}, CUDA {torch.version.cuda}"
-        if where.type == "cuda"
-        else "no GPU that torch sees"
-    )
+    gpu = "no GPU that torch sees"
+    if where.type == "cuda":
+        gpu = f"{torch.cuda.get_device_name(where)}, CUDA {torch.version.cuda}"
     threads = f"{torch.get_num_threads()} of {os.cpu_count()} processors (OMP_NUM_THREADS sets them)"
     return {"device": gpu, "kernels": resolve_path(where), "triton": _version("triton"), "threads": threads}
 

@@ -63,15 +63,10 @@ def command(
     for name in names:
         cells = (_cell(name, values[f"{name}@{cut}"]) for cut in ks)
         rows.add_row(name, *cells, METRICS[name].definition)
-    beside = ", ".join(
-        f"{name} {' and '.join(_cell(name, popular[f'{name}@{cut}']) for cut in ks)}" for name in names if name in LED
-    )
-    show(
-        rows,
-        "",
-        f"{part} part, {len(truth):,} users, {masked} items left out of the ranking",
-        *([f"with the most popular items for everybody: {beside}"] if beside else []),
-    )
+    show(rows, "", f"{part} part, {len(truth):,} users, {masked} items left out of the ranking")
+    led = {name: " and ".join(_cell(name, popular[f"{name}@{cut}"]) for cut in ks) for name in names if name in LED}
+    if led:
+        show(f"with the most popular items for everybody: {', '.join(map(' '.join, led.items()))}")
 
 
 def _cell(name: str, value: float) -> str:

@@ -6,16 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from sahcns.cli.console import Json, show, show_json, show_tables, working
-from sahcns.cli.options import (
-    DataFolder,
-    Figures,
-    Imports,
-    RunFolder,
-    assign,
-    import_files,
-    option,
-    parse_names,
-)
+from sahcns.cli.options import DataFolder, Figures, Imports, RunFolder, assign, import_files, option, parse_names
 from sahcns.errors import DataError, SettingError
 
 if TYPE_CHECKING:

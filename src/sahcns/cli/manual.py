@@ -5,13 +5,11 @@ import inspect
 import sys
 from typing import Annotated, Any
 
-import typer
-
 from sahcns.cli.console import Json, show, show_json, table
-from sahcns.cli.options import Imports, import_files
+from sahcns.cli.options import Imports, argument, import_files
 from sahcns.settings import Configured, class_named, named
 
-Name = Annotated[str | None, typer.Argument(metavar="NAME", help="Only this one, with its equations.")]
+Name = Annotated[str | None, argument("Only this one, with its equations.", "NAME")]
 
 
 def samplers(name: Name = None, imports: Imports = None, json: Json = False) -> None:

@@ -69,20 +69,22 @@ def command(
     """
     learn = is_file(str(run))
     everyone = everyone or (learn and to is not None and not (users or baskets))
-    if not (users or everyone or having or baskets or similar_to or popular):
-        everybody = "--to lists.csv for everybody, " * learn
-        raise SettingError(
-            f"nobody to recommend to: give {everybody}--user ID, --everyone, --having ITEM, --for FILE, --similar-to ITEM, "
-            "or --popular"
-        )
-    if to is None and (everyone or baskets):
-        raise SettingError(f"{'--everyone' if everyone else '--for'} goes with --to FILE, such as --to lists.csv")
-    if to is not None and (having or similar_to or popular or everyone + bool(users) + bool(baskets) > 1):
-        raise SettingError("--to writes the lists of users: those of --user, or --everyone, or the new ones of --for")
-    if resume and to is None:
-        raise SettingError("--resume goes with --to FILE: what is done is kept beside it")
-    if read and not (baskets or learn):
-        raise SettingError("--read says how a file is read, of --for or of orders, and there is none")
+    every = "--to lists.csv for everybody, " * learn
+    nobody = f"give {every}--user ID, --everyone, --having ITEM, --for FILE, --similar-to ITEM, or --popular"
+    others = having or similar_to or popular
+    for wrong, sentence in (
+        (not (users or everyone or baskets or others), f"nobody to recommend to: {nobody}"),
+        (everyone and not to, "--everyone goes with --to FILE, such as --to lists.csv"),
+        (baskets and not to, "--for goes with --to FILE, such as --to lists.csv"),
+        (
+            to and (others or everyone + bool(users) + bool(baskets) > 1),
+            "--to writes the lists of users: those of --user, or --everyone, or the new ones of --for",
+        ),
+        (resume and not to, "--resume goes with --to FILE: what is done is kept beside it"),
+        (read and not (baskets or learn), "--read says how a file is read, of --for or of orders, and there is none"),
+    ):
+        if wrong:
+            raise SettingError(sentence)
     options = parse_reading(read or [], READ if learn else BASKETS)
     from sahcns.model.lists import check_target
     from sahcns.model.recommender import Recommendation, Recommender, list_rows
@@ -135,8 +137,6 @@ def _write(
     resume: bool,
 ) -> None:
     """The lists of users, of new people, or of all users (None), into a file."""
-    import torch
-
     from sahcns.model import Baskets
     from sahcns.model.lists import blocks, write_blocks
     from sahcns.model.resume import write_blocks_resumed
@@ -147,10 +147,10 @@ def _write(
         unknown = [{"item": item, "rows": times} for item, times in people.unknown.items()]
         about = {"unknown": unknown, "left_out": people.left_out}
     else:
-        places = torch.arange(len(model.user_ids)) if people is None else model.rows(people)
-        number, who = len(places), count(len(places), "user")
-    kept = write_blocks_resumed(model, to, people, **limits) if resume else None
-    rows = write_blocks(blocks(model, people, **limits), to) if kept is None else kept
+        number = len(model.user_ids if people is None else model.rows(people))
+        who = count(number, "user")
+    once = None if resume else blocks(model, people, **limits)
+    rows = write_blocks_resumed(model, to, people, **limits) if once is None else write_blocks(once, to)
     if json:
         show_json({"file": to, "users": number, "rows": rows, **about})
     else:

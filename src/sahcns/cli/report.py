@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from sahcns.lab.grid.result import Result
     from sahcns.lab.report.parts import Report, Section, Table
 
+GIVEN = ("baseline", "samplers", "metrics")  # what is for a comparison alone
 OTHERS = {
     "manifest.json": "a prepared set; `sahcns data stats` describes it",
     "run.json": "one trained model; `sahcns inspect` and `sahcns evaluate` look at it",
@@ -57,7 +58,7 @@ def command(
     rows, columns = parse_names("--samplers", samplers), parse_names("--metrics", metrics)
     results = _results(folder, rows)
     found = reports_in(folder, results, baseline, columns)
-    for name, value in (("baseline", baseline), ("samplers", samplers), ("metrics", metrics)):
+    for name, value in zip(GIVEN, (baseline, samplers, metrics), strict=True):
         if value and "comparison" not in found:
             raise SettingError(f"--{name} {value} is for a comparison, and {folder} holds none")
     every = list(found.values())
@@ -144,10 +145,9 @@ def _tell_versions(results: "Sequence[Result]") -> None:
             code: max((one.path.stat().st_mtime, one.key) for one in runs if one.path) for code, runs in codes.items()
         }
         last = sorted(codes, key=times.__getitem__)
+        when = {code: datetime.fromtimestamp(times[code][0]).isoformat(" ", "minutes") for code in last}
         versions = ", ".join(
-            f"code={code or 'none'} ({len(codes[code])} runs, the last of "
-            f"{datetime.fromtimestamp(times[code][0]).isoformat(' ', 'minutes')})"
-            for code in last
+            f"code={code or 'none'} ({len(codes[code])} runs, the last of {when[code]})" for code in last
         )
         tell(
             f"{label} on {backbone} was run with {len(codes)} versions of its own code: {versions}; to leave some out, name "

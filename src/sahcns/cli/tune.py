@@ -83,22 +83,9 @@ def command(
     lines = [line for space in spaces for line in space_lines(space, trials, "pool" in searched)]
     with say_it_resumes(out), tune_progress(lines, quiet=json) as watch:
         result = tune(
-            folder,
-            kinds,
-            out,
-            backbone=model,
-            protocol=terms,
-            trials=trials,
-            seed=seed,
-            fixed=fixed,
-            search=searched,
-            prune=pruning,
-            workers=workers,
-            imports=imports or (),
-            device=device,
-            kernels=kernels,
-            watch=watch,
-        )
+            folder, kinds, out, backbone=model, protocol=terms, trials=trials, seed=seed, fixed=fixed, search=searched,
+            prune=pruning, workers=workers, imports=imports or (), device=device, kernels=kernels, watch=watch,
+        )  # fmt: skip
     if json:
         show_json({"folder": out, **result.tuned()})
     else:

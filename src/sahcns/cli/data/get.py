@@ -3,19 +3,16 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from sahcns.cli.console import Json, byte_progress, show, show_json, table
+from sahcns.cli.options import argument, option
 
 
 def command(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A name from `sahcns data list`.")],
-    to: Annotated[
-        Path | None, typer.Option("--to", metavar="DIR", help="Keep sets here instead of in ~/.cache/sahcns.")
-    ] = None,
+    name: Annotated[str, argument("A name from `sahcns data list`.", "NAME")],
+    to: Annotated[Path | None, option("Keep sets here instead of in ~/.cache/sahcns.", "DIR", "--to")] = None,
     source: Annotated[
         Path | None,
-        typer.Option("--from", metavar="PATH", help="Take a local copy: the archive, or the folder or file itself."),
+        option("Take a local copy: the archive, or the folder or file itself.", "PATH", "--from"),
     ] = None,
     json: Json = False,
 ) -> None:

@@ -17,31 +17,17 @@ def command(json: Json = False) -> None:
         return entry.embedded or all(find(folder, name) for name in entry.parts.values())
 
     if json:
-        show_json(
-            [
-                {
-                    "name": entry.name,
-                    "about": entry.about,
-                    "homepage": entry.homepage,
-                    "terms": entry.terms,
-                    "note": entry.note,
-                    "here": here(entry),
-                    "urls": [entry.archive.url] if entry.archive else [file.url for file in entry.files if file.url],
-                    "files": [file.name for file in entry.files],
-                    "recipe": entry.recipe.to_dict(),
-                    "expected": entry.expected,
-                }
-                for entry in CATALOGUE.values()
-            ]
-        )
+        told = []
+        for entry in CATALOGUE.values():
+            urls = [entry.archive.url] if entry.archive else [file.url for file in entry.files if file.url]
+            about = {name: getattr(entry, name) for name in ("name", "about", "homepage", "terms", "note", "expected")}
+            files = [file.name for file in entry.files]
+            told.append({**about, "here": here(entry), "urls": urls, "files": files, "recipe": entry.recipe.to_dict()})
+        show_json(told)
         return
     rows = table("name", ">users", ">items", ">interactions", "here", "what it is")
     for entry in CATALOGUE.values():
-        sizes = (entry.expected.users, entry.expected.items, entry.expected.interactions)
-        rows.add_row(
-            entry.name,
-            *(f"{size:,}" if size else "" for size in sizes),
-            "yes" if here(entry) else "",
-            entry.about,
-        )
+        expected = entry.expected
+        sizes = (f"{size:,}" if size else "" for size in (expected.users, expected.items, expected.interactions))
+        rows.add_row(entry.name, *sizes, "yes" * here(entry), entry.about)
     show(rows, "", "Prepare one with: sahcns data prepare NAME FOLDER")

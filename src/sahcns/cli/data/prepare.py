@@ -4,14 +4,13 @@ import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from sahcns.cli.console import Json, byte_progress, show, show_json, table, working
 from sahcns.cli.data.remarks import remarks, replace_remarks
-from sahcns.cli.options import errors_in_options
+from sahcns.cli.options import argument, errors_in_options, option
 from sahcns.errors import DataError, SettingError, nearest
 
 if TYPE_CHECKING:
@@ -30,22 +29,15 @@ PARTS = ("valid", "test", "holdout", "overlap")
 FOR_GIVEN = ("seed", "unseen")  # the settings of a recipe that also apply to sets that come split
 
 
-def _option(panel: str) -> Callable[..., Any]:
-    def option(help: str, metavar: str, *names: str) -> Any:
-        return typer.Option(*names, help=help, metavar=metavar, rich_help_panel=panel, show_default=False)
-
-    return option
-
-
-_reading = _option("Reading your own files")
-_filter = _option("Filters, in the order they run")
-_splitting = _option("Splitting")
+_reading = partial(option, rich_help_panel="Reading your own files", show_default=False)
+_filter = partial(option, rich_help_panel="Filters, in the order they run", show_default=False)
+_splitting = partial(option, rich_help_panel="Splitting", show_default=False)
 
 
 def command(
     places: Annotated[
         list[str],
-        typer.Argument(metavar="SOURCE... OUT", help="A name from `data list`, or file(s); then the folder to write."),
+        argument("A name from `data list`, or file(s); then the folder to write.", "SOURCE... OUT"),
     ],
     events: Annotated[str | None, _filter("Keep these kinds of events, such as purchase,cart.", "KIND,…")] = None,
     min_rating: Annotated[float | None, _filter("Keep ratings of at least this.", "NUMBER")] = None,
@@ -76,13 +68,11 @@ def command(
     encoding: Annotated[str | None, _reading("Of text that is not UTF-8: latin-1, utf-16, …", "NAME")] = None,
     time_unit: Annotated[str | None, _reading("Of times: s, ms, us, ns, iso, or a layout: %d.%m.%Y.", "UNIT")] = None,
     items_offset: Annotated[str | None, _reading("Subtract this from item ids; auto finds it.", "NUMBER")] = None,
-    lenient: Annotated[bool, typer.Option("--lenient", help="Skip rows that cannot be used, and count them.")] = False,
+    lenient: Annotated[bool, option("Skip rows that cannot be used, and count them.", None, "--lenient")] = False,
     lenient_limit: Annotated[
-        float | None, typer.Option(help="The largest share of rows that --lenient may skip.", metavar="SHARE")
+        float | None, option("The largest share of rows that --lenient may skip.", "SHARE")
     ] = None,
-    data: Annotated[
-        Path | None, typer.Option("--data", metavar="DIR", help="Where named sets are kept, as for `data get --to`.")
-    ] = None,
+    data: Annotated[Path | None, option("Where named sets are kept, as for `data get --to`.", "DIR", "--data")] = None,
     json: Json = False,
 ) -> None:
     """Filter and split a named set or your own files, and store the result as a folder.

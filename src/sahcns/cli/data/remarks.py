@@ -27,9 +27,8 @@ def remarks(manifest: Mapping[str, Any]) -> None:
         kinds = f"all kinds of {several[0]['columns']['event']} count alike: {list_kinds(step['kept'])}"
         tell(f"{kinds}; --events KIND,… keeps some of them")
     if own and (step := alike.get("rating")):
-        tell(
-            f"ratings were {step['rule']}: every row counts as a like; --min-rating NUMBER keeps those of at least that"
-        )
+        like = f"ratings were {step['rule']}: every row counts as a like"
+        tell(f"{like}; --min-rating NUMBER keeps those of at least that")
     _part_remarks(manifest, own)
     differences = manifest.get("catalogue", {}).get("differs_from_catalogue")
     if differences:
@@ -51,9 +50,8 @@ def replace_remarks(former: Mapping[str, Any], made: "Split", folder: str) -> No
         tell(f"{folder} held {were} before, and has fewer now; files replace what was there, so give all of them")
     for role, ids in (("user", made.user_ids), ("item", made.item_ids)):
         if ids.kind == "text" and f"{role}_ids.npy" in former.get("files", {}):
-            tell(
-                f"{role} ids were numbers before and are texts now, as at least one is none; so they will be in answers"
-            )
+            now = f"{role} ids were numbers before and are texts now"
+            tell(f"{now}, as at least one is none; so they will be in answers")
 
 
 def _plain(value: object) -> str:
@@ -96,9 +94,8 @@ def read_remarks(
             "if the former are of another zone, write it behind them"
         )
     for role, entry in source.get("missing", {}).items():
-        tell(
-            f"{count(entry['rows'], 'row')} without a {role} ({_first(entry, unit)}), kept as long as no step needs it"
-        )
+        rows = f"{count(entry['rows'], 'row')} without a {role}"
+        tell(f"{rows} ({_first(entry, unit)}), kept as long as no step needs it")
     for reason, entry in source.get("skipped", {}).items():
         tell(f"skipped {count(entry['rows'], 'row')}: {reason} ({_first(entry, unit)})")
 
@@ -134,10 +131,8 @@ def _id_remarks(source: Mapping[str, Any]) -> None:
         warn(f"{role} id {entry['value']!r} stands beside {entry['like']!r}{form}{many}; they count as two")
     for role, entry in source.get("rounded", {}).items():
         many = f", one of {entry['ids']:,} such ids," if entry["ids"] > 1 else ""
-        warn(
-            f"{role} id {entry['value']!r}{many} looks like a long number that a spreadsheet has rounded, so that "
-            "different ones may have become one; export the column as text"
-        )
+        looks = "looks like a long number that a spreadsheet has rounded, so that different ones may have become one"
+        warn(f"{role} id {entry['value']!r}{many} {looks}; export the column as text")
 
 
 def _time_remarks(first: Mapping[str, str], last: Mapping[str, str]) -> None:
@@ -145,9 +140,8 @@ def _time_remarks(first: Mapping[str, str], last: Mapping[str, str]) -> None:
     tomorrow = datetime.now(UTC) + timedelta(days=1)  # times without a zone may be of one that is ahead
     file = {name: f" in {end['file']}" if "file" in end else "" for name, end in (("first", first), ("last", last))}
     if last["time"] > tomorrow.strftime("%Y-%m-%dT%H:%M:%SZ"):
-        warn(
-            f"the latest time{file['last']} is {last['time']}, still to come; a split by time holds the latest rows out"
-        )
+        late = f"the latest time{file['last']} is {last['time']}, still to come"
+        warn(f"{late}; a split by time holds the latest rows out")
     if first["time"].startswith("1970-01-01T00:00:00") and last["time"] > "1971":
         warn(f"the earliest time{file['first']} is {first['time']}, which a time that is not known often becomes")
 

@@ -3,17 +3,16 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from sahcns.cli.console import Json, show, show_json, table, tell
+from sahcns.cli.options import argument, option
 from sahcns.errors import SettingError
 
 
 def command(
-    folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Folders from `sahcns data prepare`.")],
+    folders: Annotated[list[Path], argument("Folders from `sahcns data prepare`.", "DIR...")],
     plot: Annotated[
         Path | None,
-        typer.Option("--plot", metavar="FILE", help="Draw the degree distributions of one set: .png, .svg or .pdf."),
+        option("Draw the degree distributions of one set: .png, .svg or .pdf.", "FILE", "--plot"),
     ] = None,
     json: Json = False,
 ) -> None:
