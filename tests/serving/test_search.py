@@ -1,5 +1,7 @@
 """Search by a few letters: what comes first, and that letters of any kind find what they should."""
 
+import time
+
 import pytest
 import torch
 
@@ -28,3 +30,14 @@ def test_the_best_comes_first(question: str, found: list[str]) -> None:
 
 def test_nothing_to_search_finds_nothing() -> None:
     assert TextIndex([], torch.zeros(0)).find("a", 5) == []
+
+
+def test_a_question_that_fits_nothing_takes_no_time() -> None:
+    """Nine hundred thousand places hold one word or the other, and none holds both."""
+    index = TextIndex(
+        [f"{'ab' * 9} {one}" if one % 2 else f"{'cd' * 9} {one}" for one in range(100_000)], torch.ones(100_000)
+    )
+    began = time.process_time()
+    assert index.find("ab cd", 8) == []
+    assert index.find("ab nowhere", 8) == []
+    assert time.process_time() - began < 0.1

@@ -1,8 +1,9 @@
 """People and items by a few letters of their id or title: the page's search."""
 
+import itertools
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,8 @@ from torch import Tensor
 
 from sahcns.model.recommender import Recommender
 
-ENTRIES = 2000  # looked at for one answer, those that most people have first
+ENTRIES = 2000  # compared for one answer, those that most people have first
+HITS = 20_000  # of the rarest word that are looked at for the others
 LONGEST = 100  # letters of a question
 
 
@@ -27,18 +29,24 @@ class TextIndex:
 
     def find(self, question: str, k: int) -> list[int]:
         """Positions of the k best: the whole text, then its beginning, then the beginning of a word, then anywhere."""
-        words = folded_text(question[:LONGEST]).split()
+        whole = folded_text(question[:LONGEST])
+        words = list(dict.fromkeys(whole.split()))
         if not words:
             return [int(place) for place in self.order[:k]]
-        rare = max(words, key=len)
-        found: dict[int, int] = {}
-        for hit in re.finditer(re.escape(rare), self.text):
-            at = int(np.searchsorted(self.starts, hit.start(), side="right")) - 1
-            if at not in found and all(word in self.entries[at] for word in words):
-                found[at] = _rank(self.entries[at], words)
-                if len(found) == ENTRIES:
-                    break
-        best = sorted(found, key=lambda at: (found[at], at))[:k]
+        rare = min(words, key=self.text.count)
+        places = (hit.start() for hit in re.finditer(re.escape(rare), self.text))
+        hits = np.fromiter(itertools.islice(places, HITS), np.int64)
+        holding = np.unique(np.searchsorted(self.starts, hits, side="right") - 1).tolist()
+        found = itertools.islice((at for at in holding if all(word in self.entries[at] for word in words)), ENTRIES)
+        beginnings = [re.compile(rf"(^|\W){re.escape(word)}") for word in words]
+
+        def rank(at: int) -> int:
+            entry = self.entries[at]
+            if entry.startswith(whole):
+                return 0 if whole == entry else 1
+            return 2 if all(beginning.search(entry) for beginning in beginnings) else 3
+
+        best = sorted(found, key=rank)[:k]  # of equals the weightiest
         return [int(self.order[at]) for at in best]
 
 
@@ -48,15 +56,6 @@ def folded_text(text: str) -> str:
         return " ".join(text.lower().split())
     plain = unicodedata.normalize("NFKD", text.casefold())
     return " ".join("".join(letter for letter in plain if not unicodedata.combining(letter)).split())
-
-
-def _rank(entry: str, words: Sequence[str]) -> int:
-    whole = " ".join(words)
-    if whole == entry:
-        return 0
-    if entry.startswith(whole):
-        return 1
-    return 2 if all(re.search(rf"(^|\W){re.escape(word)}", entry) for word in words) else 3
 
 
 class Search:
