@@ -22,6 +22,7 @@ from reproduction.report import study_report
 from reproduction.study import Study, resplit, resplit_folder
 from reproduction.tests.tiny import TINY, fill, made, noisy, prepared
 from sahcns import Split, load_split, save_split
+from sahcns.files import json_lines
 from sahcns.lab import DataError, Figure, Table, to_html
 from tests.splits import random_split
 
@@ -217,7 +218,7 @@ def test_two_sets_of_one_name_are_refused(tmp_path: Path) -> None:
     fill(tmp_path, TINY, parts=["table2"])
     path = next((tmp_path / "runs").iterdir())
     values = json.loads(path.read_text("utf-8"))
-    path.write_text(json.dumps({**values, "data": {**values["data"], "fingerprint": "f" * 64}}), "utf-8")
+    path.write_text(json_lines({**values, "data": {**values["data"], "fingerprint": "f" * 64}}), "utf-8")
     with pytest.raises(DataError, match="two different sets called 'Tiny"):
         Evidence.of(tmp_path)
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from sahcns.data import save_split
+from sahcns.files import json_lines
 from sahcns.lab.grid.result import results_in
 from tests.cli.conftest import Sahcns, refused
 from tests.model.films import films
@@ -235,7 +236,8 @@ def test_other_kernels_are_another_table_and_other_sources_are_named(
     monkeypatch.setenv("SAHCNS_COMMIT", "older")
     assert sahcns(*quick, "--samplers", "rns").code == 0
     path = next((tmp_path / "study" / "runs").iterdir())
-    path.write_text(path.read_text().replace('"kernels": "cpu"', '"kernels": "triton"'))  # as if made on a GPU
+    on_a_gpu = path.read_text().replace('"kernels": "cpu"', '"kernels": "triton"')
+    path.write_text(json_lines(json.loads(on_a_gpu)))
     monkeypatch.setenv("SAHCNS_COMMIT", "newer")
     done = sahcns(*quick, "--samplers", "rns,dns", "--json")
     assert "kernels: triton and cpu" in done.err

@@ -24,7 +24,7 @@ def test_every_part_is_a_required_file_with_a_way_to_get_it(known: NamedSet) -> 
     ways = [known.embedded, known.archive is not None, bool(known.by_hand), all(f.url for f in required.values())]
     assert sum(ways) == 1
     sums = [file.sha256 for file in known.files if file.sha256] + ([known.archive.sha256] if known.archive else [])
-    assert all(re.fullmatch(r"[0-9a-f]{64}", value) for value in sums)
+    assert all(re.fullmatch(r"[0-9a-f]{64}", value or "") for value in sums)
     counts = known.expected
     if counts.train and counts.valid and counts.test:
         assert counts.train + counts.valid + counts.test == counts.interactions

@@ -91,7 +91,10 @@ def command(
 
     if to is not None:
         check_target(to)
-    model = train_file(open_orders(str(run), options), {}, quiet=json).recommender if learn else Recommender.load(run)
+    if learn:
+        model = Recommender.of(**train_file(open_orders(str(run), options), {}, quiet=json).parts)
+    else:
+        model = Recommender.load(run)
     limits: dict[str, Any] = {"k": k, "without": without or [], "only": only or None, "category": category or []}
     for item in without or []:
         if model.item_ids.find(item) is None:

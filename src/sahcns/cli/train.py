@@ -116,9 +116,10 @@ def command(
     with say_it_resumes(kept):
         if is_file(plan["data"]):
             from sahcns.cli.orders import open_orders, train_file
+            from sahcns.model import Recommender
 
             made = train_file(open_orders(plan["data"], parse_reading(read or [])), plan, keep, quiet=json, **how)
-            model, judged = made.recommender, made.trained.record
+            model, judged = Recommender.of(**made.parts), made.trained.record
         else:
             model, judged = _train_set(plan, built, whole, start, json, how)
     saved = retry_once_on_interrupt(lambda: _save(model, place))

@@ -204,9 +204,10 @@ def assemble(
             )
         weights = (weights / weights.mean()).astype(np.float32)
     users, items = dense.rows.users, dense.rows.items
-    parts = [Pairs(users[mask], items[mask], None if weights is None else weights[mask]) for mask in masks]
+    train, valid, test = (Pairs(users[mask], items[mask], None if weights is None else weights[mask]) for mask in masks)
     manifest: dict[str, Any] = {"format": FORMAT, "format_version": FORMAT_VERSION, "sahcns_version": __version__}
-    split = Split(*parts, dense.user_ids, dense.item_ids, dense.titles, manifest, beside, dense.categories)
+    ids = dense.user_ids, dense.item_ids
+    split = Split(train, valid, test, *ids, dense.titles, manifest, beside, dense.categories)
     manifest |= {
         "fingerprint": split.fingerprint,
         "source": dict(source),

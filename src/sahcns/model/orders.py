@@ -11,7 +11,6 @@ from sahcns.data.interactions import Interactions
 from sahcns.data.readers import read
 from sahcns.errors import DataError
 from sahcns.model.choice import BEST, MODEL, Judged, baselines, check_choice, fit_baseline, judge, pick
-from sahcns.model.recommender import Recommender
 from sahcns.objectives import Objective
 from sahcns.samplers import Sampler
 from sahcns.training.device import pick_device
@@ -45,10 +44,6 @@ class Made:
     candidates: list[Judged]
     kept: str
     why: str
-
-    @property
-    def recommender(self) -> Recommender:
-        return Recommender.of(**self.parts)
 
 
 def read_orders(source: Any, **reading: Any) -> Orders:
