@@ -35,7 +35,7 @@ check: $(READY)
 	@$(BIN)/mypy
 
 test: check
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadgroup
 
 docs: $(READY)
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

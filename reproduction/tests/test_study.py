@@ -23,7 +23,7 @@ from reproduction.study import Study, resplit, resplit_folder
 from reproduction.tests.tiny import TINY, fill, made, noisy, prepared
 from sahcns import Split, load_split, save_split
 from sahcns.files import json_lines
-from sahcns.lab import DataError, Figure, Table, to_html
+from sahcns.lab import DataError, Figure, Table, bench, to_html
 from tests.splits import random_split
 
 ALONE = """
@@ -39,6 +39,8 @@ ALONE = """
     sys.exit(main(["pages", "--out", sys.argv[1], "--docs", sys.argv[2]]))
 """
 
+pytestmark = pytest.mark.xdist_group("study")  # one process makes the study once
+
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -47,6 +49,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sets, out = prepared(folder / "prepared"), folder / "results"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(design, "PAPER", TINY)
+        patch.setattr(bench, "ENOUGH", 0.005)  # its times are not looked at
         assert main(["run", str(sets), "--out", str(out), "--device", "cpu"]) == 0
     return out
 

@@ -1,4 +1,4 @@
-"""A study of two sets of forty users, and results out of thin air for any design."""
+"""A study of two sets of 120 users, and results out of thin air for any design."""
 
 import hashlib
 import zlib
@@ -34,14 +34,14 @@ TINY = Design(
     trials=2,
     dim=4,
     depth=2,
-    protocol={**PROTOCOL, "batch": 64, "learning_rate": 0.05, "epochs": 2, "evaluate_every": 1},
+    protocol={**PROTOCOL, "batch": 256, "learning_rate": 0.05, "epochs": 2, "evaluate_every": 1},
 )
 
 
 def prepared(folder: Path, design: Design = TINY) -> Path:
     """The sets of a design, each another random one."""
     for at, one in enumerate(design.sets):
-        save_split(random_split(40, 60, 6, seed=at), folder / one.folder)
+        save_split(random_split(120, 60, 6, seed=at), folder / one.folder)
     return folder
 
 
