@@ -75,6 +75,12 @@ def running(folder: Path, *others: Path, limits: Limits | None = None, connectio
         thread.join()
 
 
+def slowly(piece: bytes, times: int) -> Iterator[bytes]:
+    for _ in range(times):
+        yield piece
+        time.sleep(0.01)
+
+
 def until(found: Callable[[], bool]) -> None:
     ends = time.monotonic() + 10
     while not found():
@@ -259,11 +265,9 @@ def test_the_gate(model: Recommender, tmp_path: Path) -> None:
         assert service.ask("/health", Host="shop.example")[0] == 200
         assert service.ask("/new", "POST", {"item": ["1"] * 1000}, **good)[0] == 413
         with contextlib.closing(HTTPConnection("127.0.0.1", service.port, timeout=10)) as connection:
-            pieces = (b'{"item": ["101"' + b', "101"' * 100 for _ in range(10))
-            connection.request(
-                "POST", "/new", pieces, {**good, "Content-Type": "application/json"}, encode_chunked=True
-            )
-            assert connection.getresponse().status == 413
+            sent = {**good, "Content-Type": "application/json"}
+            connection.request("POST", "/new", slowly(b', "101"' * 100, 10), sent, encode_chunked=True)
+            assert connection.getresponse().status == 413  # though it was too large before it had come whole
 
 
 def test_too_many_at_once_are_asked_to_come_again(model: Recommender, tmp_path: Path) -> None:

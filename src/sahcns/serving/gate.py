@@ -30,6 +30,7 @@ PATHS = HEAVY | {
 LARGE = 1 << 14  # bytes of a body that makes a request a heavy one
 HEAVY_WAITING = 32  # heavy requests under way; one of them is worked on at a time
 TOO_MANY = 429, "too many requests at once; try again in a second"
+FORGOTTEN = 1 << 20  # bytes of a body that is too large which are read all the same, or its client would not hear why
 PIECE = 1 << 16  # bytes of an answer sent before the client has read what came before
 BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 5)
 OPEN = frozenset({"/health", *FILES})  # without a token: what a load balancer asks, and a page that holds no data
@@ -124,12 +125,14 @@ class Gate:
         self.heavy += heavy
         try:
             if refusal := self._refusal(scope, heavy):
+                if refusal[0] == 413:
+                    await _whole(receive, 0)
                 await answer.refuse(*refusal)
             elif scope["method"] in ("GET", "HEAD"):
                 await self._answer(scope, receive, answer, heavy)
             else:
                 body = await _whole(receive, self.limits.body)  # who sends slowly is not counted yet
-                if len(body) > self.limits.body:
+                if body is None:
                     await answer.refuse(413, f"a body of more than {self.limits.body:,} bytes is too large")
                 else:
                     await self._answer(scope, _again(body, receive), answer, heavy)
@@ -190,17 +193,21 @@ def _is_heavy(scope: Scope) -> bool:
     return scope["path"] in HEAVY or b"transfer-encoding" in headers or not length.isdigit() or int(length) > LARGE
 
 
-async def _whole(receive: Receive, most: int) -> bytes:
-    """A body, or as much of it as shows that it is too large."""
-    body = bytearray()
-    while len(body) <= most:
+async def _whole(receive: Receive, most: int) -> bytes | None:
+    """A body; None for one of more than `most` bytes, whose end is waited for as far as it is near.
+
+    A client that is still sending when its connection is closed may lose the answer with it.
+    """
+    body, size, more = bytearray(), 0, True
+    while more and size <= most + FORGOTTEN:
         message = await receive()
         if message["type"] == "http.disconnect":
             raise ClientDisconnect
-        body += message.get("body", b"")
-        if not message.get("more_body"):
-            break
-    return bytes(body)
+        piece, more = message.get("body", b""), message.get("more_body", False)
+        size += len(piece)
+        if size <= most:
+            body += piece
+    return bytes(body) if size <= most else None
 
 
 def _again(body: bytes, receive: Receive) -> Receive:
