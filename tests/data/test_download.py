@@ -22,12 +22,6 @@ CUT = 300_000
 fetch = partial(download.fetch, pause=0.0, timeout=5.0)
 
 
-@pytest.fixture(autouse=True)
-def _direct(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No proxy stands between a test and its server."""
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-
-
 @pytest.fixture
 def host() -> Iterator[Host]:
     with serve(Host({"/set.bin": BODY})) as running:

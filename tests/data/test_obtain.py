@@ -54,12 +54,6 @@ def loose(url: str) -> NamedSet:
     return replace(archived(url), name="loose", archive=None, files=files, parts=parts)
 
 
-@pytest.fixture(autouse=True)
-def _direct(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No proxy stands between a test and its server."""
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-
-
 @pytest.fixture
 def host() -> Iterator[Host]:
     with serve(Host({"/films.zip": ZIP, "/train.txt": b"0 1\n", "/test.txt": b"0 2\n"})) as running:
