@@ -186,12 +186,12 @@ def load_ids(folder: Path, stem: str, listed: Container[str], *, mapped: bool = 
 def load_column(path: Path, kind: npt.DTypeLike, mapped: bool = True) -> npt.NDArray[Any]:
     """One column of just this type; anything else is a ValueError."""
     try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
+        array = np.lib.format.open_memmap(path, mode="r")
     except OSError:
         raise
     except Exception as error:  # numpy reads a header with Python's own parser, and shows all of its errors
         raise ValueError(f"{path.name} is not an array ({error})") from error
-    if not isinstance(array, np.ndarray) or array.dtype != np.dtype(kind) or array.ndim != 1:
+    if array.dtype != np.dtype(kind) or array.ndim != 1:
         raise ValueError(f"{path.name} is not one column of {np.dtype(kind).name}")
     return np.asarray(array) if mapped else np.array(array)
 
