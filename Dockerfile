@@ -12,7 +12,9 @@ RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels .
 
 FROM python:3.12-slim
 ARG PIP_EXTRA_INDEX_URL
+COPY requirements.lock .
 RUN --mount=type=bind,from=wheel,source=/wheels,target=/wheels \
+    pip install --no-cache-dir --no-deps --require-hashes --requirement requirements.lock && \
     pip install --no-cache-dir "$(ls /wheels/*.whl)[serve]" && useradd --create-home sahcns
 USER sahcns
 EXPOSE 8000

@@ -8,7 +8,7 @@ READY  := $(VENV)/.ready
 SETS ?= prepared
 RUN   = $(BIN)/python -m reproduction run $(if $(ONLY),--only $(ONLY)) $(ARGS)
 
-.PHONY: help demo test docs check format reproduce reproduce-quick results clean
+.PHONY: help demo test docs check format reproduce reproduce-quick results lock sbom audit clean
 help:
 	@echo "make demo    train RNS and SAHC-NS on the embedded MovieLens set and show recommendations"
 	@echo "make test    lint, types and all tests (what CI runs)"
@@ -17,6 +17,9 @@ help:
 	@echo "make format  rewrite the sources in the house format"
 	@echo "make reproduce        run the paper's study on the sets in SETS=prepared, as far as it is missing"
 	@echo "make reproduce-quick  a miniature of it on a CPU, in a few minutes"
+	@echo "make lock    requirements.lock anew: what serves, but torch, with the hashes of its files"
+	@echo "make sbom    what is installed, as CycloneDX, in build/sbom.json"
+	@echo "make audit   known weaknesses of what is pinned"
 	@echo "make results          rebuild the study's report and pages from the results that are there"
 
 $(READY): pyproject.toml constraints.txt
@@ -48,6 +51,23 @@ reproduce-quick: $(READY)
 
 results: $(READY)
 	@$(BIN)/python -m reproduction pages --docs docs
+
+# Tools for the chain of supply have an environment of their own. Which build of torch is taken is for the user to say.
+CHAIN := build/chain/bin
+$(CHAIN)/uv:
+	@$(PYTHON) -m venv build/chain
+	@$(CHAIN)/python -m pip install --quiet --disable-pip-version-check 'uv>=0.8' 'cyclonedx-bom>=7' 'pip-audit>=2.7'
+
+lock: $(CHAIN)/uv
+	@echo 'torch; python_version < "3"' > build/without-torch.txt
+	@$(CHAIN)/uv pip compile pyproject.toml --extra serve --override build/without-torch.txt --constraint constraints.txt \
+	  --universal --generate-hashes --no-annotate --no-header --quiet --output-file requirements.lock > /dev/null
+
+sbom: $(READY) $(CHAIN)/uv
+	@$(CHAIN)/cyclonedx-py environment $(VENV) --pyproject pyproject.toml --output-file build/sbom.json
+
+audit: $(CHAIN)/uv
+	@$(CHAIN)/pip-audit --disable-pip --no-deps --requirement constraints.txt --progress-spinner off --strict
 
 format: $(READY)
 	@$(BIN)/ruff check --fix .
