@@ -214,3 +214,21 @@ def test_what_a_record_holds_comes_back(value: object) -> None:
     held = Holding(held=value)
     assert held.held == value
     assert Holding.from_dict(json.loads(json.dumps(held.to_dict()))) == held
+
+
+@dataclass(frozen=True)
+class Later(Instrument):
+    """With a setting in front of the others that came after them."""
+
+    bows: int = setting(1, "how many bows", low=1, late=True)
+    case: str = setting("hard", "what it lies in")
+
+
+def test_a_late_setting_is_told_where_it_is_not_its_default_and_stands_in_nobodys_way() -> None:
+    assert Later(5, "soft").to_dict() == {"strings": 5, "case": "soft"}
+    told = Later(bows=2).to_dict()
+    assert told == {"strings": 4, "bows": 2, "case": "hard"}
+    assert Later.from_dict(told) == Later(bows=2)
+    assert [entry["name"] for entry in Later.settings()] == ["strings", "bows", "case"]
+    with pytest.raises(SettingError, match="bows=0"):
+        Later(bows=0)

@@ -73,19 +73,22 @@ def setting(
     choices: tuple[object, ...] = (),
     search: tuple[object, ...] | Between | None = None,
     unless: Mapping[str, tuple[object, ...]] | None = None,
+    late: bool = False,
 ) -> Any:
     """A dataclass field with its meaning and what it may be.
 
     search  what `sahcns tune` tries: a tuple of values, or `Between(…)`; () leaves the setting alone, and None
             tries all that is allowed, if that has an end
     unless  values of other settings with which this one makes no difference: {"schedule": ("warmup",)}
+    late    it joined a class of which there are results: at its default no record says it, so that their keys stay, and it
+            is given by name only, so that what stood in order still does
     """
     allowed = Allowed(low, high, above, tuple(choices))
     for value in (search.low, search.high) if isinstance(search, Between) else search or ():
         if (choices or isinstance(value, Real)) and not allowed.holds(value):
             raise SettingError(f"search={search!r}: {value!r} is not allowed; it must be {allowed}")
-    about = {"meaning": meaning, "allowed": allowed, "search": search, "unless": dict(unless or {})}
-    return field(default=default, metadata=about)
+    about = {"meaning": meaning, "allowed": allowed, "search": search, "unless": dict(unless or {}), "late": late}
+    return field(default=default, metadata=about, kw_only=late)
 
 
 @dataclass(frozen=True)
@@ -182,7 +185,10 @@ class Configured:
         return cls(**values)
 
     def to_dict(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
+        unsaid = {
+            one.name for one in fields(self) if one.metadata.get("late") and getattr(self, one.name) == one.default
+        }
+        return {name: value for name, value in dataclasses.asdict(self).items() if name not in unsaid}
 
 
 Base = TypeVar("Base", bound=Configured)

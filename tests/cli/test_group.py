@@ -1,5 +1,6 @@
 """The frame of the command line: lazy commands, one-sentence errors, exit codes, pipes."""
 
+import dataclasses
 import os
 import shlex
 import signal
@@ -150,8 +151,19 @@ def test_the_defaults_in_the_help_are_those_of_the_protocol(
     monkeypatch.setenv("COLUMNS", "200")
     run(COMMANDS, HELP, ["train", "--help"])
     shown = capsys.readouterr().out
-    defaults = Protocol().to_dict()
-    for name in ("epochs", "batch", "learning_rate", "l2", "l2_on", "evaluate_every", "patience", "monitor", "mask"):
+    defaults = dataclasses.asdict(Protocol())
+    for name in (
+        "epochs",
+        "batch",
+        "learning_rate",
+        "l2",
+        "l2_on",
+        "evaluate_every",
+        "patience",
+        "monitor",
+        "mask",
+        "draw",
+    ):
         line = next(line for line in shown.splitlines() if line[:1] == "│" and f"--{name.replace('_', '-')} " in line)
         assert f"({defaults[name]})" in line or f"({defaults[name]:f}".rstrip("0") + ")" in line, line
     assert ("(dropped)" in shown) is defaults["drop_last"] is True

@@ -87,6 +87,7 @@ def test_every_option_of_the_protocol_reaches_it(sahcns: Sahcns, prepared: Path,
         "patience": 4,
         "monitor": "ndcg@10",
         "mask": "train+valid",
+        "draw": "users",
     }
     options = [part for name, value in told.items() for part in (f"--{name.replace('_', '-')}", str(value))]
     assert sahcns("train", prepared, *options, "--keep-last", "--out", tmp_path / "run").code == 0

@@ -1,5 +1,6 @@
 """A run that was killed and called again ends as one that never stopped, to the bit."""
 
+import dataclasses
 import os
 import random
 import signal
@@ -107,6 +108,13 @@ class Remembering(Sampler):
 def test_with_every_sampler(sampler: Sampler, kernels: str, tmp_path: Path, killing: list[int]) -> None:
     expected = numbers(train(sampler, LightGCN(dim=8), kernels=kernels))
     assert numbers(resumed(sampler, LightGCN(dim=8), tmp_path / "kept", killing, kernels=kernels)) == expected
+
+
+def test_with_users_drawn(tmp_path: Path, killing: list[int]) -> None:
+    protocol = dataclasses.replace(PROTOCOL, draw="users")
+    expected = numbers(train(SAHC(), LightGCN(dim=8), protocol=protocol))
+    assert numbers(resumed(SAHC(), LightGCN(dim=8), tmp_path, killing, protocol=protocol)) == expected
+    assert expected != numbers(train(SAHC(), LightGCN(dim=8)))
 
 
 @pytest.mark.parametrize("backbone", [MF(dim=8), NGCF(dim=8, dropout=0.1), SimGCL(dim=8)])

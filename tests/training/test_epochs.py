@@ -15,12 +15,14 @@ import torch
 from torch import Tensor
 
 from sahcns.backbones import MF, NGCF, Backbone
+from sahcns.counter import bits, stream_key
+from sahcns.data.split import Split
 from sahcns.graph import Graph
 from sahcns.kernels import build_graph
 from sahcns.model import fit
 from sahcns.objectives import BPR
 from sahcns.rng import Rng
-from sahcns.samplers import DNS, DivNS, Matching, Mixture, Sampler
+from sahcns.samplers import DNS, RNS, DivNS, Matching, Mixture, Sampler
 from sahcns.training import Protocol
 from sahcns.training.epochs import WARM_UP, Epochs
 from sahcns.training.profiler import Profiler
@@ -49,11 +51,57 @@ class Drawing(Sampler):
         self.drawn.append(tuple(rng.bits(3).tolist()))
 
 
-def epochs_of(sampler: Sampler, backbone: Backbone = SMALL) -> Epochs:
-    graph, streams = build_graph(SPLIT), Streams.of(0, CPU)
+def epochs_of(sampler: Sampler, backbone: Backbone = SMALL, draw: str = "pairs", split: Split = SPLIT) -> Epochs:
+    graph, streams = build_graph(split), Streams.of(0, CPU)
     parameters = {name: value.requires_grad_() for name, value in backbone.initial(graph, streams.start).items()}
-    step = TrainingStep(graph, backbone, sampler, BPR(), Protocol(batch=12), parameters, streams, Profiler(CPU))
+    protocol = Protocol(batch=12, draw=draw)
+    step = TrainingStep(graph, backbone, sampler, BPR(), protocol, parameters, streams, Profiler(CPU))
     return Epochs(step, capture=False)
+
+
+UNEVEN = Split.from_pairs(
+    [
+        [0, 0],
+        *([1, item] for item in range(2, 9)),
+        *([4, item] for item in range(3)),
+        *([5, item] for item in range(12)),
+    ],
+    n_users=6,
+    n_items=12,
+)  # users 2 and 3 have nothing, and user 5 everything, so that only three can be drawn
+
+
+def test_by_users_each_is_drawn_alike_and_then_one_of_their_pairs() -> None:
+    epochs = epochs_of(RNS(), draw="users", split=UNEVEN)
+    graph, orders = epochs.step.graph, [epochs._order(epoch) for epoch in range(3000)]
+    assert {len(order) for order in orders} == {11}
+    drawn = torch.cat(orders)
+    users = torch.bincount(graph.pair_users[drawn], minlength=6) / len(drawn)
+    assert users[[2, 3, 5]].tolist() == [0, 0, 0]
+    for user, pairs in ((0, 1), (1, 7), (4, 3)):
+        assert users[user].item() == pytest.approx(1 / 3, abs=0.02)
+        own = torch.bincount(drawn, minlength=11)[graph.pair_users == user] / len(drawn)
+        assert own.tolist() == pytest.approx([1 / 3 / pairs] * pairs, abs=0.01)
+    assert torch.equal(orders[7], epochs._order(7))  # whatever was drawn before
+    assert not torch.equal(orders[7], orders[8])
+
+
+@pytest.mark.parametrize("draw", ["pairs", "users"])
+def test_an_epoch_is_trained_on_what_is_drawn_from_the_counters(draw: str) -> None:
+    """By loops over numpy's numbers: the order of the keys, or a user and the place of one of theirs."""
+    epochs = epochs_of(RNS(), draw=draw, split=UNEVEN)
+    epochs.run(2)
+    base = stream_key(0, "shuffle")
+    key = int(bits(base, 1, 2)[0])  # the base of step 2
+    numbers = [[int(z) for z in bits(key, 11, call << 40)] for call in range(2)]
+    if draw == "pairs":
+        signed = [z - (1 << 64) if z >> 63 else z for z in numbers[0]]
+        expected = sorted(range(11), key=lambda at: signed[at])
+    else:
+        begins, counts = [0, 1, 8], [1, 7, 3]
+        who = [(z & (1 << 63) - 1) % 3 for z in numbers[0]]
+        expected = [begins[w] + (z & (1 << 63) - 1) % counts[w] for w, z in zip(who, numbers[1], strict=True)]
+    assert epochs.batches[0].flatten().tolist() == expected
 
 
 @dataclass(frozen=True)
@@ -110,13 +158,15 @@ def captured(monkeypatch: pytest.MonkeyPatch) -> type[Played]:
     return Played
 
 
-def test_no_number_is_drawn_twice_and_a_replay_draws_what_a_step_would(captured: type[Played]) -> None:
+@pytest.mark.parametrize("draw", ["pairs", "users"])
+def test_no_number_is_drawn_twice_and_a_replay_draws_what_a_step_would(captured: type[Played], draw: str) -> None:
     eager, replayed = Drawing(pool=2), Drawing(pool=2)
-    plain, captured.epochs = epochs_of(eager), epochs_of(replayed)
+    plain, captured.epochs = epochs_of(eager, draw=draw), epochs_of(replayed, draw=draw)
     captured.epochs.capture = True
     for epoch in range(3):
         plain.run(epoch)
         captured.epochs.run(epoch)
+        assert torch.equal(plain.batches, captured.epochs.batches)
     assert captured.epochs.captured is not None
     assert len(eager.drawn) == 3 * (8 + 1)
     assert len(set(eager.drawn)) == len(eager.drawn)

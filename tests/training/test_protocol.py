@@ -24,6 +24,15 @@ def test_the_defaults_are_the_papers() -> None:
     }
 
 
+def test_how_an_epoch_is_drawn_is_said_only_where_it_is_not_by_pairs() -> None:
+    """Results from before there was a choice have no entry, and their keys none."""
+    assert Protocol.from_dict(Protocol().to_dict()).draw == "pairs"
+    assert "draw" not in Protocol(draw="pairs").to_dict()
+    told = Protocol(draw="users").to_dict()
+    assert told == {**Protocol().to_dict(), "draw": "users"}
+    assert Protocol.from_dict(told) == Protocol(draw="users")
+
+
 @pytest.mark.parametrize(
     ("values", "says"),
     [
@@ -39,6 +48,7 @@ def test_the_defaults_are_the_papers() -> None:
         ({"evaluate_every": 0}, r"Protocol: evaluate_every=0 is not allowed"),
         ({"patience": 0}, r"Protocol: patience=0 is not allowed"),
         ({"mask": "valid"}, r"Protocol: mask='valid' is not allowed; it must be train \| train\+valid"),
+        ({"draw": "items"}, r"Protocol: draw='items' is not allowed; it must be pairs \| users"),
         ({"drop_last": "no"}, r"Protocol: drop_last='no' must be true or false"),
         ({"learningrate": 0.1}, r"protocol has no argument 'learningrate'; did you mean 'learning_rate'"),
     ],

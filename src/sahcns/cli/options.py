@@ -56,6 +56,7 @@ PROTOCOL: dict[str, Any] = {
     "patience": Annotated[int | None, _protocol("Looks without a new best before it stops (10).", "NUMBER")],
     "monitor": Annotated[str | None, _protocol("What picks the epoch on validation (recall@20).", "METRIC")],
     "mask": Annotated[str | None, _protocol("Left out of the test ranking: train or train+valid (train).", "WHICH")],
+    "draw": Annotated[str | None, _protocol("What an epoch goes through: pairs or users (pairs).", "WHICH")],
     "keep_last": Annotated[
         bool | None, _protocol("Train on the last, smaller batch too (dropped).", "", "--keep-last/--drop-last")
     ],

@@ -1,4 +1,4 @@
-"""One pass over the shuffled training pairs, step by step or as replays of one captured CUDA graph.
+"""One epoch of training pairs, in their order, step by step or as replays of one captured CUDA graph.
 
 On a GPU a step is dozens of kernels of a few microseconds; launching them from Python takes longer than running them. So
 after a few ordinary steps one step is captured, and from then on a step is a single launch. Everything that changes from
@@ -37,6 +37,9 @@ class Epochs:
         self.mode = "captured" if self.capture else "eager"
         self.bound: dict[Any, Any] | None = None  # what the sampler's state held, where steps are to be replayed
         self.between: Callable[[int, int], None] | None = None  # called between steps with the epoch and the steps done
+        # Of the users with pairs, how many, and the first's position: pairs lie sorted by user.
+        self.each = torch.unique_consecutive(graph.pair_users, return_counts=True)[1]
+        self.begins = torch.cumsum(self.each, 0) - self.each
 
     @property
     def settled(self) -> bool:
@@ -49,9 +52,7 @@ class Epochs:
         if self.capture and self.bound is None:
             self.bound = contents(step.state)
         step.epoch.fill_(epoch)
-        step.streams.shuffle.seek(epoch)
-        order = step.streams.shuffle.permutation(len(step.graph.pair_users))
-        step.streams.shuffle.advance()
+        order = self._order(epoch)
         whole = self.steps * self.size
         graph = step.graph
         pairs, users, items = (column.view(-1) for column in self.batches)
@@ -83,6 +84,22 @@ class Epochs:
                 self._replayable()
         self.profiler.settle()  # or the marks of all epochs would pile up; the losses are waited for in any case
         return self.losses
+
+    def _order(self, epoch: int) -> Tensor:
+        """Positions [E] of the epoch's pairs, which follow from the seed and the epoch alone.
+
+        By pairs each comes once. By users, with replacement and as LightGCN's authors do: a user uniformly among those with
+        pairs, then one of theirs, so that a pair of somebody with n of them is drawn in proportion to 1/n.
+        """
+        rng, pairs = self.step.streams.shuffle, len(self.step.graph.pair_users)
+        rng.seek(epoch)
+        if self.step.protocol.draw == "pairs":
+            order = rng.permutation(pairs)
+        else:
+            who = rng.below(len(self.each), pairs)
+            order = self.begins[who] + rng.below(self.each[who], pairs)
+        rng.advance()
+        return order
 
     @torch.no_grad()
     def _end(self) -> None:

@@ -25,6 +25,12 @@ class Protocol(Configured):
     monitor: str = setting("recall@20", "validation metric that picks the epoch")
     mask: str = setting("train", "items left out when ranking the test part", choices=("train", "train+valid"))
     drop_last: bool = setting(True, "leave out the last, smaller batch of an epoch (the lineage does)")
+    draw: str = setting(
+        "pairs",
+        "an epoch is every pair once, or as many draws of a user and then of one of their pairs",
+        choices=("pairs", "users"),
+        late=True,
+    )
 
     # The epoch is picked on validation, always. Records and the keys of results say so by an entry `select_on`.
 

@@ -37,6 +37,7 @@ def test_a_key_is_readable_and_fit_for_a_file_name(tmp_path: Path) -> None:
         {"backbone": MF(dim=5)},
         {"sampler": SAHC(alpha=0.4)},
         {"protocol": dataclasses.replace(QUICK, mask="train+valid")},
+        {"protocol": dataclasses.replace(QUICK, draw="users")},
         {"kernels": "reference"},
     ],
     ids=lambda change: next(iter(change)),
