@@ -40,6 +40,23 @@ def test_users_and_items_start_with_a_bound_each(backbone: Backbone) -> None:
     assert math.sqrt(6 / 28) * 0.9 < items <= math.sqrt(6 / 28)
 
 
+@pytest.mark.parametrize("kind", [MF, LightGCN, NGCF, SimGCL])
+def test_tables_may_start_normal_and_nothing_else_does(kind: type[Backbone]) -> None:
+    graph = Graph.of(random_split(400, 20, each=3))
+    start = kind(dim=32, normal_start=0.1).initial(graph, Rng(1, "start"), torch.float64)
+    ego = start["ego"]
+    assert (ego.shape, ego.dtype) == ((420, 32), torch.float64)
+    ranks = torch.tensor([0.023, 0.159, 0.5, 0.841, 0.977], dtype=torch.float64)
+    assert ego.flatten().quantile(ranks).tolist() == pytest.approx([-0.2, -0.1, 0, 0.1, 0.2], abs=0.006)
+    assert abs(ego[:400].mean()) < 0.003
+    bound = math.sqrt(6 / 64)
+    for name in start.keys() - {"ego"}:
+        assert start[name].abs().max() <= (math.sqrt(6 / 33) if name[0] == "b" else bound)
+    assert kind(dim=32, normal_start=0).to_dict() == kind(dim=32).to_dict()  # results without it keep their keys
+    users = xavier(rng := Rng(1, "start"), 400, 32)
+    assert torch.equal(kind(dim=32).initial(graph, Rng(1, "start"))["ego"], torch.cat([users, xavier(rng, 20, 32)]))
+
+
 @pytest.mark.parametrize("backbone", ALL, ids=str)
 def test_the_start_depends_on_the_seed_alone(backbone: Backbone) -> None:
     graph = Graph.of(random_split(9, 12, each=3))
@@ -107,6 +124,7 @@ def test_what_a_like_minded_user_has_is_ranked_above_what_a_stranger_has(backbon
     [
         ("lightgcn", {"depth": -1}, r"LightGCN: depth=-1 is not allowed; it must be >= 0"),
         ("lightgcn", {"dim": 0}, r"LightGCN: dim=0 is not allowed; it must be >= 1"),
+        ("lightgcn", {"normal_start": -0.1}, r"LightGCN: normal_start=-0.1 is not allowed; it must be >= 0"),
         ("lightgcn", {"dim": 6.5}, r"LightGCN: dim=6.5 must be a whole number"),
         ("mf", {"depth": 1}, r"MF: depth=1 is not allowed; it must be in \[0, 0\]"),
         ("ngcf", {"pool": "max"}, r"NGCF: pool='max' is not allowed; it must be concat \| mean \| sum"),

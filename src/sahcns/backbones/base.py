@@ -26,6 +26,7 @@ class Backbone(Configured):
 
     dim: int = setting(64, "size d of an embedding", low=1)
     depth: int = setting(3, "propagation layers L", low=0)
+    normal_start: float = setting(0.0, "σ of tables that start as N(0, σ²); 0 is Xavier-uniform", low=0, late=True)
 
     has_ego_layer: ClassVar[bool] = True  # layers()[0] is the trainable table itself
 
@@ -40,7 +41,9 @@ class Backbone(Configured):
         return 0.5, 0.5
 
     def initial(self, graph: Graph, rng: Rng, dtype: torch.dtype = torch.float32) -> Parameters:
-        """Xavier-uniform tables, users and items each with its own bound (the lineage's start)."""
+        """Xavier-uniform tables, users and items each with its own bound (the lineage's start), or normal ones (LightGCN's)."""
+        if self.normal_start > 0:
+            return {"ego": self.normal_start * rng.normal(graph.n, self.dim).to(dtype)}
         users = xavier(rng, graph.n_users, self.dim, dtype=dtype)
         items = xavier(rng, graph.n_items, self.dim, dtype=dtype)
         return {"ego": torch.cat([users, items])}
