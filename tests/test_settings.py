@@ -225,7 +225,8 @@ class Later(Instrument):
 
 
 def test_a_late_setting_is_told_where_it_is_not_its_default_and_stands_in_nobodys_way() -> None:
-    assert Later(5, "soft").to_dict() == {"strings": 5, "case": "soft"}
+    in_order: Any = (5, "soft")
+    assert Later(*in_order).to_dict() == {"strings": 5, "case": "soft"}
     told = Later(bows=2).to_dict()
     assert told == {"strings": 4, "bows": 2, "case": "hard"}
     assert Later.from_dict(told) == Later(bows=2)

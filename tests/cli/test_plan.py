@@ -178,3 +178,55 @@ def test_what_whole_does_not_go_with(sahcns: Sahcns, prepared: Path, tmp_path: P
     told = refused(sahcns(*line, "--epochs", "2", "--evaluate-every", "1"))
     assert told == "--whole holds nothing out, so --evaluate-every does not apply to it"
     assert not (tmp_path / "live").exists()
+
+
+def test_a_run_that_is_refitted_says_so_and_is_judged_on_the_test_part_alone(
+    sahcns: Sahcns, prepared: Path, tmp_path: Path
+) -> None:
+    run, plain, split = tmp_path / "run", tmp_path / "plain", films()
+    done = sahcns("train", prepared, *QUICK, "--refit", "--out", run)
+    assert (done.code, done.err) == (0, "")
+    assert sahcns("train", prepared, *QUICK, "--out", plain).code == 0
+    record, picked = record_of(run), record_of(plain)
+    assert (record["best_epoch"], record["valid"]) == (picked["best_epoch"], picked["valid"])
+    assert record["test"] != picked["test"]
+    assert record["data"]["refit"]["of"] == picked["data"]["fingerprint"] == split.fingerprint
+    assert f"trained anew for {picked['best_epoch'] + 1} epoch" in done.out
+    assert f"on {len(split.train) + len(split.valid):,} pairs" in done.out
+    assert {path.name for path in tmp_path.iterdir()} == {"films", "run", "plain"}
+    ranked = sahcns("evaluate", run, "--json").json
+    assert ranked["metrics"]["recall@20"] == pytest.approx(record["test"]["best"]["recall@20"], abs=1e-6)
+    assert "--part test" in refused(sahcns("evaluate", run, "--part", "valid"))
+    again = sahcns("train", prepared, "--config", run, "--refit", "--out", tmp_path / "again")
+    assert again.code == 0
+    assert again.err == f"{run} is of a run with --refit, which is not in the record's protocol: give it again\n"
+    assert decided(tmp_path / "again") == decided(run)
+    live = sahcns("train", prepared, "--config", run, "--whole", "--out", tmp_path / "live")
+    assert live.code == 0
+    assert record_of(tmp_path / "live")["protocol"]["epochs"] == picked["best_epoch"] + 1
+
+
+@pytest.mark.parametrize("options", [("--refit", "--whole", "--epochs", "2"), ("--refit", "--file")])
+def test_a_refit_that_means_nothing_is_refused(
+    sahcns: Sahcns, prepared: Path, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    data = prepared
+    if "--file" in options:
+        data, options = tmp_path / "orders.csv", options[:1]
+        data.write_text("user,item\n1,2\n")
+    assert "refit" in refused(sahcns("train", data, *options, "--out", tmp_path / "run"))
+
+
+def test_a_recipe_that_ships_inside_is_a_config_and_options_override_it(
+    sahcns: Sahcns, prepared: Path, tmp_path: Path
+) -> None:
+    options = ("--epochs", "2", "--batch", "64", "--set", "backbone.dim=4", "--device", "cpu")
+    assert sahcns("train", prepared, "--config", "lightgcn-paper", *options, "--out", tmp_path / "run").code == 0
+    record = record_of(tmp_path / "run")
+    assert record["backbone"] == {"name": "lightgcn", "dim": 4, "depth": 3, "normal_start": 0.1}
+    assert record["sampler"] == {"name": "rns", "pool": 1}
+    assert (record["protocol"]["draw"], record["protocol"]["drop_last"]) == ("users", False)
+    assert (record["protocol"]["learning_rate"], record["protocol"]["epochs"]) == (1e-3, 2)
+    told = refused(sahcns("train", prepared, "--config", "lightgnc-paper", "--out", tmp_path / "none"))
+    assert "lightgnc-paper" in told
+    assert "did you mean 'lightgcn-paper'" in told

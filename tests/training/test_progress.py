@@ -46,6 +46,15 @@ def test_without_a_look_it_has_all_its_epochs(shown: list[tuple[Any, ...]]) -> N
     assert shown[0][:2] == (1, 30)
 
 
+def test_a_run_that_is_trained_anew_has_as_many_epochs_as_were_best(shown: list[tuple[Any, ...]]) -> None:
+    with train_progress(Protocol(epochs=30)) as on_epoch:
+        assert on_epoch is not None
+        on_epoch(entry(0, 0.5))
+        on_epoch({**entry(0), "refit": 7})
+    assert shown[1][:2] == (1, 7)
+    assert shown[1][-1] == "ends with epoch 6"
+
+
 def test_in_a_log_there_is_a_line_a_minute(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     now = itertools.count(0, 25)
     monkeypatch.setattr(time, "perf_counter", lambda: next(now))

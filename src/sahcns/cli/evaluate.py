@@ -44,6 +44,10 @@ def command(
         raise DataError(
             f"{run} was trained on every pair, so nothing is left to judge it by; evaluate a run without --whole"
         )
+    if part == "valid" and "refit" in model.record["data"]:
+        raise DataError(
+            f"{run} was trained anew on the validation part too; what is left to judge it by is --part test"
+        )
     if max(ks) > max(MOST, len(model.item_ids)):
         raise SettingError(f"-k {max(ks)}: there are only {len(model.item_ids):,} items; rank fewer")
     split, source = data_of(model, data)

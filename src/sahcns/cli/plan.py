@@ -51,6 +51,7 @@ COMPARISON = {
     "workers": int,
 }  # fmt: skip
 WORDS = {str: "text", int: "a whole number", dict: "a section"}
+RECIPES = {file.stem: file for file in Path(__file__).with_name("recipes").glob("*.toml")}
 MANY = 1000  # seeds that nobody asks for, but 2020 is one
 
 
@@ -109,13 +110,20 @@ def read_file(file: Path, kinds: Mapping[str, Any]) -> Plan:
 
 
 def read_plan(file: Path, best: bool = False) -> Plan:
-    """The plan in a TOML or YAML file, or in the record of a run, which may be given by its model's folder.
+    """The plan in a TOML or YAML file, or in the record of a run, which may be given by its model's folder; or by the name of
+    a recipe that ships inside, where there is no such file.
 
     `best` asks a record of a run that was judged for the epochs it found best, and not for the most it was allowed.
     The files that a recorded run imported are only noted: a record comes from anywhere, and must not run code.
     """
     from sahcns.folders import home_of
 
+    if not file.exists() and file.name == str(file) and not file.suffix:
+        if file.name not in RECIPES:
+            raise DataError(
+                f"the file {file} is not there, nor is there a recipe of that name; {nearest(file.name, RECIPES)}"
+            )
+        file = RECIPES[file.name]
     if not home_of(file).is_dir() and file.suffix.lower() != ".json":
         return read_file(file, RUN)
     from sahcns.lab.comparison.diff import read_run
@@ -126,10 +134,11 @@ def read_plan(file: Path, best: bool = False) -> Plan:
         plan: Plan = {name: record[name] for name in ("seed", "backbone", "sampler")}
     except KeyError as missing:
         raise DataError(f"{file} is no whole record of a run, it has no {missing}; ask for it again") from None
-    if "whole_of" in about:
-        if not best:
-            tell(f"{file} is of a run with --whole, which is not in the record's protocol: give it again")
-    elif best and isinstance(record.get("best_epoch"), int):
+    refit = about.get("refit", {})
+    if not best and (refit or "whole_of" in about):
+        option = "--refit" if refit else "--whole"
+        tell(f"{file} is of a run with {option}, which is not in the record's protocol: give it again")
+    if best and "whole_of" not in about and isinstance(record.get("best_epoch"), int):
         protocol = {**protocol, "epochs": record["best_epoch"] + 1}  # they are counted from 0
         tell(f"{count(protocol['epochs'], 'epoch')}, after which {file} found validation best")
     if (folder := about.get("folder")) and Path(folder).exists():
@@ -140,7 +149,7 @@ def read_plan(file: Path, best: bool = False) -> Plan:
         **plan,
         "objective": record.get("objective", {"name": "bpr"}),  # records from before there were others have none
         "protocol": protocol,
-        "fingerprint": about.get("whole_of") or about.get("fingerprint"),
+        "fingerprint": about.get("whole_of") or refit.get("of") or about.get("fingerprint"),
         "code": record.get("code"),
         "recorded_imports": record.get("imports", ()),
     }

@@ -57,7 +57,12 @@ def command(
     device: Device = None,
     kernels: Kernels = None,
     whole: Annotated[bool, option("Train on every pair, nothing held out, to put to use.", None, "--whole")] = False,
-    config: Annotated[Path | None, option("A run: TOML, YAML, or a record. Options override it.", "FILE")] = None,
+    refit: Annotated[
+        bool, option("Train anew, validation included, once the epoch is found.", None, "--refit")
+    ] = False,
+    config: Annotated[
+        Path | None, option("A run: TOML, YAML, a record, or lightgcn-paper. Options win.", "FILE")
+    ] = None,
     log: Annotated[
         list[str] | None, option("Follow it in OUT.log: jsonl, tensorboard, wandb or mlflow. Repeatable.", "NAME")
     ] = None,
@@ -79,11 +84,13 @@ def command(
     Ctrl-C, or a SIGTERM, ends training and keeps the best epoch so far; another one ends its ranking. The same seed
     gives the same result. Killed at any moment, the same command goes on from what is kept in OUT.checkpoint and ends as if
     it had never stopped. --whole is for the model to put to use: it trains on the held-out pairs too, for as many
-    epochs as the run of --config found best, with its settings, or for --epochs.
+    epochs as the run of --config found best, with its settings, or for --epochs. --refit finds the epoch as ever, trains
+    anew on training and validation pairs for as many, and ranks the test part once, for that model.
 
     Examples: sahcns train orders.csv --out model
               sahcns train films --set alpha=0.5 --out runs/sahc
               sahcns train films --config runs/sahc --whole --out runs/live
+              sahcns train films --config lightgcn-paper --refit --out runs/paper
               sahcns train films --backbone ngcf --sampler dns --set backbone.dim=32 --out runs/dns
               sahcns train films --sampler rns --set pool=64 --objective sampled-softmax --out runs/softmax
               sahcns train --config run.toml --seed 1 --out runs/seed1
@@ -105,7 +112,7 @@ def command(
         raise SettingError("no data: give a file, or a prepared folder, such as `sahcns train films --out runs/first`")
     if "out" not in plan:
         raise SettingError("no place for the trained model: give one with --out RUN")
-    _refuse(plan, protocol, whole=whole, start=start, read=read, keep=keep)
+    _refuse(plan, protocol, whole=whole, refit=refit, start=start, read=read, keep=keep)
     import_files(plan["import"])
     built = build(plan)
     check_place(plan["out"])
@@ -121,7 +128,7 @@ def command(
             made = train_file(open_orders(plan["data"], parse_reading(read or [])), plan, keep, quiet=json, **how)
             model, judged = Recommender.of(**made.parts), made.trained.record
         else:
-            model, judged = _train_set(plan, built, whole, start, json, how)
+            model, judged = _train_set(plan, built, whole, start, json, {**how, "refit": refit})
     saved = retry_once_on_interrupt(lambda: _save(model, place))
     if judged.stopped != "interrupted":
         shutil.rmtree(kept, ignore_errors=True)
@@ -139,8 +146,13 @@ def command(
         trained = f"{pairs - full:,} of the {pairs:,}" if full else f"all {pairs:,}"
         show(f"{epochs} over {trained} pairs; nothing was held out, so there is nothing to judge it by")
     else:
-        terms = f"in percent, one seed, {built[3].mask} items left out of the test ranking"
+        terms = f"in percent, one seed, {'all other' if refit else built[3].mask} items left out of the test ranking"
         show(results(judged), "", f"{epochs}, {_ending(judged, saved)}; {terms}")
+    if refit:
+        epochs, pairs = count(about["refit"]["epochs"], "epoch"), count(about["train"], "pair")
+        show(
+            f"trained anew for {epochs} on {pairs}, validation included; the test part was ranked for that model alone"
+        )
     for line in _against_former(about["start"]) if start is not None else ():
         show(line)
     show(f"saved in {saved}" + (f"; the same command goes on from {kept}" if kept.exists() else ""))
@@ -149,8 +161,10 @@ def command(
 def _refuse(plan: "Plan", protocol: dict[str, Any], **given: Any) -> None:
     """Options that would be without effect."""
     if is_file(plan["data"]):
-        if given["whole"]:
-            raise SettingError("--whole is for a prepared set; from a file, what is kept learns from every pair anyway")
+        for name in (name for name in ("whole", "refit") if given[name]):
+            raise SettingError(
+                f"--{name} is for a prepared set; from a file, what is kept learns from every pair anyway"
+            )
         if given["start"] is not None:
             raise SettingError("--start is for a prepared set: a former model has seen what is held out of a file")
         from sahcns.model.choice import BEST, LABELS
@@ -161,6 +175,8 @@ def _refuse(plan: "Plan", protocol: dict[str, Any], **given: Any) -> None:
     for name, value in (("--read", given["read"]), ("--save", given["keep"])):
         if value:
             raise SettingError(f"{name} is for a file of orders, and {plan['data']} is none")
+    if given["whole"] and given["refit"]:
+        raise SettingError("--whole looks at nothing, so there is no epoch to --refit by; give one of the two")
     if given["whole"]:
         if "epochs" not in plan["protocol"]:
             raise SettingError(
@@ -187,7 +203,9 @@ def _train_set(
     split, code = load_split(folder), own_code(*map(type, parts))
     warn_of_differences(plan, None if whole else folder, split.fingerprint, code)  # with --whole there are no numbers
     if err().is_terminal and not quiet:
-        pairs = sum(len(part) for part in split.parts().values()) if whole else len(split.train)
+        pairs = (
+            sum(len(part) for part in split.parts().values()) if whole else len(split.train)
+        )  # at first, with --refit
         tell(f"{folder}: {split.n_users:,} users, {split.n_items:,} items, {pairs:,} training pairs")
         tell(f"{parts[0]}\n{parts[1]}")
     former = None if start is None else Recommender.load(start)
@@ -196,7 +214,7 @@ def _train_set(
     with train_progress(terms, quiet=quiet, looks=not whole) as on_epoch:
         run = fit(split, *parts, protocol=terms, whole=whole, on_epoch=on_epoch, start=former, **how)
     record = run.recommender.record
-    if not whole:  # else the folder holds the same pairs in parts, and is not what the model was trained on
+    if not (whole or how["refit"]):  # else the folder holds the same pairs in other parts than the model was trained on
         record["data"]["folder"] = str(home)
     record |= ({"imports": own} if own else {}) | ({"code": code} if code is not None else {})
     return run.recommender, run.record

@@ -82,6 +82,10 @@ class Split:
         train = Pairs(users[order], items[order], None if weights is None else weights[order])
         return replace(self, train=train, valid=Pairs.none(), test=Pairs.none(), manifest={})
 
+    def with_valid(self) -> "Split":
+        """The validation pairs for training too; the test part stays."""
+        return replace(replace(self, test=Pairs.none()).whole(), test=self.test)
+
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 over the three sets of pairs and both id maps: equal fingerprints, equal data."""

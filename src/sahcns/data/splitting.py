@@ -46,6 +46,18 @@ def assign(rows: Rows, recipe: Recipe) -> Labels:
     return _within_users(rows.users, rows.when, (held_out, held_out))
 
 
+def hold_out(split: Split, share: float = 0.1) -> Split:
+    """A split whose validation part is a random share of its training pairs, the same ones whoever asks."""
+    train = split.train
+    labels = _by_rank(_draws(len(train), 0), (1 - share, share, 0.0))
+
+    def of(part: int) -> Pairs:
+        at = labels == part
+        return Pairs(train.users[at], train.items[at], None if train.weights is None else train.weights[at])
+
+    return replace(split, train=of(TRAIN), valid=of(VALID), manifest={})
+
+
 def part_sizes(counts: Int64, ratios: tuple[float, float, float]) -> tuple[Int64, Int64]:
     """Rows for validation and for test out of each of `counts`: its share, halves rounded up; training gets the rest.
 

@@ -4,10 +4,14 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 from sahcns.backbones import Backbone
 from sahcns.data.split import Split
+from sahcns.errors import SettingError
 from sahcns.model.recommender import Recommender
+from sahcns.model.refit import train_and_refit
 from sahcns.model.warm_start import carried_over, changes, compare
 from sahcns.objectives import Objective
 from sahcns.samplers import Sampler
@@ -48,6 +52,7 @@ def fit(
     device: str = "auto",
     kernels: str = "auto",
     whole: bool = False,
+    refit: bool = False,
     on_epoch: OnEpoch | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_every: float = 30.0,
@@ -72,9 +77,12 @@ def fit(
     kernels    "auto" is the fastest of the device; "reference" is plain torch
     whole      train on every pair of the split, validation and test included, for the model to put to use: nothing is
                looked at, all epochs of the protocol are run, the last one is kept, and Ctrl-C keeps nothing
+    refit      once the epoch is picked, train anew on the validation pairs too, for as many epochs, and rank the test part
+               for that model alone; Ctrl-C ends the picking, and while it trains anew the call. Without a validation part a
+               tenth of the training pairs is held out to pick the epoch on. `record.data["refit"]` says what was done
     on_epoch   is called after each epoch with its entry of the history, {"epoch": 0, "loss": …, "seconds": …}, with
                "valid": {"recall@20": …} where it looked; a KeyboardInterrupt that it raises ends training like Ctrl-C.
-               Of a run that goes on, first with the entries of before
+               Of a run that goes on, first with the entries of before; those of training anew have {"refit": epochs in all}
     checkpoint a folder that keeps the run while it trains: killed at any moment and called again, it goes on from there and
                ends as if it had never stopped. Written every `checkpoint_every` seconds, and at Ctrl-C or SIGTERM;
                `fresh` begins anew. Remove the folder once the model is saved
@@ -84,23 +92,22 @@ def fit(
     start      a former model to go on from: ids that stay keep what was learnt, new ones join. The record has how many
                (`record.data["start"]`), and both models side by side on what is held out now
     """
-    trained = train(
-        split,
-        backbone,
-        sampler,
-        objective,
-        protocol=protocol,
-        seed=seed,
-        device=device,
-        kernels=kernels,
-        whole=whole,
-        on_epoch=on_epoch,
-        checkpoint=checkpoint,
-        checkpoint_every=checkpoint_every,
-        fresh=fresh,
-        log=log,
-        start=None if start is None else partial(carried_over, start, split),
-    )
+    if whole and refit:
+        raise SettingError("fit: whole=True looks at nothing, so there is no epoch to refit by; give one of the two")
+    how: dict[str, Any] = {
+        "protocol": protocol or Protocol(),
+        "seed": seed,
+        "device": device,
+        "kernels": kernels,
+        "on_epoch": on_epoch,
+        "checkpoint": None if checkpoint is None else Path(checkpoint),
+        "checkpoint_every": checkpoint_every,
+        "fresh": fresh,
+        "log": log,
+        "start": None if start is None else partial(carried_over, start, split),
+    }
+    parts = (backbone, sampler, objective)
+    trained = train_and_refit(split, *parts, **how) if refit else train(split, *parts, whole=whole, **how)
     if start is not None:
         trained.record.data["start"] = changes(start, split)
     run = retry_once_on_interrupt(lambda: Run(Recommender.from_training(trained), trained.record), trained.record)

@@ -11,6 +11,7 @@ from sahcns.data.interactions import Interactions
 from sahcns.data.readers import read
 from sahcns.errors import DataError
 from sahcns.model.choice import BEST, MODEL, Judged, baselines, check_choice, fit_baseline, judge, pick
+from sahcns.model.refit import train_again
 from sahcns.objectives import Objective
 from sahcns.samplers import Sampler
 from sahcns.training.device import pick_device
@@ -103,11 +104,9 @@ def train_orders(
             shown.show(len(candidates), len(others) + 1, f"{one.name}: Recall@20 {one.recall.mean():.2%}")
     kept, why = pick(candidates, keep)
     if kept == MODEL:
-        again = replace(protocol, epochs=trained.record.best_epoch + 1)
-        with train_progress(again, quiet, looks=False) as on_epoch:
-            # Of a run that was stopped while it was judged, and goes on, another epoch may be the best.
-            place = checkpoint and checkpoint / f"whole-{again.epochs}"
-            final = train(orders.whole, *parts, protocol=again, whole=True, on_epoch=on_epoch, checkpoint=place, **how)
+        once_more = {"protocol": protocol, "checkpoint": checkpoint, "whole": True, **how}
+        with train_progress(replace(protocol, epochs=trained.record.best_epoch + 1), quiet, looks=False) as on_epoch:
+            final = train_again(trained, orders.whole, *parts, on_epoch=on_epoch, **once_more)
         made = {**final.__dict__, "record": final.record.to_dict()}
     else:
         [chosen] = (one.baseline for one in candidates if one.name == kept and one.baseline)

@@ -92,7 +92,9 @@ def train_progress(protocol: Protocol, quiet: bool = False, looks: bool = True) 
                 best += f" · {stopping.since} of {protocol.patience} looks since"
                 end = min(last, looked + (protocol.patience - stopping.since) * protocol.evaluate_every)
             first = f"epoch {epoch} · loss {entry['loss']:.4f}"
-            ends = f"ends with epoch {end}{'' if end == last else f' unless {monitor} improves'}"
+            if "refit" in entry:
+                best, end = "the epoch is picked; trained anew, on the validation pairs too", entry["refit"] - 1
+            ends = f"ends with epoch {end}{'' if end == last or 'refit' in entry else f' unless {monitor} improves'}"
             shown.show(epoch + 1, end + 1, first, best, ends)
             shown.log("; ".join((first, best, ends)) + shown.left)
 

@@ -95,6 +95,7 @@ def train(
     device: str = "auto",
     kernels: str = "auto",
     whole: bool = False,
+    looks: bool = True,
     on_epoch: OnEpoch | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_every: float = 30.0,
@@ -102,7 +103,10 @@ def train(
     log: Log | Sequence[Log] | None = None,
     start: Start | None = None,
 ) -> Trained:
-    """The vectors of `backbone`, trained as `sahcns.fit` says, which makes a recommender of them."""
+    """The vectors of `backbone`, trained as `sahcns.fit` says, which makes a recommender of them.
+
+    Without `looks` at the validation part all epochs of the protocol are run, and the last one is kept.
+    """
     backbone, sampler, objective = backbone or LightGCN(), sampler or SAHC(), objective or BPR()
     protocol = protocol or Protocol()
     _check_kinds(split=(split, Split), backbone=(backbone, Backbone), sampler=(sampler, Sampler))
@@ -110,9 +114,8 @@ def train(
     where = pick_device(device)
     _check_monitor(protocol.monitor)
     with answering(where), seeded_generators(seed, where), default_torch_state(), Watch(log) as watch:
-        run = _Run(
-            split, backbone, sampler, objective, protocol, int(seed), where, kernels, whole, on_epoch, watch, start
-        )
+        parts = split, backbone, sampler, objective, protocol
+        run = _Run(*parts, int(seed), where, kernels, whole, looks and not whole, on_epoch, watch, start)
         if checkpoint is not None:
             run.keep_in(checkpoint, checkpoint_every, fresh)
         watch.begin(run.step, run.record, run.split)
@@ -133,6 +136,7 @@ class _Run:
         where: torch.device,
         kernels: str,
         whole: bool,
+        looks: bool,
         on_epoch: OnEpoch | None,
         watch: Watch,
         start: Start | None,
@@ -141,7 +145,7 @@ class _Run:
         fingerprint, split = split.fingerprint, split.whole() if whole else split
         self.split, self.protocol, self.on_epoch, self.where = split, protocol, on_epoch, where
         self.watch = watch
-        self.valid = None if whole else Truth.of(split, "valid", "train", where)
+        self.valid = Truth.of(split, "valid", "train", where) if looks else None
         self.test = _test_truth(split, protocol, where)
         graph = build_graph(split, where, path=kernels)
         streams, self.profiler = Streams.of(seed, where), Profiler(where)
@@ -318,7 +322,7 @@ class _Run:
 
 
 def _epoch(epochs: Epochs, epoch: int, first: int) -> dict[str, Any]:
-    """One pass over the shuffled training pairs: mean loss and seconds."""
+    """One epoch: mean loss and seconds."""
     began = time.perf_counter()
     values = _checked(epochs.run(epoch, first), epoch, epochs.step)
     return {"loss": sum(values) / len(values), "seconds": round(time.perf_counter() - began, 6)}
