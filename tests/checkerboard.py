@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 import torch
 
-from sahcns.backbones import MF, NGCF, Backbone, LightGCN, Parameters, SimGCL
+from sahcns.backbones import MF, NGCF, SGL, Backbone, LightGCN, LightGCNpp, Parameters, SimGCL, XSimGCL
 from sahcns.data.split import Split
 from sahcns.graph import Graph
 from sahcns.rng import Rng
@@ -55,4 +55,7 @@ BACKBONES = {
     "lightgcn": LightGCN(dim=8, depth=2),
     "ngcf": NGCF(dim=8, depth=2),
     "simgcl": SimGCL(dim=8, depth=3, cl_weight=0.02),  # InfoNCE drives apart what the board holds together
+    "lightgcnpp": LightGCNpp(dim=8, depth=1),
+    "xsimgcl": XSimGCL(dim=8, depth=3, cl_weight=0.02),
+    "sgl": SGL(dim=8, depth=2, cl_weight=0.02),
 }

@@ -17,9 +17,12 @@ from sahcns.version import __version__ as __version__
 if TYPE_CHECKING:
     from sahcns.backbones import MF as MF
     from sahcns.backbones import NGCF as NGCF
+    from sahcns.backbones import SGL as SGL
     from sahcns.backbones import Backbone as Backbone
     from sahcns.backbones import LightGCN as LightGCN
+    from sahcns.backbones import LightGCNpp as LightGCNpp
     from sahcns.backbones import SimGCL as SimGCL
+    from sahcns.backbones import XSimGCL as XSimGCL
     from sahcns.data import Recipe as Recipe
     from sahcns.data import Split as Split
     from sahcns.data import load_split as load_split
@@ -62,7 +65,7 @@ _HOMES = {
     "sahcns.data": ("Recipe", "Split", "load_split", "prepare", "save_split"),
     "sahcns.data.catalogue": ("prepare_named",),
     "sahcns.data.readers": ("read",),
-    "sahcns.backbones": ("Backbone", "LightGCN", "MF", "NGCF", "SimGCL"),
+    "sahcns.backbones": ("Backbone", "LightGCN", "LightGCNpp", "MF", "NGCF", "SGL", "SimGCL", "XSimGCL"),
     "sahcns.samplers": (
         *("AHNS", "BNS", "DENS", "DNS", "DNSMN", "DivNS", "MixGCF", "Popularity", "RNS", "SAHC"),
         *("Matching", "Mixture", "Sampler"),  # to write one's own

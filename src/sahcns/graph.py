@@ -191,6 +191,12 @@ class Graph:
         """Training pairs in all, with those of users who have every item."""
         return int(self.popularity.sum())
 
+    @cached_property
+    def edge_pairs(self) -> Tensor:
+        """[2E'] which of the seen pairs each entry of the adjacency is: every one stands at its user, and at its item."""
+        by_user = torch.arange(len(self.seen_items), device=self.device)
+        return torch.cat([by_user, torch.argsort(self.seen_items, stable=True)])
+
     @property
     def full_users(self) -> int:
         """How many users have every item in training: their pairs are in the adjacency and not among those trained on."""
@@ -214,6 +220,10 @@ class Graph:
         for _ in range(count):
             layers.append(after * self._hops(before * layers[-1], 1)[1])
         return tuple(layers)
+
+    def over(self, adjacency: Adjacency) -> "Graph":
+        """The same graph with other edges to propagate over, such as those of a step: nothing is prepared for them."""
+        return replace(self, adjacency=adjacency)
 
     def draw(self, users: Tensor, count: int, rng: Rng, unseen: Unseen | None = None) -> Tensor:
         """[B] → [B, count] item ids the users have not seen in training, with replacement.

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from sahcns.backbones import MF, NGCF, Backbone, LightGCN, SimGCL
+from sahcns.backbones import MF, NGCF, SGL, Backbone, LightGCN, LightGCNpp, SimGCL, XSimGCL
 from sahcns.backbones.base import xavier
 from sahcns.data.split import Split
 from sahcns.errors import SettingError
@@ -15,7 +15,8 @@ from sahcns.rng import Rng
 from sahcns.settings import by_name, named
 from tests.splits import random_split
 
-ALL = [MF(dim=8), LightGCN(dim=8), NGCF(dim=8), NGCF(dim=8, variant="original"), SimGCL(dim=8)]
+QUIET = [MF(dim=8), LightGCN(dim=8), NGCF(dim=8), NGCF(dim=8, variant="original"), LightGCNpp(dim=8)]
+ALL = [*QUIET, SimGCL(dim=8), XSimGCL(dim=8), SGL(dim=8)]
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(300, 20), (20, 300), (64, 64), (1, 64)])
@@ -40,7 +41,7 @@ def test_users_and_items_start_with_a_bound_each(backbone: Backbone) -> None:
     assert math.sqrt(6 / 28) * 0.9 < items <= math.sqrt(6 / 28)
 
 
-@pytest.mark.parametrize("kind", [MF, LightGCN, NGCF, SimGCL])
+@pytest.mark.parametrize("kind", [MF, NGCF, SGL])
 def test_tables_may_start_normal_and_nothing_else_does(kind: type[Backbone]) -> None:
     graph = Graph.of(random_split(400, 20, each=3))
     start = kind(dim=32, normal_start=0.1).initial(graph, Rng(1, "start"), torch.float64)
@@ -106,7 +107,16 @@ def test_propagation_changes_the_ranking(backbone: Backbone) -> None:
 
 
 @pytest.mark.parametrize(
-    "backbone", [LightGCN(dim=3), SimGCL(dim=3, depth=3), SimGCL(dim=3, include_layer0=True)], ids=str
+    "backbone",
+    [
+        LightGCN(dim=3),
+        LightGCNpp(dim=3, depth=3),
+        SimGCL(dim=3, depth=3),
+        SimGCL(dim=3, include_layer0=True),
+        XSimGCL(dim=3, depth=3),
+        SGL(dim=3),
+    ],
+    ids=str,
 )
 def test_what_a_like_minded_user_has_is_ranked_above_what_a_stranger_has(backbone: Backbone) -> None:
     """Users 0 and 1 share item 0; user 1 also has item 1; user 2, a stranger, has item 2."""
@@ -135,6 +145,10 @@ def test_what_a_like_minded_user_has_is_ranked_above_what_a_stranger_has(backbon
         ("simgcl", {"noise": float("nan")}, r"SimGCL: noise=nan is not allowed"),
         ("simgcl", {"include_layer0": 1}, r"SimGCL: include_layer0=1 must be true or false"),
         ("simgcl", {"noize": 0.1}, r"simgcl has no argument 'noize'; did you mean 'noise'"),
+        ("lightgcnpp", {"gamma": 1.5}, r"LightGCNpp: gamma=1.5 is not allowed; it must be in \[0, 1\]"),
+        ("lightgcnpp", {"depth": 0}, r"LightGCNpp: depth=0 is not allowed; it must be >= 1"),
+        ("xsimgcl", {"contrast_layer": 4}, r"XSimGCL: contrast_layer=4 is beyond depth=2"),
+        ("sgl", {"edge_dropout": 1}, r"SGL: edge_dropout=1 is not allowed; it must be in \[0, 0.99\]"),
         ("lightgnc", {}, r"there is no backbone called 'lightgnc'; did you mean 'lightgcn'"),
     ],
 )
@@ -143,8 +157,8 @@ def test_refused_with_the_argument_the_value_and_what_is_allowed(name: str, valu
         by_name(Backbone, name, values)
 
 
-def test_there_are_four_and_each_is_built_from_its_own_description() -> None:
-    assert {"lightgcn", "mf", "ngcf", "simgcl"} <= set(named(Backbone))
+def test_each_is_built_from_its_own_description() -> None:
+    assert {backbone.name for backbone in ALL} <= set(named(Backbone))
     for backbone in ALL:
         assert by_name(Backbone, backbone.name, backbone.to_dict()) == backbone
 
@@ -155,6 +169,12 @@ def test_there_are_four_and_each_is_built_from_its_own_description() -> None:
         (MF(), {"dim": 64, "depth": 0}),
         (LightGCN(), {"dim": 64, "depth": 3}),
         (NGCF(), {"dim": 64, "depth": 3, "pool": "concat", "variant": "mixgcf", "dropout": 0.0}),
+        (LightGCNpp(), {"dim": 64, "depth": 2, "alpha": 0.6, "beta": -0.1, "gamma": 0.2}),
+        (SGL(), {"dim": 64, "depth": 3, "cl_weight": 0.1, "edge_dropout": 0.1, "temperature": 0.2}),
+        (
+            XSimGCL(),
+            {"dim": 64, "depth": 2, "cl_weight": 0.2, "noise": 0.2, "temperature": 0.15, "contrast_layer": 1},
+        ),
         (
             SimGCL(),
             {"dim": 64, "depth": 3, "cl_weight": 0.1, "noise": 0.1, "temperature": 0.2, "include_layer0": False},
@@ -167,7 +187,7 @@ def test_the_defaults_are_the_papers_and_those_of_the_lineage(backbone: Backbone
     assert backbone.to_dict() == settings
 
 
-@pytest.mark.parametrize("backbone", ALL[:4], ids=str)
+@pytest.mark.parametrize("backbone", QUIET, ids=str)
 def test_without_noise_training_sees_the_same_layers_and_draws_nothing(backbone: Backbone) -> None:
     graph, rng, pair = Graph.of(random_split(6, 9, each=3)), Rng(0, "noise"), torch.tensor([0])
     parameters = backbone.initial(graph, Rng(0, "start"))

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from sahcns.aggregation import Aggregation, Kind
-from sahcns.backbones import NGCF, Backbone, LightGCN, SimGCL
+from sahcns.backbones import NGCF, SGL, Backbone, LightGCN, LightGCNpp, SimGCL, XSimGCL
 from sahcns.backbones.simgcl import info_nce, perturb
 from sahcns.data.split import Split
 from sahcns.graph import Batch, Graph
@@ -356,7 +356,16 @@ class Mixed(Sampler):
 @pytest.mark.skipif(DEVICE == "cuda", reason="steps of these tests are on a CPU")
 @pytest.mark.parametrize("sampler", [DENS(), Mixed(), SAHC()], ids=["dens", "a user's", "sahc"])
 @pytest.mark.parametrize(
-    "backbone", [LightGCN(dim=6, depth=2), NGCF(dim=6, depth=2), SimGCL(dim=8, depth=2)], ids=lambda one: one.name
+    "backbone",
+    [
+        LightGCN(dim=6, depth=2),
+        LightGCNpp(dim=6),
+        NGCF(dim=6, depth=2),
+        SimGCL(dim=8, depth=2),
+        XSimGCL(dim=6),
+        SGL(dim=6, depth=2),
+    ],
+    ids=lambda one: one.name,
 )
 def test_a_step_through_kernels_is_a_step_in_plain_torch(backbone: Backbone, sampler: Sampler) -> None:
     """The loss and the gradient of every parameter; with SimGCL, L2 is on a table that is none of the layers."""

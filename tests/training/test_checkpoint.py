@@ -15,7 +15,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from sahcns.backbones import MF, NGCF, Backbone, LightGCN, SimGCL
+from sahcns.backbones import MF, NGCF, SGL, Backbone, LightGCN, LightGCNpp, SimGCL, XSimGCL
 from sahcns.errors import DataError, SettingError, TrainingError
 from sahcns.graph import Graph
 from sahcns.model import Run, fit
@@ -117,7 +117,9 @@ def test_with_users_drawn(tmp_path: Path, killing: list[int]) -> None:
     assert expected != numbers(train(SAHC(), LightGCN(dim=8)))
 
 
-@pytest.mark.parametrize("backbone", [MF(dim=8), NGCF(dim=8, dropout=0.1), SimGCL(dim=8)])
+@pytest.mark.parametrize(
+    "backbone", [MF(dim=8), NGCF(dim=8, dropout=0.1), LightGCNpp(dim=8), SimGCL(dim=8), XSimGCL(dim=8), SGL(dim=8)]
+)
 @pytest.mark.parametrize("objective", [BPR(), SampledSoftmax()])
 def test_with_every_backbone_and_objective(
     backbone: Backbone, objective: Objective, tmp_path: Path, killing: list[int]

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from sahcns.backbones import MF, NGCF, Backbone, LightGCN, SimGCL
+from sahcns.backbones import MF, NGCF, SGL, Backbone, LightGCN, SimGCL, XSimGCL
 from sahcns.backbones.base import Parameters
 from sahcns.errors import TrainingError
 from sahcns.graph import Graph
@@ -27,7 +27,7 @@ from tests.training.spying import Seen, spying
 SPLIT = random_split(16, 30, each=6, seed=4)
 PROTOCOL = Protocol(batch=32, learning_rate=0.02, epochs=3, evaluate_every=2)
 SAMPLERS = sorted(name for name, kind in named(Sampler).items() if kind.__module__.startswith("sahcns."))
-BACKBONES = [MF(dim=4), NGCF(dim=4, depth=2, dropout=0.2), SimGCL(dim=4, depth=2)]
+BACKBONES = [MF(dim=4), NGCF(dim=4, depth=2, dropout=0.2), SimGCL(dim=4, depth=2), XSimGCL(dim=4), SGL(dim=4)]
 
 
 def train(backbone: Backbone, sampler: Sampler, seed: int = 7) -> Run:

@@ -1,13 +1,13 @@
 """The graph's four operations as Triton kernels."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 
 import torch
 from torch import Tensor
 
-from sahcns.graph import Batch, Graph, Read, Unseen
-from sahcns.kernels.cpu import Mix
+from sahcns.graph import Adjacency, Batch, Graph, Read, Unseen
+from sahcns.kernels.cpu import CpuGraph, Mix
 from sahcns.kernels.gpu.blocks import BlockHops, Blocks, fits
 from sahcns.kernels.gpu.hops import DENSE, Hops, Plan, Shape
 from sahcns.kernels.gpu.match import match
@@ -41,6 +41,11 @@ class GpuGraph(Graph):
     def _rounds(self) -> int:
         """Steps of a binary search over the longest list of seen items."""
         return int(self.seen_offsets.diff().max()).bit_length()
+
+    def over(self, adjacency: Adjacency) -> Graph:
+        """Laid out for the kernels, edges of one step would take longer than their products do."""
+        own = {entry.name: getattr(self, entry.name) for entry in fields(Graph)}
+        return CpuGraph(**{**own, "adjacency": adjacency})
 
     def draw(self, users: Tensor, count: int, rng: Rng, unseen: Unseen | None = None) -> Tensor:
         unseen = unseen or self.unseen
