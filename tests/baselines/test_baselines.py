@@ -5,7 +5,7 @@ import pytest
 import torch
 from scipy.sparse import csr_matrix
 
-from sahcns.baselines import ALS, EASE, Baseline, ItemKNN, MostPopular
+from sahcns.baselines import ALS, EASE, GFCF, Baseline, ItemKNN, MostPopular
 from sahcns.errors import SettingError
 
 X = csr_matrix(np.random.default_rng(3).random((30, 12)) < 0.3, dtype=np.float32)
@@ -44,9 +44,34 @@ def test_ease_minimises_its_loss() -> None:
     assert np.abs(slope).max() < 1e-4
 
 
-def test_ease_refuses_what_does_not_fit() -> None:
+@pytest.mark.parametrize("kind", [EASE, GFCF])
+def test_what_does_not_fit_is_refused(kind: type[EASE] | type[GFCF]) -> None:
     with pytest.raises(SettingError, match="12 items"):
-        EASE(most_items=10).fit(X)
+        kind(most_items=10).fit(X)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("kept", "vectors"), [(4, 4), (11, 256)])
+def test_gf_cf_by_dense_matrices(kept: int, vectors: int, weighted: bool) -> None:
+    """An item that nobody has and a user who has nothing are left alone."""
+    x = X.toarray().astype(float) * (np.random.default_rng(1).uniform(0.5, 2, X.shape) if weighted else 1)
+    x[:, 5] = x[3] = 0
+    users, items = x.sum(1), x.sum(0)
+    normed = x / np.sqrt(np.where(users > 0, users, 1))[:, None] / np.sqrt(np.where(items > 0, items, 1))
+    v = np.linalg.svd(normed)[2][:kept].T
+    inverse = np.array([d**-0.5 if d > 0 else 0.0 for d in items])
+    expected = x @ (normed.T @ normed + 0.7 * np.diag(inverse) @ v @ v.T @ np.diag(np.sqrt(items)))
+    found = scores(GFCF(vectors=vectors, weight=0.7), csr_matrix(x))
+    assert np.allclose(found, expected, atol=1e-5)
+    assert np.array_equal(found, scores(GFCF(vectors=vectors, weight=0.7), csr_matrix(x)))
+    assert np.all(found[:, 5] == 0)
+    linear = scores(GFCF(weight=0.0), csr_matrix(x))
+    assert np.allclose(linear, x @ normed.T @ normed, atol=1e-5)
+
+
+def test_gf_cf_of_one_person_is_its_linear_filter() -> None:
+    one = csr_matrix(np.array([[1.0, 0.0, 1.0]], np.float32))
+    assert np.allclose(scores(GFCF(), one), [[1.0, 0.0, 1.0]])
 
 
 def test_als_reaches_the_exact_solution() -> None:
@@ -59,7 +84,7 @@ def test_als_reaches_the_exact_solution() -> None:
         assert np.allclose(items[i], exact, atol=1e-4)
 
 
-@pytest.mark.parametrize("baseline", [ItemKNN(), EASE(), ALS(dim=8)], ids=lambda one: one.name)
+@pytest.mark.parametrize("baseline", [ItemKNN(), EASE(), ALS(dim=8), GFCF()], ids=lambda one: one.name)
 def test_planted_groups_come_back(baseline: Baseline) -> None:
     """Even people like even items: what was taken out of their row must score above every odd item."""
     rng = np.random.default_rng(0)

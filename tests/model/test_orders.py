@@ -75,7 +75,7 @@ def test_the_model_is_judged_as_evaluate_does(orders: Orders) -> None:
     shown = model.to_dict()
     assert {name: shown[name] for name in exact} == pytest.approx(exact, abs=1e-6)
     assert made.trained.record.test["best"]["recall@20"] == pytest.approx(exact["recall@20"], abs=1e-6)
-    assert [one.name for one in made.candidates] == ["popular", "item-knn", "ease", "als", "model"]
+    assert [one.name for one in made.candidates] == ["popular", "item-knn", "ease", "als", "gf-cf", "model"]
 
 
 def learn_of(orders: Orders, **options: Any) -> Any:
@@ -108,7 +108,7 @@ def test_stopped_in_either_training_it_goes_on_there(
     assert seen == [0, 1, 0, 1, 2, 0, 1, 1, 2, 1, 2]
 
 
-@pytest.mark.parametrize("keep", ["popular", "item-knn", "ease", "als", "model"])
+@pytest.mark.parametrize("keep", ["popular", "item-knn", "ease", "als", "gf-cf", "model"])
 def test_whatever_is_kept_knows_every_pair_and_is_stored_and_asked_alike(
     orders: Orders, tmp_path: Path, keep: str
 ) -> None:
@@ -173,7 +173,7 @@ def test_a_table_is_learnt_from_and_a_notebook_shows_how_it_did(file: Path) -> N
     assert model.fit(frame, user="wer", protocol=SHORT, device="cpu", quiet=True) is model
     assert len(model.similar_items(model.item_ids[0], 3)) == 3
     html = model._repr_html_()
-    assert html.count("<tr") == 6
+    assert html.count("<tr") == 7
     assert model.record["judged"]["why"] in html
     assert "<script" not in Recommender(record={"backbone": {"name": "<script>"}})._repr_html_()
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from scipy.sparse import csr_matrix
 
-from sahcns.baselines import EASE, ItemKNN, ItemWeights
+from sahcns.baselines import EASE, GFCF, ItemKNN, ItemWeights
 from sahcns.baselines.base import Baseline, interaction_matrix
 from sahcns.data import Recipe, Split, prepare
 from sahcns.data.split import Pairs
@@ -79,7 +79,7 @@ def test_what_has_learnt_nothing_says_so() -> None:
         Recommender().popular()
 
 
-@pytest.mark.parametrize("baseline", [EASE(l2=2.0), ItemKNN(neighbours=3, shrinkage=1.0)])
+@pytest.mark.parametrize("baseline", [EASE(l2=2.0), GFCF(vectors=3), ItemKNN(neighbours=3, shrinkage=1.0)])
 def test_a_baseline_of_item_weights_ranks_and_is_stored_as_any_model(baseline: Baseline, tmp_path: Path) -> None:
     split = films()
     matrix = interaction_matrix(split.train, split.n_users, split.n_items)
@@ -89,7 +89,9 @@ def test_a_baseline_of_item_weights_ranks_and_is_stored_as_any_model(baseline: B
     nothing = torch.zeros(split.n_users, 0), torch.zeros(split.n_items, 0)
     model = Recommender.of(split, *nothing, {}, {"baseline": {"name": baseline.name}}, weights)
     scores = (
-        np.asarray(matrix @ weights.weights) if isinstance(baseline, EASE) else (matrix @ weights.weights).toarray()
+        np.asarray(matrix @ weights.weights)
+        if isinstance(baseline, EASE | GFCF)
+        else (matrix @ weights.weights).toarray()
     )
     expected = {user: -np.sort(-np.where(matrix[user].toarray()[0] > 0, -np.inf, scores[user]))[:5] for user in (0, 7)}
     model.save(tmp_path / "run")

@@ -6,5 +6,6 @@ from sahcns.baselines.base import Factors as Factors
 from sahcns.baselines.base import ItemWeights as ItemWeights
 from sahcns.baselines.base import Scorer as Scorer
 from sahcns.baselines.ease import EASE as EASE
+from sahcns.baselines.gf_cf import GFCF as GFCF
 from sahcns.baselines.item_knn import ItemKNN as ItemKNN
 from sahcns.baselines.most_popular import MostPopular as MostPopular

@@ -78,7 +78,7 @@ def command(
     """Train a recommender on a prepared set, or a file of orders, and store it, with its record, in a folder.
 
     A file's columns are guessed, and its latest tenth is held out by time: on it the model is judged beside popularity,
-    item-kNN, EASE and ALS, with settings that take a minute or two. What is kept then learns from every pair.
+    item-kNN, EASE, ALS and GF-CF, with settings that take a minute or two. What is kept then learns from every pair.
 
     The epoch is picked on the validation part; test numbers are those of that epoch, and of the last one beside it.
     Ctrl-C, or a SIGTERM, ends training and keeps the best epoch so far; another one ends its ranking. The same seed

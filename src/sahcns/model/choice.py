@@ -13,7 +13,7 @@ import numpy.typing as npt
 import torch
 from scipy.sparse import csr_matrix
 
-from sahcns.baselines import ALS, EASE, Baseline, ItemKNN, ItemWeights, MostPopular, Scorer
+from sahcns.baselines import ALS, EASE, GFCF, Baseline, ItemKNN, ItemWeights, MostPopular, Scorer
 from sahcns.baselines.base import Factors, interaction_matrix
 from sahcns.data.split import Split
 from sahcns.errors import SettingError, nearest
@@ -25,8 +25,15 @@ from sahcns.version import __version__
 
 K = 20
 MODEL, BEST = "model", "best"
-LABELS = {"popular": "most popular", "item-knn": "item-kNN", "ease": "EASE", "als": "ALS", MODEL: "the trained model"}
-MOST_ITEMS = {"ease": 10_000, "item-knn": 50_000}  # beyond which it would take minutes
+LABELS = {
+    "popular": "most popular",
+    "item-knn": "item-kNN",
+    "ease": "EASE",
+    "als": "ALS",
+    "gf-cf": "GF-CF",
+    MODEL: "the trained model",
+}
+MOST_ITEMS = {"ease": 10_000, "gf-cf": 10_000, "item-knn": 50_000}  # beyond which it would take minutes
 SEARCHED_ITEMS, SEARCHED_PAIRS = 5_000, 1_000_000  # beyond which baselines keep their defaults: each fit takes too long
 CHANCE = 2.0  # standard errors of the mean difference over people, within which two are alike
 
@@ -54,7 +61,7 @@ class Judged:
 
 def baselines(n_items: int) -> list[Baseline]:
     """Those that so many items allow."""
-    every: list[Baseline] = [MostPopular(), ItemKNN(), EASE(), ALS()]
+    every: list[Baseline] = [MostPopular(), ItemKNN(), EASE(), ALS(), GFCF()]
     return [one for one in every if n_items <= MOST_ITEMS.get(one.name, n_items)]
 
 

@@ -8,7 +8,7 @@ known.safetensors      users, items [K] int32 and part [K] uint8: what each user
 user_ids, item_ids     .npy int64, or .utf8.npy and .offsets.npy
 item_titles            .utf8.npy and .offsets.npy, where there are titles; item_categories alike
 MODEL.md               the model's card, for people, who may add to it
-item_weights           .safetensors, of EASE and item-kNN: offsets, columns and values of their weights in CSR
+item_weights           .safetensors, of EASE, GF-CF and item-kNN: offsets, columns and values of their weights in CSR
 """
 
 import os

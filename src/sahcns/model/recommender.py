@@ -59,7 +59,7 @@ class Recommender:
     record: dict[str, Any] = field(default_factory=dict)  # how it was trained
     aside_users: Tensor = NOBODY  # [A] int32, ascending: pairs that a filter took out of the data set
     aside_items: Tensor = NOBODY  # [A] int32
-    item_weights: ItemWeights | None = None  # of EASE and item-kNN, which have no vectors
+    item_weights: ItemWeights | None = None  # of EASE, GF-CF and item-kNN, which have no vectors
     categories: Texts | None = None  # of items, several with `|` between
     known_weights: Tensor | None = None  # [K] float32, where the pairs of the data set count unalike
 
@@ -167,7 +167,7 @@ class Recommender:
         return self._named(self.ranked_new([self._basket(items)], k, **limits))[0]
 
     def similar_items(self, item: Id, k: int = 20, **limits: Unpack[Limits]) -> list[Recommendation]:
-        """The k items whose vectors point most nearly the same way (cosine); of item-kNN and EASE, its largest weights."""
+        """The k items whose vectors point most nearly the same way (cosine); without vectors, those of its largest weights."""
         own = torch.from_numpy(self.item_ids.encode([item], what="item"))
         k, hidden = self._most(k), self.hidden(**limits)
         if self.item_weights is not None:
