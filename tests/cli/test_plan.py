@@ -201,6 +201,9 @@ def test_a_run_that_is_refitted_says_so_and_is_judged_on_the_test_part_alone(
     assert again.code == 0
     assert again.err == f"{run} is of a run with --refit, which is not in the record's protocol: give it again\n"
     assert decided(tmp_path / "again") == decided(run)
+    started = sahcns("train", prepared, *QUICK, "--start", run, "--out", plain)
+    assert started.code == 0
+    assert f"warning: {run} has learnt from the validation pairs" in started.err
     live = sahcns("train", prepared, "--config", run, "--whole", "--out", tmp_path / "live")
     assert live.code == 0
     assert record_of(tmp_path / "live")["protocol"]["epochs"] == picked["best_epoch"] + 1

@@ -158,6 +158,9 @@ def test_it_is_saved_and_loaded_as_what_it_was_trained_on(tmp_path: Path) -> Non
     assert {item for who, item in pairs(split.train) | pairs(split.valid) if who == user} == trained
 
 
-def test_whole_and_refit_are_two_things() -> None:
+def test_what_cannot_be_refitted_is_told() -> None:
+    folder: Any = "films"
+    with pytest.raises(SettingError, match="split='films' must be a Split"):
+        refitted(folder)
     with pytest.raises(SettingError, match="whole=True"):
         refitted(films(), whole=True)

@@ -146,7 +146,7 @@ def command(
         trained = f"{pairs - full:,} of the {pairs:,}" if full else f"all {pairs:,}"
         show(f"{epochs} over {trained} pairs; nothing was held out, so there is nothing to judge it by")
     else:
-        terms = f"in percent, one seed, {'all other' if refit else built[3].mask} items left out of the test ranking"
+        terms = f"in percent, one seed, {'train+valid' if refit else built[3].mask} items left out of the test ranking"
         show(results(judged), "", f"{epochs}, {_ending(judged, saved)}; {terms}")
     if refit:
         epochs, pairs = count(about["refit"]["epochs"], "epoch"), count(about["train"], "pair")
@@ -209,8 +209,9 @@ def _train_set(
         tell(f"{folder}: {split.n_users:,} users, {split.n_items:,} items, {pairs:,} training pairs")
         tell(f"{parts[0]}\n{parts[1]}")
     former = None if start is None else Recommender.load(start)
-    if former is not None and not whole and "whole_of" in former.record["data"]:
-        warn(f"{start} has learnt from every pair it had: where some are held out here, its numbers flatter it")
+    about = {} if former is None or whole else former.record["data"]
+    if learnt := "every pair" if "whole_of" in about else "the validation pairs" if "refit" in about else "":
+        warn(f"{start} has learnt from {learnt} it had: where some are held out here, its numbers flatter it")
     with train_progress(terms, quiet=quiet, looks=not whole) as on_epoch:
         run = fit(split, *parts, protocol=terms, whole=whole, on_epoch=on_epoch, start=former, **how)
     record = run.recommender.record

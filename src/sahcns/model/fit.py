@@ -79,7 +79,8 @@ def fit(
                looked at, all epochs of the protocol are run, the last one is kept, and Ctrl-C keeps nothing
     refit      once the epoch is picked, train anew on the validation pairs too, for as many epochs, and rank the test part
                for that model alone; Ctrl-C ends the picking, and while it trains anew the call. Without a validation part a
-               tenth of the training pairs is held out to pick the epoch on. `record.data["refit"]` says what was done
+               tenth of the training pairs is held out to pick the epoch on. `record.data["refit"]` says what was done; logs
+               are told of the picking alone
     on_epoch   is called after each epoch with its entry of the history, {"epoch": 0, "loss": …, "seconds": …}, with
                "valid": {"recall@20": …} where it looked; a KeyboardInterrupt that it raises ends training like Ctrl-C.
                Of a run that goes on, first with the entries of before; those of training anew have {"refit": epochs in all}

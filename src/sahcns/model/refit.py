@@ -7,7 +7,7 @@ from typing import Any
 from sahcns.data.split import Pairs, Split
 from sahcns.data.splitting import hold_out
 from sahcns.training.protocol import Protocol
-from sahcns.training.train import OnEpoch, Trained, train
+from sahcns.training.train import OnEpoch, Trained, check_kinds, train
 
 
 def train_and_refit(
@@ -24,6 +24,7 @@ def train_and_refit(
 
     What is recorded is how the epoch was found; the data, the machine and the test numbers are those of the second training.
     """
+    check_kinds(split=(split, Split))
     held = split if len(split.valid) else hold_out(split)
     place = checkpoint and checkpoint / "found"
     blind = replace(held, test=Pairs.none())

@@ -109,8 +109,8 @@ def train(
     """
     backbone, sampler, objective = backbone or LightGCN(), sampler or SAHC(), objective or BPR()
     protocol = protocol or Protocol()
-    _check_kinds(split=(split, Split), backbone=(backbone, Backbone), sampler=(sampler, Sampler))
-    _check_kinds(objective=(objective, Objective), protocol=(protocol, Protocol), seed=(seed, Integral))
+    check_kinds(split=(split, Split), backbone=(backbone, Backbone), sampler=(sampler, Sampler))
+    check_kinds(objective=(objective, Objective), protocol=(protocol, Protocol), seed=(seed, Integral))
     where = pick_device(device)
     _check_monitor(protocol.monitor)
     with answering(where), seeded_generators(seed, where), default_torch_state(), Watch(log) as watch:
@@ -380,7 +380,7 @@ def retry_once_on_interrupt(make: Callable[[], Made], record: Record | None = No
         return make()
 
 
-def _check_kinds(**parts: tuple[object, type]) -> None:
+def check_kinds(**parts: tuple[object, type]) -> None:
     """A folder for a split, a class for an object: what is handed over by mistake is named."""
     for name, (value, kind) in parts.items():
         if not isinstance(value, kind) or isinstance(value, bool):
