@@ -38,9 +38,15 @@ if TYPE_CHECKING:
     from sahcns.model import Recommender as Recommender
     from sahcns.model import Run as Run
     from sahcns.model import fit as fit
+    from sahcns.objectives import BCE as BCE
     from sahcns.objectives import BPR as BPR
+    from sahcns.objectives import BSL as BSL
+    from sahcns.objectives import CCL as CCL
+    from sahcns.objectives import PSL as PSL
+    from sahcns.objectives import DirectAU as DirectAU
     from sahcns.objectives import Objective as Objective
     from sahcns.objectives import SampledSoftmax as SampledSoftmax
+    from sahcns.objectives import SLatK as SLatK
     from sahcns.ranking import Truth as Truth
     from sahcns.ranking import evaluate as evaluate
     from sahcns.rng import Rng as Rng
@@ -52,11 +58,13 @@ if TYPE_CHECKING:
     from sahcns.samplers import RNS as RNS
     from sahcns.samplers import SAHC as SAHC
     from sahcns.samplers import DivNS as DivNS
+    from sahcns.samplers import InBatch as InBatch
     from sahcns.samplers import Matching as Matching
     from sahcns.samplers import MixGCF as MixGCF
     from sahcns.samplers import Mixture as Mixture
     from sahcns.samplers import Popularity as Popularity
     from sahcns.samplers import Sampler as Sampler
+    from sahcns.samplers import Shared as Shared
     from sahcns.settings import Between as Between
     from sahcns.settings import setting as setting
     from sahcns.training import Protocol as Protocol
@@ -67,10 +75,13 @@ _HOMES = {
     "sahcns.data.readers": ("read",),
     "sahcns.backbones": ("Backbone", "LightGCN", "LightGCNpp", "MF", "NGCF", "SGL", "SimGCL", "XSimGCL"),
     "sahcns.samplers": (
-        *("AHNS", "BNS", "DENS", "DNS", "DNSMN", "DivNS", "MixGCF", "Popularity", "RNS", "SAHC"),
+        *("AHNS", "BNS", "DENS", "DNS", "DNSMN", "DivNS", "InBatch", "MixGCF", "Popularity", "RNS", "SAHC", "Shared"),
         *("Matching", "Mixture", "Sampler"),  # to write one's own
     ),
-    "sahcns.objectives": ("BPR", "Objective", "SampledSoftmax"),
+    "sahcns.objectives": (
+        *("BCE", "BPR", "BSL", "CCL", "DirectAU", "PSL", "SLatK", "SampledSoftmax"),
+        "Objective",  # to write one's own
+    ),
     "sahcns.graph": ("Graph",),
     "sahcns.rng": ("Rng",),
     "sahcns.settings": ("Between", "setting"),

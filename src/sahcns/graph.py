@@ -310,4 +310,4 @@ def mix_rows(layers: tuple[Tensor, ...], *reads: Read) -> tuple[Tensor, ...]:
 
 def _take(table: Tensor, rows: Tensor) -> Tensor:
     """table[rows], […] → […, d]; index_select copies whole rows, twice as fast on a CPU as indexing."""
-    return table.index_select(0, rows.reshape(-1)).view(*rows.shape, -1)
+    return table.index_select(0, rows.reshape(-1)).view(*rows.shape, table.shape[1])

@@ -25,6 +25,7 @@ COMMANDS = (
     Entry("report", "sahcns.cli.report", "One page of tables and figures from a folder of results."),
     Entry("samplers", "sahcns.cli.manual", "The samplers there are, with their arguments.", "samplers"),
     Entry("backbones", "sahcns.cli.manual", "The backbones there are, with their arguments.", "backbones"),
+    Entry("objectives", "sahcns.cli.manual", "The objectives there are, with their arguments.", "objectives"),
     Entry("tune", "sahcns.cli.tune", "Search for each sampler's best settings, on validation."),
     Entry("from-recbole", "sahcns.cli.from_recbole", "Run what a RecBole configuration says."),
     Entry("doctor", "sahcns.cli.doctor", "What sahcns finds on this machine."),

@@ -1,4 +1,4 @@
-"""`sahcns samplers` and `sahcns backbones`: the manual of each, from its own file."""
+"""`sahcns samplers`, `backbones` and `objectives`: the manual of each, from its own file."""
 
 import dataclasses
 import inspect
@@ -40,6 +40,21 @@ def backbones(name: Name = None, imports: Imports = None, json: Json = False) ->
 
     import_files(imports or ())
     _print_manual(Backbone, name, json)
+
+
+def objectives(name: Name = None, imports: Imports = None, json: Json = False) -> None:
+    """The objectives there are, each argument with its default, what is allowed, and its meaning.
+
+    An argument is set with `sahcns train --set objective.NAME=VALUE`.
+
+    Examples: sahcns objectives
+              sahcns objectives bsl
+              sahcns objectives --import my_objective.py
+    """
+    from sahcns.objectives import Objective
+
+    import_files(imports or ())
+    _print_manual(Objective, name, json)
 
 
 def _print_manual(base: type[Configured], name: str | None, json: bool) -> None:

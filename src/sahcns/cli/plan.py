@@ -189,7 +189,8 @@ def build(plan: Plan) -> Parts:
     from sahcns.samplers import Sampler
     from sahcns.training import Protocol
 
-    backbone, sampler, objective = _kind(Backbone, plan), _kind(Sampler, plan), _kind(Objective, plan)
+    backbone, objective = _kind(Backbone, plan), _kind(Objective, plan)
+    sampler = _kind(Sampler, plan, objective.only_sampler)
     own, models, terms = ({entry.name for entry in dataclasses.fields(kind)} for kind in (sampler, backbone, Protocol))
     for name, value in plan.get("sampler", {}).items():
         if name not in own and name in models | terms:
@@ -213,12 +214,15 @@ def parse_values(kind: "type[Configured]", values: Mapping[str, Any]) -> dict[st
     return {name: kind.parsed(name, value) if isinstance(value, str) else value for name, value in values.items()}
 
 
-def _kind(base: "type[Built]", plan: Plan) -> "type[Built]":
-    """The class that the plan names; where a record names one that is not known here, the file that has it is said."""
+def _kind(base: "type[Built]", plan: Plan, default: str = "") -> "type[Built]":
+    """The class that the plan names, or else the default.
+
+    Where a record names one that is not known here, the file that has it is said.
+    """
     from sahcns.settings import class_named, named
 
     what = base.__name__.lower()
-    name = plan.get(what, {}).get("name", PARTS[what])
+    name = plan.get(what, {}).get("name", default or PARTS[what])
     if plan.get("recorded_imports") and name not in named(base):
         options = " ".join(f"--import {file}" for file in plan["recorded_imports"])
         raise SettingError(

@@ -48,7 +48,7 @@ def command(
     out: Annotated[Path | None, option("The folder for the trained model.", "RUN")] = None,
     backbone: Backbone = None,
     sampler: Sampler = None,
-    objective: Annotated[str | None, option("What is minimised: bpr or sampled-softmax (bpr).", "NAME")] = None,
+    objective: Annotated[str | None, option("What is minimised; `sahcns objectives` lists them (bpr).", "NAME")] = None,
     settings: Annotated[
         list[str] | None,
         option("Set the sampler's NAME, backbone.NAME, objective.NAME. Repeatable.", "NAME=VALUE", "--set"),

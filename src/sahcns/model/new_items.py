@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from sahcns.data.ids import Id, IdMap, Texts
 from sahcns.data.interactions import Interactions
@@ -82,6 +83,8 @@ def folded_items(model: Recommender, buyers: list[Tensor]) -> Tensor:
     """Vectors of new items [M, D] by the positions of who bought each."""
     everybody = gram(model.user_vectors)
     folded = torch.stack([fold_in(model.user_vectors[people], everybody) for people in buyers])
+    if model.ranks_by_cosine:
+        return normalize(folded, dim=1)
     return folded * _stretch(model, everybody, int(np.median([len(people) for people in buyers])))
 
 

@@ -225,6 +225,11 @@ class Recommender:
             raise SettingError("items is empty; somebody new is known by at least one item that they have")
         return have
 
+    @property
+    def ranks_by_cosine(self) -> bool:
+        """Whether its vectors were brought to length 1 after training."""
+        return self.record.get("objective", {}).get("ranking") == "cosine"
+
     def rows(self, users: Iterable[Id]) -> Tensor:
         """Positions [B] of users by their ids."""
         refuse_one("users", users)

@@ -9,11 +9,9 @@ the several-negatives form is that of the MixGCF lineage and is BPR for K = 1:
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
 from torch import Tensor
-from torch.nn.functional import softplus
 
-from sahcns.objectives.base import Comparison, Objective
+from sahcns.objectives.base import Comparison, Objective, log_one_plus_sum
 
 
 @dataclass(frozen=True)
@@ -23,10 +21,9 @@ class BPR(Objective):
     name: ClassVar[str] = "bpr"
 
     def loss(self, pairs: Comparison) -> Tensor:
-        return pairs.mean(bpr(pairs.positive, pairs.negative))
+        return pairs.mean(bpr(*pairs.logits(pairs.positive, pairs.negative)))
 
 
 def bpr(positive: Tensor, negative: Tensor) -> Tensor:
-    """Scores [B] and [B, K] → [B]; softplus, so that no exponential overflows."""
-    margin = negative - positive[:, None]
-    return softplus(margin[:, 0] if margin.shape[1] == 1 else torch.logsumexp(margin, dim=1))
+    """Scores [B] and [B, K] → [B]."""
+    return log_one_plus_sum(negative - positive[:, None])

@@ -2,19 +2,18 @@
 
 Wu, Wang, Gao, Chen, Fu, Qiu. On the Effectiveness of Sampled Softmax Loss for Item Recommendation. TOIS 2024.
 
-    L = mean_b -log( e^{y⁺/τ} / (e^{y⁺/τ} + Σ_k e^{y⁻_k/τ}) )          BPR with K negatives for τ = 1
+    L = mean_b -log( e^{y⁺/τ} / (e^{y⁺/τ} + Σ_k e^{y⁻_k/τ}) )          y a cosine; with dot products and τ = 1 it is BPR
 
-The number of negatives is the sampler's: `RNS(pool=64)` gives 64.
+The number of negatives is the sampler's: `InBatch()` gives the batch's other positives, `RNS(pool=64)` gives 64.
+Where the sampler says how often it gives each item, y/τ stands for y/τ - log q.
 """
 
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
 from torch import Tensor
-from torch.nn.functional import softplus
 
-from sahcns.objectives.base import Comparison, Objective
+from sahcns.objectives.base import Comparison, Objective, log_one_plus_sum, ranking, similarity
 from sahcns.settings import Between, setting
 
 
@@ -27,7 +26,15 @@ class SampledSoftmax(Objective):
     temperature: float = setting(
         0.1, "temperature τ; lower looks more at the hardest negatives", above=0, search=Between(0.05, 1.0, log=True)
     )
+    similarity: str = similarity()
+    ranking: str = ranking()
 
     def loss(self, pairs: Comparison) -> Tensor:
-        margin = (pairs.negative - pairs.positive[:, None]) / self.temperature
-        return pairs.mean(softplus(torch.logsumexp(margin, dim=1)))  # log(1 + Σ_k e^margin), without overflow
+        return pairs.mean(softmax_loss(pairs, self.similarity, self.temperature))
+
+
+def softmax_loss(pairs: Comparison, similarity: str, temperature: float) -> Tensor:
+    """[B]."""
+    positive, negative = (scores / temperature for scores in pairs.scores(similarity))
+    positive, negative = pairs.logits(positive, negative)
+    return log_one_plus_sum(negative - positive[:, None])

@@ -7,6 +7,7 @@ from sahcns.samplers.dens import DENS as DENS
 from sahcns.samplers.divns import DivNS as DivNS
 from sahcns.samplers.dns import DNS as DNS
 from sahcns.samplers.dns_mn import DNSMN as DNSMN
+from sahcns.samplers.in_batch import InBatch as InBatch
 from sahcns.samplers.matching import Matching as Matching
 from sahcns.samplers.mixgcf import MixGCF as MixGCF
 from sahcns.samplers.mixture import Mixture as Mixture
@@ -19,3 +20,4 @@ from sahcns.samplers.sahc import SAHCGlobal as SAHCGlobal
 from sahcns.samplers.sahc import SAOnly as SAOnly
 from sahcns.samplers.sahc import WithoutDiscrepancy as WithoutDiscrepancy
 from sahcns.samplers.sahc import WithoutMean as WithoutMean
+from sahcns.samplers.shared import Shared as Shared

@@ -35,6 +35,10 @@ class Sampler(Configured):
         False  # `pool` counts negatives, not candidates: one pool for all is not meant for it
     )
 
+    gives_seen: ClassVar[bool] = (
+        False  # its negatives may be items that the user has in training, and it says which not
+    )
+
     remade: ClassVar[tuple[str, ...]] = ()  # of its state: what is made again from the rest, so no checkpoint holds it
 
     def choose(self, match: Matching, rng: Rng) -> Mixture:

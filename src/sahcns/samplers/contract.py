@@ -52,7 +52,7 @@ def check_choice(sampler: Sampler, match: Matching, rng: Rng, choose: Choose | N
             f"{name} returned weights that are not numbers (NaN), though all scores are; look for 0/0, inf - inf, or the "
             "root or logarithm of something below 0"
         )
-    check(mixture, match.users, match.positives, match.graph, name)
+    check(mixture, match.users, match.positives, match.graph, name, sampler.gives_seen)
     return mixture
 
 
@@ -72,9 +72,11 @@ def _scores_are_finite(match: Matching) -> bool:
     return all(bool(scores.square().sum().isfinite()) for scores in (match.a, match.p))
 
 
-def check(mixture: Mixture, users: Tensor, positives: Tensor, graph: Graph, sampler: str) -> None:
+def check(
+    mixture: Mixture, users: Tensor, positives: Tensor, graph: Graph, sampler: str, gives_seen: bool = False
+) -> None:
     """Raise a `TrainingError` that names the first fault. The pair's own positive may only be *mixed in*."""
-    items, weights = mixture.items, mixture.weights  # [B, K, M, T or 1], [B, K, M, T]
+    items, weights = mixture.items, mixture.weights  # [B or 1, K, M, T or 1], [B, K, M, T]
     outside = (items < 0) | (items >= graph.n_items)
     if outside.any():
         value = int(items[outside][0])
@@ -87,12 +89,17 @@ def check(mixture: Mixture, users: Tensor, positives: Tensor, graph: Graph, samp
             raise TrainingError(
                 f"{sampler} returned weights that sum to {worst:.4g} over the mixed items; they must sum to 1"
             )
+    if gives_seen:
+        return
     seen = seen_in(graph, users, items)
     if items.shape[2] > 1:
         seen = seen & (items != positives[:, None, None, None])
+    if mixture.left_out is not None:
+        seen = seen & ~mixture.left_out[:, :, None, None]
     if seen.any():
         user = int(users[torch.nonzero(seen)[0, 0]])
+        item = int(items.expand_as(seen)[seen][0])
         raise TrainingError(
-            f"{sampler} returned item {int(items[seen][0])} as a negative of user {user}, who has it in training; choose "
+            f"{sampler} returned item {item} as a negative of user {user}, who has it in training; choose "
             "among match.candidates, or ask match.seen(items), or mix in the pair's own positive"
         )

@@ -1,7 +1,7 @@
 """What a sampler returns: a negative is a mixture of real items, layer by layer."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 
 import torch
@@ -22,11 +22,20 @@ class Mixture:
     items    [B, M, T], or [B, K, M, T] for K negatives a pair
     weights  likewise, sums to 1 over M, carries no gradient; None stands for M = 1
 
-    In both a last axis of 1 means the same at every layer.
+    In both a last axis of 1 means the same at every layer. The rest is of negatives that all pairs share, [1, K, 1, 1]:
+
+    shared    whether they do
+    left_out  [B, K], which of them are no negatives of a pair
+    log_q     [n_items], log of how often each item is among them, up to a constant, where a softmax is to take it off
+    own       so many of them, at the front, are the batch's positives in their order
     """
 
     items: Tensor
     weights: Tensor | None = None
+    shared: bool = False
+    left_out: Tensor | None = None
+    log_q: Tensor | None = None
+    own: int = 0
 
     @classmethod
     def single(cls, ids: Tensor) -> "Mixture":
@@ -39,6 +48,14 @@ class Mixture:
         """[B, K]: K real items, each a negative of its own."""
         _expect("several", ids, "ids", "[B, K]")
         return cls(ids[:, :, None, None])
+
+    @classmethod
+    def for_all(
+        cls, ids: Tensor, left_out: Tensor | None = None, log_q: Tensor | None = None, own: int = 0
+    ) -> "Mixture":
+        """[K]: the same real items for all pairs, each a negative of its own."""
+        _expect("for_all", ids, "ids", "[K]")
+        return cls(ids[None, :, None, None], None, True, left_out, log_q, own)
 
     @classmethod
     def per_layer(cls, ids: Tensor) -> "Mixture":
@@ -68,7 +85,7 @@ class Mixture:
         return cls(items[:, None], torch.stack([share, 1.0 - share], dim=1)[:, None])
 
     def apply(self, item_layers: Sequence[Tensor]) -> Tensor:
-        """[B, K, T, d], with gradient: the negatives themselves, of T item tables [n_items, d]."""
+        """[B, K, T, d], with gradient: the negatives themselves, of T item tables [n_items, d]; shared ones [1, K, T, d]."""
         full = self.checked(len(self.items), len(item_layers), "the sampler", item_layers[0].dtype)
         pairs, several = full.items.shape[:2]
         weights = None if full.weights is None else full.weights.flatten(0, 1)
@@ -81,6 +98,8 @@ class Mixture:
         for what, value in (("items", items), ("weights", weights)):
             if not isinstance(value, Tensor) and (value is not None or what == "items"):
                 raise TrainingError(f"{sampler} returned {what} as {type(value).__name__}; they must be a torch tensor")
+        if self.shared:
+            return self._shared_checked(pairs, sampler)
         if items.dim() == 3:
             items, weights = items[:, None], None if weights is None else weights[:, None]
         fits = items.dim() == 4 and len(items) == pairs and items.shape[3] in (1, layers) and 0 not in items.shape
@@ -100,6 +119,20 @@ class Mixture:
                 )
             weights = weights.detach().expand(full).contiguous().to(dtype or weights.dtype)
         return Mixture(items.long(), weights)
+
+    def _shared_checked(self, pairs: int, sampler: str) -> "Mixture":
+        form, left_out = list(self.items.shape), self.left_out
+        if form[:1] + form[2:] != [1, 1, 1] or 0 in form or self.items.dtype not in WHOLE or self.weights is not None:
+            raise TrainingError(
+                f"{sampler} shares items of shape {form} ({self.items.dtype}) among all pairs; they must be whole-number ids "
+                "[1, K, 1, 1] without weights, as Mixture.for_all(ids) makes them"
+            )
+        if left_out is not None and (left_out.shape != (pairs, form[1]) or left_out.dtype != torch.bool):
+            raise TrainingError(
+                f"{sampler} returned left_out of shape {list(left_out.shape)} ({left_out.dtype}); it must be true or false for "
+                f"each pair and shared item, {[pairs, form[1]]}"
+            )
+        return replace(self, items=self.items.long())
 
 
 def _share(weight: Tensor | float, ids: Tensor) -> Tensor:

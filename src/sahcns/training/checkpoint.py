@@ -1,8 +1,9 @@
 """A run kept on the disk while it trains, so that it goes on where it was, to the bit.
 
 Everything that changes from step to step is in a few tensors and numbers: tables, Adam's moments, one counter of steps (all
-random streams follow from it), what the sampler keeps, the best weights so far, and the place in the epoch. They are copied
-between two steps and written by a thread beside the training, into one of two folders in turn, each whole or not at all.
+random streams follow from it), what sampler and objective keep, the best weights so far, and the place in the epoch. They
+are copied between two steps and written by a thread beside the training, into one of two folders in turn, each whole or
+not at all.
 """
 
 import hashlib
@@ -214,8 +215,8 @@ def set_generators(kept: dict[str, Tensor], device: torch.device) -> None:
     random.setstate((version, tuple(rest), None if gauss != gauss else gauss))
 
 
-def sampler_state(state: Any, remade: tuple[str, ...], kind: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """What a sampler's `begin` made, as tensors and plain values by name; a `SettingError` where no file can hold it."""
+def part_state(state: Any, remade: tuple[str, ...], kind: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """What the `begin` of a part made, as tensors and plain values by name; a `SettingError` where no file can hold it."""
     tensors: dict[str, Tensor] = {}
     values: dict[str, Any] = {}
     for name, value in _entries(state).items():
@@ -233,7 +234,7 @@ def sampler_state(state: Any, remade: tuple[str, ...], kind: str) -> tuple[dict[
     return tensors, values
 
 
-def set_sampler_state(state: Any, tensors: dict[str, Tensor], values: dict[str, Any]) -> None:
+def set_part_state(state: Any, tensors: dict[str, Tensor], values: dict[str, Any]) -> None:
     """Put back what was kept, in place: who holds a tensor of the state goes on with it."""
     held = _entries(state)
     for name, value in {**tensors, **values}.items():

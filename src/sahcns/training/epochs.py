@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from sahcns.errors import TrainingError
+from sahcns.objectives import Objective
 from sahcns.training.profiler import Profiler
 from sahcns.training.step import PARTS, TrainingStep
 
@@ -35,7 +36,7 @@ class Epochs:
         self.capture = capture and graph.device.type == "cuda"
         self.captured: torch.cuda.CUDAGraph | None = None
         self.mode = "captured" if self.capture else "eager"
-        self.bound: dict[Any, Any] | None = None  # what the sampler's state held, where steps are to be replayed
+        self.bound: dict[Any, Any] | None = None  # what states held, where steps are to be replayed
         self.between: Callable[[int, int], None] | None = None  # called between steps with the epoch and the steps done
         # Of the users with pairs, how many, and the first's position: pairs lie sorted by user.
         self.each = torch.unique_consecutive(graph.pair_users, return_counts=True)[1]
@@ -50,7 +51,7 @@ class Epochs:
         """All batches of one epoch from step `first` on; returns the loss of each step."""
         step = self.step
         if self.capture and self.bound is None:
-            self.bound = contents(step.state)
+            self.bound = self._held()
         step.epoch.fill_(epoch)
         order = self._order(epoch)
         whole = self.steps * self.size
@@ -78,8 +79,9 @@ class Epochs:
         if self.rest:
             self.losses[-1] = step(rest, graph.pair_users[rest], graph.pair_items[rest])
         # After a loss that is not a number there is nothing to end: the trainer is about to say so.
-        if step.state is not None and bool(torch.isfinite(self.losses).all()):
-            self._end()
+        ends = type(step.objective).end_epoch is not Objective.end_epoch
+        if (step.state is not None or ends) and bool(torch.isfinite(self.losses).all()):
+            self._end(epoch)
             if self.captured is not None:
                 self._replayable()
         self.profiler.settle()  # or the marks of all epochs would pile up; the losses are waited for in any case
@@ -102,18 +104,27 @@ class Epochs:
         return order
 
     @torch.no_grad()
-    def _end(self) -> None:
-        """A sampler that keeps something between epochs sees the items as they are now."""
+    def _end(self, epoch: int) -> None:
+        """A sampler or an objective that keeps something between epochs sees the vectors as they are now."""
         step = self.step
         with self.profiler("sampler"):
-            items = step.vectors(step.parameters)[1]
+            users, items = step.final(step.parameters)
             if not bool(torch.isfinite(items).all()):  # the last step overshot: the next look, or loss, will say so
+                return
+            step.streams.objective.seek(epoch)
+            step.objective.end_epoch(step.objective_state, users, items, step.graph, epoch, step.streams.objective)
+            if step.state is None:
                 return
             if step.end_epoch(step.state, items, step.graph, step.streams.choice) is not None:
                 raise TrainingError(
                     f"{type(step.sampler).__name__}.end_epoch() returned something, which nothing would look at; change the "
                     "state in place, such as state.copy_(new), and return None"
                 )
+
+    def _held(self) -> dict[Any, Any]:
+        """What the states of sampler and objective hold, by class and name."""
+        parts = ((self.step.sampler, self.step.state), (self.step.objective, self.step.objective_state))
+        return {(type(part).__name__, name): value for part, state in parts for name, value in contents(state).items()}
 
     def _one(self) -> None:
         """The batch under the cursor; the same code runs eagerly and inside the capture."""
@@ -129,16 +140,14 @@ class Epochs:
             self._one()
 
     def _replayable(self) -> bool:
-        """Not if the sampler puts something else in the place of what it keeps: a replay would go on with the old."""
-        before, now = self.bound or {}, contents(self.step.state)
+        """Not if sampler or objective puts something else in the place of what it keeps: a replay would go on with the old."""
+        before, now = self.bound or {}, self._held()
         other = [
             name for name, value in before.items() if now.get(name) is not value and not _equal(now.get(name), value)
         ]
         if other:
             self.capture, self.captured, self.step.profiler = False, None, self.profiler
-            self.mode = (
-                f"eager ({type(self.step.sampler).__name__} replaces {other[0]!r} of its state; change it in place)"
-            )
+            self.mode = f"eager ({other[0][0]} replaces {other[0][1]!r} of its state; change it in place)"
         return not other
 
     def _capture(self) -> None:
@@ -161,7 +170,7 @@ class Epochs:
 
 
 def contents(state: Any) -> dict[Any, Any]:
-    """Tensors, numbers and texts that a sampler's state holds, by name or place: a captured step goes on with those it saw."""
+    """Tensors, numbers and texts that a state holds, by name or place: a captured step goes on with those it saw."""
     held = dict(enumerate(state)) if isinstance(state, list | tuple) else getattr(state, "__dict__", {})
     values = state if isinstance(state, dict) else held
     return {name: value for name, value in values.items() if isinstance(value, Tensor | int | float | str | None)}

@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from sahcns.backbones.base import Backbone, Parameters, check_layers
 from sahcns.errors import SettingError, TrainingError
@@ -17,6 +18,8 @@ from sahcns.samplers.base import Sampler
 from sahcns.samplers.contract import candidate_tables, check_choice, initial_state
 from sahcns.samplers.matching import Matching
 from sahcns.samplers.mixture import Mixture
+from sahcns.samplers.sahc import SAHC
+from sahcns.settings import by_name
 from sahcns.training.profiler import Profiler
 from sahcns.training.protocol import Protocol
 
@@ -34,14 +37,17 @@ class Streams:
     pools: Rng
     choice: Rng
     noise: Rng
+    objective: Rng  # between epochs
 
     @classmethod
     def of(cls, seed: int, device: torch.device) -> "Streams":
-        start, shuffle, pools = (make_rng(seed, name, device) for name in ("start", "shuffle", "pools"))
+        start, shuffle, pools, objective = (
+            make_rng(seed, name, device) for name in ("start", "shuffle", "pools", "objective")
+        )
         choice, noise = (
             make_rng(seed, name, device, pools.step) for name in ("choice", "noise")
         )  # one counter of steps
-        return cls(start, shuffle, pools, choice, noise)
+        return cls(start, shuffle, pools, choice, noise, objective)
 
     def next_step(self) -> None:
         self.pools.advance()
@@ -71,6 +77,7 @@ class TrainingStep:
         self.own = {k.removeprefix(SAMPLER): v for k, v in parameters.items() if k.startswith(SAMPLER)}
         self.unseen = candidate_tables(sampler, graph)
         self.state: Any = initial_state(sampler, graph)
+        self.objective_state: Any = objective.begin(graph)
         self.first_call = 0 if self.state is None else BETWEEN
         self.epoch = torch.zeros((), device=graph.device)
         self.checked = True
@@ -151,8 +158,11 @@ class TrainingStep:
     def losses(self, batch: Batch, mixture: Mixture, noise: Rng, fast: bool = True) -> dict[str, Tensor]:
         """The parts that there are, each a number; with `fast` the objective's may be one with L2."""
         strength = self.protocol.l2
-        pairs = Comparison(batch, mixture.items, mixture.weights, self.graph)
-        if fast and self.fast_loss is not None and mixture.items.shape[1] == 1:
+        pairs = Comparison(
+            batch, mixture.items, mixture.weights, self.graph,
+            mixture.left_out, mixture.log_q, mixture.own, self.objective_state,
+        )  # fmt: skip
+        if fast and self.fast_loss is not None and mixture.items.shape[1] == 1 and not mixture.shared:
             parts = {"objective": self.fast_loss(pairs, strength, self.table)}
         else:
             parts = {"objective": one_number(self.objective.loss(pairs), self.objective, "loss")}
@@ -160,6 +170,11 @@ class TrainingStep:
                 raise TrainingError(
                     f"{type(self.objective).__name__}.loss() does not weigh its pairs, and these data have weights: let it "
                     "end in pairs.mean(losses), of one loss a pair, or prepare the set without weight and half_life"
+                )
+            if pairs.log_q is not None and not pairs.corrected:
+                raise TrainingError(
+                    f"{type(self.objective).__name__} is no softmax, so there is no logit to take log q from, as "
+                    f"{type(self.sampler).__name__} asks; set its correct to false, or take another objective"
                 )
             if strength > 0:
                 mixed = self.protocol.l2_on == "mixed"
@@ -173,12 +188,29 @@ class TrainingStep:
         return parts if extra is None else parts | {"backbone": one_number(extra, self.backbone)}
 
     def vectors(self, parameters: Parameters) -> tuple[Tensor, Tensor]:
-        """Final user [n_users, D] and item [n_items, D] embeddings, for ranking."""
+        """User [n_users, D] and item [n_items, D] embeddings, for ranking: `final`, of length 1 where cosines rank."""
+        users, items = self.final(parameters)
+        return (normalize(users, dim=1), normalize(items, dim=1)) if self.objective.ranks_by_cosine else (users, items)
+
+    def final(self, parameters: Parameters) -> tuple[Tensor, Tensor]:
+        """Final user [n_users, D] and item [n_items, D] embeddings."""
         if self.fast_layers is None:
             return self.backbone.vectors(parameters, self.graph)
         with torch.no_grad():
             final = self.aggregation.pool_layers(self.fast_layers(parameters, self.graph))
         return final[: self.graph.n_users], final[self.graph.n_users :]
+
+
+def sampler_for(objective: Objective, sampler: Sampler | None) -> Sampler:
+    """The sampler that was asked for, or else the one that is taken; one that would choose for nothing is refused."""
+    if not (only := objective.only_sampler):
+        return sampler or SAHC()
+    if sampler is not None and sampler != by_name(Sampler, only, {}):
+        raise SettingError(
+            f"{type(objective).__name__} looks at the batch's own users and items, and at no negative that {sampler!r} would "
+            f"choose; leave the sampler out, which takes {only!r}"
+        )
+    return by_name(Sampler, only, {})
 
 
 def initial_parameters(backbone: Backbone, sampler: Sampler, graph: Graph, streams: Streams) -> Parameters:

@@ -20,7 +20,7 @@ from sahcns.errors import DataError, SettingError, TrainingError
 from sahcns.kernels import build_graph
 from sahcns.objectives import BPR, Objective
 from sahcns.ranking import Masked, Truth, evaluate
-from sahcns.samplers import SAHC, Sampler
+from sahcns.samplers import Sampler
 from sahcns.sources import own_code
 from sahcns.training.checkpoint import (
     Checkpoints,
@@ -28,9 +28,9 @@ from sahcns.training.checkpoint import (
     digest_of,
     forget,
     generators,
-    sampler_state,
+    part_state,
     set_generators,
-    set_sampler_state,
+    set_part_state,
 )
 from sahcns.training.device import answering, default_torch_state, pick_device, seeded_generators
 from sahcns.training.epochs import Epochs
@@ -38,7 +38,7 @@ from sahcns.training.log import Log
 from sahcns.training.profiler import Profiler
 from sahcns.training.protocol import Protocol
 from sahcns.training.record import Record
-from sahcns.training.step import Streams, TrainingStep, initial_parameters
+from sahcns.training.step import Streams, TrainingStep, initial_parameters, sampler_for
 from sahcns.training.watch import Watch
 
 Start = Callable[[Mapping[str, Tensor]], Mapping[str, Tensor]]
@@ -107,10 +107,10 @@ def train(
 
     Without `looks` at the validation part all epochs of the protocol are run, and the last one is kept.
     """
-    backbone, sampler, objective = backbone or LightGCN(), sampler or SAHC(), objective or BPR()
-    protocol = protocol or Protocol()
-    check_kinds(split=(split, Split), backbone=(backbone, Backbone), sampler=(sampler, Sampler))
-    check_kinds(objective=(objective, Objective), protocol=(protocol, Protocol), seed=(seed, Integral))
+    backbone, objective, protocol = backbone or LightGCN(), objective or BPR(), protocol or Protocol()
+    check_kinds(split=(split, Split), backbone=(backbone, Backbone), objective=(objective, Objective))
+    sampler = sampler_for(objective, sampler)
+    check_kinds(sampler=(sampler, Sampler), protocol=(protocol, Protocol), seed=(seed, Integral))
     where = pick_device(device)
     _check_monitor(protocol.monitor)
     with answering(where), seeded_generators(seed, where), default_torch_state(), Watch(log) as watch:
@@ -237,7 +237,8 @@ class _Run:
     def keep_in(self, folder: str | os.PathLike[str], every: float, fresh: bool) -> None:
         """Write checkpoints into a folder, and go on from the newest that is there; one that cannot be kept goes on without."""
         try:
-            sampler_state(self.step.state, self.step.sampler.remade, type(self.step.sampler).__name__)
+            part_state(self.step.state, self.step.sampler.remade, type(self.step.sampler).__name__)
+            part_state(self.step.objective_state, (), type(self.step.objective).__name__)
         except SettingError as reason:
             warnings.warn(f"this run cannot go on where it is stopped: {reason}", stacklevel=4)
             return
@@ -275,12 +276,14 @@ class _Run:
     def _state(self, epoch: int, at: int) -> Saved:
         """Everything that changes while a run goes on: live tensors by name, and plain values."""
         step, stopping = self.step, self.stopping
-        kept, plain = sampler_state(step.state, step.sampler.remade, type(step.sampler).__name__)
+        kept, plain = part_state(step.state, step.sampler.remade, type(step.sampler).__name__)
+        objective, simple = part_state(step.objective_state, (), type(step.objective).__name__)
         groups = {
             "parameter": self.parameters,
             "adam": step.optimiser.state(),
             "best": stopping.weights,
             "sampler": kept,
+            "objective": objective,
             "generator": generators(self.where),
             "run": {"losses": self.epochs.losses, "step": step.streams.pools.step},
         }
@@ -288,6 +291,7 @@ class _Run:
             "epoch": epoch,
             "at": at,
             "sampler": plain,
+            "objective": simple,
             "call": step.streams.choice.call,
             "best": [stopping.best, stopping.best_epoch, stopping.since],
             "history": self.record.history,
@@ -307,8 +311,9 @@ class _Run:
             for group, own in live.items():
                 for name, tensor in own.items():
                     tensor.copy_(groups[group][name])
-            here = {name: value.to(self.where) for name, value in groups["sampler"].items()}
-            set_sampler_state(step.state, here, values["sampler"])
+            for part, state in (("sampler", step.state), ("objective", step.objective_state)):
+                here = {name: value.to(self.where) for name, value in groups[part].items()}
+                set_part_state(state, here, values.get(part, {}))
         step.streams.choice.call = values["call"]
         stopping.best, stopping.best_epoch, stopping.since = values["best"]
         stopping.weights = {name: value.to(self.where) for name, value in groups["best"].items()}

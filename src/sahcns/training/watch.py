@@ -73,7 +73,8 @@ class Watch:
     def _look(self) -> dict[str, Any]:
         """Parts of the loss, and what the sampler does, on pairs spread over all users: the same ones in each epoch.
 
-        Random numbers are a stream of their own and the sampler's state is a copy, so the run goes on as without it.
+        Random numbers are a stream of their own and the sampler's state is a copy (an objective changes its own between
+        epochs only), so the run goes on as without it.
         """
         step, graph, rng = self.step, self.step.graph, self.rng
         rng.seek(0)
@@ -91,16 +92,18 @@ class Watch:
 
 
 def statistics(match: Matching, mixture: Mixture, valid_keys: Tensor) -> dict[str, float]:
-    """Of a batch: mean λ and gap, and the share of chosen items that the pair's user has in the validation part."""
+    """Of a batch: mean λ and gap where pairs have pools, and the share of negatives that the user has in validation."""
     positive = mixture.items == match.positives[:, None, None, None]  # [B, K, M, T or 1]
+    negative = ~positive if mixture.left_out is None else ~mixture.left_out[:, :, None, None]
     weights = torch.ones_like(match.p[:, None, None]) if mixture.weights is None else mixture.weights
-    found = {
-        "lambda": float((weights * positive).sum(2).mean()),
-        "gap": float(layer_gaps(match).mean()),
-    }
+    found = {}
+    if not mixture.shared:
+        found["lambda"] = float((weights * positive).sum(2).mean())
+    if match.candidates.shape[1]:
+        found["gap"] = float(layer_gaps(match).mean())
     if len(valid_keys):
-        false = among(valid_keys, pair_keys(match.graph, match.users, mixture.items)) & ~positive
-        found["false_negatives"] = float(false.sum() / (~positive).sum().clamp(min=1))
+        false = among(valid_keys, pair_keys(match.graph, match.users, mixture.items)) & negative
+        found["false_negatives"] = float(false.sum() / negative.sum().clamp(min=1))
     return found
 
 

@@ -49,7 +49,7 @@ class GpuGraph(Graph):
 
     def draw(self, users: Tensor, count: int, rng: Rng, unseen: Unseen | None = None) -> Tensor:
         unseen = unseen or self.unseen
-        if unseen.cumulative is not None:
+        if unseen.cumulative is not None or count == 0:
             return super().draw(users, count, rng, unseen)
         return draw(unseen, users, count, rng, self._rounds)
 

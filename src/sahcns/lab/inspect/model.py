@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from sahcns.backbones import Backbone
 from sahcns.data.split import Split
@@ -63,7 +64,8 @@ class TrainedModel:
         own = {name.removeprefix(SAMPLER): value for name, value in weights.items() if name.startswith(SAMPLER)}
         with torch.no_grad():
             layers = tuple(layer.detach() for layer in backbone.layers(weights, graph))
-        _check_vectors(backbone.aggregation.pool_layers(layers).cpu(), recommender)
+        final = backbone.aggregation.pool_layers(layers).cpu()
+        _check_vectors(normalize(final, dim=1) if recommender.ranks_by_cosine else final, recommender)
         return cls(split, graph, backbone, layers, own, record)
 
     @property
@@ -215,7 +217,13 @@ class SampledEpoch:
             self.parameters,
             self.state,
         )
-        return match, check_choice(self.sampler, match, self.streams.choice)
+        mixture = check_choice(self.sampler, match, self.streams.choice)
+        if mixture.shared:
+            raise SettingError(
+                f"{described(self.sampler)['name']} gives all pairs of a batch the same negatives, so no pair has a pool to "
+                "look into; name another sampler to see what it would choose on this model"
+            )
+        return match, mixture
 
     @torch.no_grad()
     def _fill_state(self) -> None:
