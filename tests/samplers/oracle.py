@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import torch
+
 from sahcns.samplers import Matching, Mixture
 
 Vector = list[float]
@@ -121,9 +123,16 @@ def pairs_of(match: Matching) -> list[Pair]:
 
 
 def negatives_of(mixture: Mixture, match: Matching) -> list[list[Negative]]:
-    """[B][K] negatives; items without a share are left out."""
+    """[B][K] negatives; items without a share are left out, and so are shared ones that are none of the pair's."""
     full = mixture.checked(len(match.users), len(match.layers), "the sampler")
     layers = range(len(match.layers))
+    if full.shared:
+        none = torch.zeros(len(match.users), full.items.shape[1], dtype=torch.bool)
+        out = (none if full.left_out is None else full.left_out).tolist()
+        shared = full.items[0, :, 0, 0].tolist()
+        return [
+            [[{item: 1.0} for _ in layers] for item, gone in zip(shared, row, strict=True) if not gone] for row in out
+        ]
     items = full.items.expand(*full.items.shape[:3], len(layers)).tolist()
     weights = None if full.weights is None else full.weights.double().tolist()
     answer: list[list[Negative]] = []
