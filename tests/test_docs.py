@@ -201,7 +201,7 @@ def test_command_lines_parse(page: str, line: str, parsed: Callable[[list[str]],
     if words[0] in ("train", "bench") and told:
         names = {part: told[part] for part in ("backbone", "sampler", "objective") if part in told}
         build(parse_parts(told["settings"] or [], **names))
-    base: dict[str, type[Configured]] = {"samplers": Sampler, "backbones": Backbone}
+    base: dict[str, type[Configured]] = {"samplers": Sampler, "backbones": Backbone, "objectives": Objective}
     if words[0] in base and told.get("name"):
         class_named(base[words[0]], told["name"])
 

@@ -1,4 +1,4 @@
-"""`sahcns samplers` and `sahcns backbones` tell what there is, from the classes themselves."""
+"""`sahcns samplers`, `backbones` and `objectives` tell what there is, from the classes themselves."""
 
 import dataclasses
 from pathlib import Path
@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 
 from sahcns.backbones import NGCF, Backbone
+from sahcns.objectives import BSL, Objective
 from sahcns.samplers import SAHC, Sampler
 from sahcns.settings import Configured, named
 from tests.cli.conftest import Sahcns, refused
 from tests.cli.test_train import MINE
 
-BASES: dict[str, type[Configured]] = {"samplers": Sampler, "backbones": Backbone}
+BASES: dict[str, type[Configured]] = {"samplers": Sampler, "backbones": Backbone, "objectives": Objective}
 
 
 @pytest.mark.parametrize("command", BASES)
@@ -42,6 +43,7 @@ def test_one_of_them_with_its_equations(sahcns: Sahcns) -> None:
     assert rows["alpha"].split()[1:4] == ["0.3", ">=", "0"]
     assert sahcns("samplers", "sahc", "--json").json["arguments"][1]["default"] == SAHC().alpha == 0.3
     assert "Ã = D^-½ A D^-½" in sahcns("backbones", "ngcf").out
+    assert sahcns("objectives", "bsl", "--json").json["arguments"][2]["default"] == BSL().power
     assert sahcns("backbones", "ngcf", "--json").json["arguments"][0]["default"] == NGCF().dim
 
 

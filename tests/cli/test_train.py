@@ -53,13 +53,19 @@ def test_the_objective_is_named_set_recorded_and_taken_from_a_record(
     sahcns: Sahcns, prepared: Path, tmp_path: Path
 ) -> None:
     first, again, plain = (tmp_path / name for name in ("first", "again", "plain"))
-    softmax = ("--objective", "sampled-softmax", "--set", "objective.temperature=0.3", "--sampler", "rns")
+    told = ("--set", "objective.temperature=0.3", "--set", "objective.ranking=cosine", "--sampler", "rns")
+    softmax = ("--objective", "sampled-softmax", *told)
     assert sahcns("train", prepared, *QUICK, *softmax, "--out", first).code == 0
-    assert record_of(first)["objective"] == {"name": "sampled-softmax", "temperature": 0.3}
+    set_to = {"temperature": 0.3, "similarity": "cosine", "ranking": "cosine"}
+    assert record_of(first)["objective"] == {"name": "sampled-softmax", **set_to}
     assert sahcns("train", "--config", first, "--out", again).code == 0
     assert record_of(again)["history"][-1]["loss"] == record_of(first)["history"][-1]["loss"]
     assert sahcns("train", prepared, *QUICK, "--out", plain).code == 0
     assert record_of(plain)["objective"] == {"name": "bpr"}
+    assert sahcns("train", prepared, *QUICK, "--objective", "directau", "--out", plain).code == 0
+    assert record_of(plain)["sampler"]["name"] == "in-batch"  # the one that it takes
+    wrong = sahcns("train", prepared, *QUICK, "--objective", "directau", "--sampler", "dns", "--out", plain)
+    assert "'in-batch'" in refused(wrong)
     assert "'bpr'" in refused(sahcns("train", prepared, *QUICK, "--objective", "brp", "--out", tmp_path / "none"))
 
 

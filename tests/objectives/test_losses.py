@@ -1,9 +1,11 @@
 """Every objective against its equations in plain loops, by finite differences, at extremes, and with pairs that weigh."""
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 import torch
 
@@ -16,21 +18,23 @@ from tests.objectives.worlds import FORMS, GRAPH, OBJECTIVES, SOFTMAX, Case, ran
 
 every_objective = pytest.mark.parametrize("objective", OBJECTIVES, ids=str)
 every_form = pytest.mark.parametrize("form", FORMS)
-SIGMA = {
+Vector = npt.NDArray[np.float64]
+SIGMA: dict[str, Callable[[float], float]] = {
     "tanh": lambda d: math.tanh(d) + 1,
     "relu": lambda d: max(0.0, d + 1),
     "atan": lambda d: max(0.0, math.atan(d) + 1),
 }
+JOIN: dict[str, Callable[[list[Vector]], Vector]] = {"mean": lambda x: np.mean(x, 0), "concat": np.concatenate}
 
 
-def finals(case: Case, pairs: Comparison) -> tuple[list[np.ndarray], list[np.ndarray], list[list[np.ndarray]]]:
+def finals(case: Case, pairs: Comparison) -> tuple[list[Vector], list[Vector], list[list[Vector]]]:
     """Final vectors of the users, of the positives, and of the negatives that count of each pair."""
     layers = [table.detach().double().numpy() for table in pairs.batch.layers]
-    join = {"mean": lambda x: sum(x) / len(x), "sum": sum, "concat": np.concatenate}[case.kind]
+    join = JOIN[case.kind]
     first, (rows, count) = GRAPH.n_users, pairs.items.shape[:2]
     users = [join([table[u] for table in layers]) for u in pairs.users.tolist()]
     positives = [join([table[first + i] for table in layers]) for i in pairs.positives.tolist()]
-    negatives: list[list[np.ndarray]] = [[] for _ in users]
+    negatives: list[list[Vector]] = [[] for _ in users]
     for b, found in enumerate(negatives):
         for k in range(count):
             if pairs.left_out is not None and pairs.left_out[b, k]:
@@ -46,7 +50,7 @@ def finals(case: Case, pairs: Comparison) -> tuple[list[np.ndarray], list[np.nda
     return users, positives, negatives
 
 
-def score(objective: Objective, one: np.ndarray, other: np.ndarray) -> float:
+def score(objective: Objective, one: Vector, other: Vector) -> float:
     kind = "dot" if isinstance(objective, BPR) else getattr(objective, "similarity", "cosine")
     dot = math.fsum(one * other)
     return dot if kind == "dot" else dot / math.sqrt(math.fsum(one * one) * math.fsum(other * other))
@@ -92,7 +96,7 @@ def of_a_pair(objective: Objective, own: float, others: list[float], q: float, q
     return 1 - own + objective.weight * (sum(rest) / len(rest) if rest else 0.0)
 
 
-def spread(vectors: list[np.ndarray]) -> float:
+def spread(vectors: list[Vector]) -> float:
     """log mean_{b<b'} e^{-2‖x_b - x_b'‖²} of vectors brought to length 1."""
     unit = [one / math.sqrt(math.fsum(one * one)) for one in vectors]
     each = [math.exp(-2 * math.fsum((x - y) ** 2)) for b, x in enumerate(unit) for y in unit[:b]]

@@ -50,7 +50,7 @@ def test_before_training_no_withheld_cell_is_near_the_top(backbone: str) -> None
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_the_withheld_cell_comes_back(sampler: str, backbone: str) -> None:
     kind = named(Sampler)[sampler]
-    pool = 1 if sampler in ("rns", "popularity") else POOL
+    pool = 1 if sampler in ("rns", "popularity", "shared") else POOL
     chosen = kind.from_dict({"pool": pool, **SETTINGS.get(sampler, {})})
     run = fit(checkerboard(), from_the_worst_start(BACKBONES[backbone]), chosen, protocol=PROTOCOL, device="cpu")
     assert max(places(run.recommender)) < TOP

@@ -19,9 +19,9 @@ from sahcns.backbones import MF, NGCF, SGL, Backbone, LightGCN, LightGCNpp, SimG
 from sahcns.errors import DataError, SettingError, TrainingError
 from sahcns.graph import Graph
 from sahcns.model import Run, fit
-from sahcns.objectives import BPR, Objective, SampledSoftmax
+from sahcns.objectives import BPR, Objective, SampledSoftmax, SLatK
 from sahcns.rng import Rng
-from sahcns.samplers import RNS, SAHC, DivNS, Matching, Mixture, Sampler
+from sahcns.samplers import RNS, SAHC, DivNS, InBatch, Matching, Mixture, Sampler, Shared
 from sahcns.settings import named
 from sahcns.training import Protocol
 from sahcns.training.checkpoint import Checkpoints
@@ -126,6 +126,17 @@ def test_with_every_backbone_and_objective(
 ) -> None:
     expected = numbers(train(DivNS(ratio=2), backbone, objective=objective))
     assert numbers(resumed(DivNS(ratio=2), backbone, tmp_path, killing, objective=objective)) == expected
+
+
+OBJECTIVES = [kind() for kind in named(Objective).values() if kind.__module__.startswith("sahcns.")]
+
+
+@pytest.mark.parametrize("objective", [*OBJECTIVES, SLatK(top_k=3, refresh=2, sample=8)], ids=str)
+def test_with_every_objective(objective: Objective, tmp_path: Path, killing: list[int]) -> None:
+    """SL@K's thresholds of an epoch long ago among it."""
+    sampler = InBatch() if objective.only_sampler else Shared()
+    expected = numbers(train(sampler, LightGCN(dim=8), objective=objective))
+    assert numbers(resumed(sampler, LightGCN(dim=8), tmp_path, killing, objective=objective)) == expected
 
 
 def test_where_nothing_is_held_out(tmp_path: Path, killing: list[int]) -> None:

@@ -228,7 +228,7 @@ class Recommender:
     @property
     def ranks_by_cosine(self) -> bool:
         """Whether its vectors were brought to length 1 after training."""
-        return self.record.get("objective", {}).get("ranking") == "cosine"
+        return bool(self.record.get("objective", {}).get("ranking") == "cosine")
 
     def rows(self, users: Iterable[Id]) -> Tensor:
         """Positions [B] of users by their ids."""

@@ -86,7 +86,8 @@ class Mixture:
 
     def apply(self, item_layers: Sequence[Tensor]) -> Tensor:
         """[B, K, T, d], with gradient: the negatives themselves, of T item tables [n_items, d]; shared ones [1, K, T, d]."""
-        full = self.checked(len(self.items), len(item_layers), "the sampler", item_layers[0].dtype)
+        pairs = len(self.items if self.left_out is None else self.left_out)
+        full = self.checked(pairs, len(item_layers), "the sampler", item_layers[0].dtype)
         pairs, several = full.items.shape[:2]
         weights = None if full.weights is None else full.weights.flatten(0, 1)
         (rows,) = mix_rows(tuple(item_layers), Read(full.items.flatten(0, 1), weights))
