@@ -34,8 +34,9 @@ class InBatch(Sampler):
         "same",
         "what is no negative of a pair: its own item, or all items that its user has in training",
         choices=("same", "seen"),
+        search=(),
     )
-    correct: bool = setting(False, "take log q(j) from the logits of a softmax (logQ)")
+    correct: bool = setting(False, "take log q(j) from the logits of a softmax (logQ)", search=())
 
     def choose(self, match: Matching, rng: Rng) -> Mixture:
         items = torch.cat([match.positives, match.candidates.flatten()])

@@ -32,9 +32,9 @@ class Shared(Popularity):
         "exponent x on the training frequency; 0 is uniform",
         low=0,
         high=2,
-        search=(0.0, 0.25, 0.5, 0.75, 1.0),
+        search=(0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5),
     )
-    correct: bool = setting(False, "take log q(j) from the logits of a softmax (logQ)", unless={"power": (0.0,)})
+    correct: bool = setting(False, "take log q(j) from the logits of a softmax (logQ)", search=())
 
     def choose(self, match: Matching, rng: Rng) -> Mixture:
         items = match.candidates.flatten()
