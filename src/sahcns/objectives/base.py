@@ -36,9 +36,7 @@ class Comparison:
     """What an objective sees: B pairs, each with K negatives. Scores carry gradient; nothing is computed unasked."""
 
     batch: Batch
-    items: (
-        Tensor  # [B, K, M, T or 1]: the items that negative k is mixed of; [1, K, 1, 1] where all pairs share K items
-    )
+    items: Tensor  # [B, K, M, T or 1]: what negative k is mixed of; [1, K, 1, 1] where all pairs have the same
     weights: Tensor | None  # [B, K, M, T], their shares; None for M = 1
     graph: Graph
     left_out: Tensor | None = None  # [B, K] bool: what is no negative for this pair; its score is -∞
