@@ -97,7 +97,7 @@ class Study:
     def tune(self, data: str, samplers: Sequence[str]) -> None:
         """Samplers on one set, on validation, each with equal trials and one pool; needs Optuna.
 
-        Each begins with the paper's settings for the set, as far as they are searched: the pool is not.
+        Each begins with the paper's settings for the set, as far as they are searched: pool, L2 and step size are not.
         """
 
         def stop_in_time(progress: "lab.SearchProgress") -> None:
@@ -114,7 +114,7 @@ class Study:
             trials=self.design.trials,
             seed=TUNING_SEED,
             pool=[self.design.pool],
-            search={name: grid for name in OWN if name in samplers},
+            search={"protocol": {"l2": (), "learning_rate": ()}, **{name: grid for name in OWN if name in samplers}},
             first={name: as_printed(self.design.data(data).like, name) for name in samplers},
             workers=self.workers,
             device=self.device,

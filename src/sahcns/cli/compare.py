@@ -10,7 +10,18 @@ import typer
 
 from sahcns.cli.console import Json, count, show, show_json, show_tables, tell, warn
 from sahcns.cli.dataset import warn_of_full_users
-from sahcns.cli.options import Device, Imports, Kernels, argument, import_files, option, parse_names, with_protocol
+from sahcns.cli.options import (
+    Device,
+    Imports,
+    Kernels,
+    Margin,
+    Objective,
+    argument,
+    import_files,
+    option,
+    parse_names,
+    with_protocol,
+)  # fmt: skip
 from sahcns.cli.process import tune_malloc
 from sahcns.errors import SettingError, TrainingError, nearest
 
@@ -26,6 +37,7 @@ DEFAULTS: dict[str, Any] = {
     "kernels": "auto",
     "tuned": (),
     "baseline": None,
+    "margin": None,
 }
 
 
@@ -37,18 +49,25 @@ def command(
     ] = None,
     samplers: Annotated[str | None, option("See `sahcns samplers` (rns,dns,mixgcf,sahc).", "NAME,…")] = None,
     backbones: Annotated[str | None, option("See `sahcns backbones` (lightgcn).", "NAME,…")] = None,
+    row: Annotated[
+        list[str] | None,
+        option("One more row, with settings of its own: 'dns pool=32 protocol.l2=1e-2 label=dns-32'. Repeat for more."),
+    ] = None,
+    objective: Objective = None,
     seeds: Annotated[str | None, option("How many, from 2020 on; or which: 2020,2021 (5).", "NUMBER")] = None,
     out: Annotated[Path | None, option("Where results are kept.", "FOLDER", "--out")] = None,
     settings: Annotated[
         list[str] | None,
         option(
-            "sahc.alpha=0.5; pool=20 for all samplers; backbone.dim=32, backbone.simgcl.dim=32. Repeat for more.",
+            "sahc.alpha=0.5; pool=20 for all samplers; backbone.dim=32, backbone.simgcl.dim=32, objective.temperature=0.2; "
+            "of one row sahc.protocol.l2=1e-2. Repeat for more.",
             "NAME=VALUE",
             "--set",
         ),
     ] = None,
     tuned: Annotated[list[Path] | None, option("Settings from `sahcns tune`. Repeat for more.", "FILE")] = None,
     baseline: Annotated[str | None, option("What the best is tested against (the strongest other).", "NAME")] = None,
+    margin: Margin = None,
     workers: Annotated[int | None, option("Processes; on a GPU several gain little (1).", "NUMBER")] = None,
     device: Device = None,
     kernels: Kernels = None,
@@ -62,23 +81,26 @@ def command(
 
     Each run is a small file in the folder. Stopped or killed at any moment, the same command goes on where it was and
     runs only what is missing; several may work on one folder. A run that fails is named and does not stop the others.
-    Results of different protocols or kernels stand in tables of their own; sets have columns of their own.
+    What differs in how rows are trained stands beside each row. Results that are judged otherwise (--mask, --monitor), or
+    made by other kernels, stand in tables of their own; sets have columns of their own.
 
     Examples: sahcns compare films --samplers rns,dns,mixgcf,sahc --seeds 5 --out study
               sahcns compare films shop --backbones lightgcn,simgcl --out study
               sahcns compare films --set sahc.alpha=0.5 --set backbone.dim=32 --out study
+              sahcns compare films --samplers dns,sahc --row 'dns protocol.l2=1e-2' --out study
               sahcns compare films --import my.py --samplers dns,mine --out study
               sahcns compare --config study.toml --workers 2
     """
     from sahcns.cli.dataset import prepared_folder
-    from sahcns.cli.plan import COMPARISON, build_comparison, merge, parse_seeds, read_file
+    from sahcns.cli.plan import COMPARISON, build_comparison, merge, parse_row, parse_seeds, read_file
     from sahcns.cli.progress import grid_progress, say_it_resumes
 
     tune_malloc()
     typed = {
         "data": data, "out": out, "tuned": tuned, "baseline": baseline, "workers": workers, "device": device,
-        "kernels": kernels, "protocol": protocol, "seeds": None if seeds is None else parse_seeds(seeds),
-        "samplers": [{"name": name} for name in parse_names("--samplers", samplers)],
+        "kernels": kernels, "protocol": protocol, "seeds": None if seeds is None else parse_seeds(seeds), "margin": margin,
+        "objective": {} if objective is None else {"name": objective},
+        "samplers": [*({"name": name} for name in parse_names("--samplers", samplers)), *map(parse_row, row or ())],
         "backbones": [{"name": name} for name in parse_names("--backbones", backbones)], "import": imports or [],
     }  # fmt: skip
     plan = DEFAULTS | merge(typed, read_file(config, COMPARISON) if config else {})
@@ -91,19 +113,20 @@ def command(
         if (place / name).exists():
             raise SettingError(f"--out {place} is {what}; choose another folder for the results")
     import_files(plan["import"])
-    rows, models, terms = build_comparison(plan, settings or [])
+    rows, models, minimised, terms = build_comparison(plan, settings or [])
     labels, rival = [row.label for row in rows], plan["baseline"]
     if rival is not None and rival not in labels:
         raise SettingError(f"--baseline {rival!r} is not compared; {nearest(rival, labels)}")
     from sahcns.lab.comparison import comparison_tables
     from sahcns.lab.comparison.compare import compare
+    from sahcns.lab.comparison.statistics import MARGIN
     from sahcns.lab.grid.result import FAILED
     from sahcns.lab.tune.search import tuned_remarks
 
     with say_it_resumes(place), grid_progress(quiet=json) as progress:
 
         def begin(jobs: "Sequence[Job]") -> None:
-            for line in [*tuned_remarks(plan["tuned"], jobs), *([] if json else [_scope(jobs)])]:
+            for line in [*tuned_remarks(plan["tuned"], jobs), *([] if json else [_scope(jobs, len(models))])]:
                 tell(line)
             progress.begin(jobs)
 
@@ -112,6 +135,7 @@ def command(
             rows,
             models,
             out=place,
+            objective=minimised,
             protocol=terms,
             imports=plan["import"],
             on_plan=begin,
@@ -122,7 +146,9 @@ def command(
     where = f"where in the code: {place / FAILED}" if any(map(_in_code, outcome.failures)) else ""
     if not outcome.results and len(reasons) == 1:
         raise TrainingError("; ".join(filter(None, [f"every run failed: {reasons.pop()}", where])))
-    tables = comparison_tables(outcome.results, baseline=rival)
+    tables = comparison_tables(
+        outcome.results, baseline=rival, margin=MARGIN if plan["margin"] is None else plan["margin"]
+    )
     if json:
         brief = [{k: v for k, v in one.to_dict().items() if k != "history"} for one in outcome.results]
         show_json({"folder": place, "results": brief, "failures": outcome.failures, "tables": tables})
@@ -141,11 +167,14 @@ def command(
         raise typer.Exit(1)
 
 
-def _scope(jobs: "Sequence[Job]") -> str:
+def _scope(jobs: "Sequence[Job]", backbones: int) -> str:
     """`12 runs: 4 samplers × 1 backbone × 3 seeds on films`."""
-    parts = {"sampler": [job.label for job in jobs], "backbone": [str(job.backbone) for job in jobs]}
-    parts["seed"] = [str(job.seed) for job in jobs]
-    words = " × ".join(count(len({*found}), what) for what, found in parts.items())
+    parts = {
+        "sampler": len({job.label for job in jobs}),
+        "backbone": backbones,
+        "seed": len({job.seed for job in jobs}),
+    }
+    words = " × ".join(count(number, what) for what, number in parts.items())
     sets = ", ".join(dict.fromkeys(job.data_name for job in jobs))
     return f"{count(len(jobs), 'run')}: {words} on {sets}"
 
@@ -164,7 +193,7 @@ def _tell_what_differs(results: "Sequence[Result]") -> None:
     """Say where results do not share one table, or were not made by the same sources."""
     from sahcns.lab.grid.result import terms_differ
 
-    terms = {(result.terms.protocol, result.terms.kernels): result.terms for result in results}
+    terms = {(result.terms.judged, result.terms.kernels): result.terms for result in results}
     first, *others = terms.values()
     for other in others:  # another set has columns of its own in the same table
         reasons = terms_differ(first, replace(other, fingerprint=first.fingerprint))

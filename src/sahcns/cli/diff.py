@@ -16,7 +16,7 @@ SHOWN = ("recall@", "ndcg@")
 def command(first: RunPath, second: RunPath, json: Json = False) -> None:
     """How two runs differ: settings, protocol, data, versions, machine; then the metrics of both.
 
-    Says whether the two may stand in one table, which they may if data, protocol and kernels agree.
+    Says whether the two may stand in one table, which they may if they agree in data, mask, monitor and kernels.
 
     Examples: sahcns diff study/runs/lightgcn-dns-s2020-1f3a9c04de.json study/runs/lightgcn-sahc-s2020-62b08a77f1.json
               sahcns diff runs/first runs/second --json
@@ -44,7 +44,7 @@ def command(first: RunPath, second: RunPath, json: Json = False) -> None:
     if reasons:
         show(f"not for one table: {'; '.join(reasons)}")
     else:
-        show("data, protocol and kernels agree: the two may stand in one table")
+        show("data, mask, monitor and kernels agree: the two may stand in one table")
 
 
 def _metrics(values: "list[Measured]") -> Any:

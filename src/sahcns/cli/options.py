@@ -35,6 +35,10 @@ Imports = Annotated[
 ]
 Device = Annotated[str | None, option("auto, cpu, cuda or cuda:1 (auto).", "NAME")]
 Kernels = Annotated[str | None, option("auto; reference; triton, triton-half, triton-ordered on a GPU.", "NAME")]
+Objective = Annotated[str | None, option("What is minimised; `sahcns objectives` lists them (bpr).", "NAME")]
+Margin = Annotated[
+    float | None, option("Points within which methods are called equivalent, once that is shown (0.1).", "NUMBER")
+]
 Figures = Annotated[Path | None, option("Write each figure too, as SVG, PNG and PDF.", "DIR", "--figures")]
 
 BASKETS = ("user", "item", "format", "delimiter", "header", "encoding", "items_offset", "lenient")
@@ -100,16 +104,19 @@ def parse_assignment(name: str, text: str, example: str) -> tuple[str, str, str]
     return owner, argument, value
 
 
-def assign(texts: Iterable[str], parts: Sequence[tuple[Collection[str], dict[str, Any]]], example: str) -> None:
-    """Put each `OWNER.NAME=VALUE` of --set into the parts that go by that owner, which is "" where none is named."""
+def assign(
+    texts: Iterable[str], parts: Sequence[tuple[Collection[str], dict[str, Any]]], example: str, name: str = "--set"
+) -> None:
+    """Put each `OWNER.NAME=VALUE` into the parts that go by that owner, "" where none is named; of a part within, its name."""
     for text in texts:
-        owner, argument, value = parse_assignment("--set", text, example)
+        owner, argument, value = parse_assignment(name, text, example)
         meant = [part for owners, part in parts if owner in owners]
         if not meant:
             known = [name for owners, _ in parts for name in owners if name]
-            raise SettingError(f"--set {text!r}: there is no {owner!r} here; {nearest(owner, known)}")
+            raise SettingError(f"{name} {text!r}: there is no {owner!r} here; {nearest(owner, known)}")
         for part in meant:
-            part[argument] = value
+            within = part.get(argument)
+            (within if isinstance(within, dict) else part)["name" if isinstance(within, dict) else argument] = value
 
 
 def parse_names(name: str, text: str | None) -> list[str]:

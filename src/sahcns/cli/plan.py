@@ -12,15 +12,18 @@
     [protocol]
     epochs = 200
 
-A comparison has `seeds`, lists of `data`, `backbones` and `samplers`, and workers, baseline and tuned:
+A comparison has `seeds`, lists of `data`, `backbones` and `samplers`, and workers, baseline, tuned and margin. A row may
+have settings of its own for what all else have in common:
 
-    samplers = ["rns", "dns", {name = "dns", label = "dns-50", pool = 50}, "sahc"]
+    samplers = ["rns", "dns", {name = "dns", label = "dns-50", pool = 50, protocol = {l2 = 1e-2}}, "sahc"]
 
 Paths in a file are relative to the file. What is not given is not in the plan.
 """
 
 import dataclasses
+import shlex
 import tomllib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -48,10 +51,11 @@ SHARED = {"out": "path", "device": str, "kernels": str, "import": ["path"], "pro
 RUN = {**SHARED, "data": "data", "seed": int, **dict.fromkeys(PARTS, "part")}
 COMPARISON = {
     **SHARED, "data": ["data"], "seeds": "seeds", **{name: ["part"] for name in COMPARED}, "baseline": str, "tuned": ["path"],
-    "workers": int,
+    "objective": "part", "workers": int, "margin": float,
 }  # fmt: skip
-WORDS = {str: "text", int: "a whole number", dict: "a section"}
+WORDS = {str: "text", int: "a whole number", float: "a number", dict: "a section"}
 RECIPES = {file.stem: file for file in Path(__file__).with_name("recipes").glob("*.toml")}
+OF_ROW = ("backbone", "objective", "protocol")  # what a row may have settings of its own of
 MANY = 1000  # seeds that nobody asks for, but 2020 is one
 
 
@@ -70,6 +74,8 @@ def _value(home: Path, value: Any, kind: Any) -> Any:
         value = {"name": value} if isinstance(value, str) else value
         if not isinstance(value, dict) or not isinstance(value.get("name"), str):
             raise TypeError('a name, or a section with name = "…"')
+    elif kind is float and type(value) is int:
+        return float(value)
     elif type(value) is not kind:
         raise TypeError(WORDS[kind])
     return value
@@ -254,10 +260,34 @@ def parse_seeds(text: str) -> int | list[int]:
     return seeds[0]
 
 
-def build_comparison(plan: Plan, assignments: Sequence[str]) -> "tuple[list[Contestant], list[Backbone], Protocol]":
-    """The rows, the backbones and the protocol, with what `--set` says; torch is imported here."""
+def parse_row(text: str) -> Plan:
+    """`dns pool=32 protocol.l2=1e-2 label=dns-32` as a row of a file has it."""
+    name, *settings = shlex.split(text) or [""]
+    if not name or "=" in name:
+        raise SettingError(f"--row {text!r} must begin with a sampler's name, as in 'dns pool=32 protocol.l2=1e-2'")
+    row: Plan = {"name": name}
+    assign(settings, _owners(row, ""), "pool=32 or protocol.l2=1e-2", f"--row {text!r}:")
+    return row
+
+
+def _owners(row: Plan, *names: str) -> "list[tuple[tuple[str, ...], Plan]]":
+    """A row and what it has of its own, by the names that its settings are given under: `dns`, `dns.protocol`."""
+    parts: list[tuple[tuple[str, ...], Plan]] = [(names, row)]
+    for word in OF_ROW:
+        told = row.get(word, {})
+        row[word] = {"name": told} if isinstance(told, str) else dict(told)
+        parts.append((tuple(f"{name}.{word}".removeprefix(".") for name in names), row[word]))
+    return parts
+
+
+def build_comparison(
+    plan: Plan, assignments: Sequence[str]
+) -> "tuple[list[Contestant], list[Backbone], Objective, Protocol]":
+    """The rows, and what they are trained with, with what `--set` says; torch is imported here."""
     from sahcns.backbones import Backbone
     from sahcns.lab.comparison.compare import Contestant
+    from sahcns.lab.parts import JUDGED, built, known_settings, with_objective
+    from sahcns.objectives import Objective
     from sahcns.samplers import Sampler
     from sahcns.settings import class_named
     from sahcns.training import Protocol
@@ -267,8 +297,11 @@ def build_comparison(plan: Plan, assignments: Sequence[str]) -> "tuple[list[Cont
         for what, default in COMPARED.items()
     )
     drawing = [spec for spec in choosers if class_named(Sampler, spec["name"]).draws_negatives]
-    parts: list[tuple[tuple[str, ...], Plan]]
-    parts = [(("sampler", spec["name"], spec.get("label", ""), ""), spec) for spec in choosers]
+    minimised, terms = dict(plan.get("objective", {})), dict(plan["protocol"])
+    parts: list[tuple[tuple[str, ...], Plan]] = [(("objective",), minimised), (("protocol",), terms)]
+    for spec in choosers:
+        parts += _owners(spec, "sampler", spec["name"], *filter(None, [spec.get("label")]))
+    parts += [(("",), spec) for spec in choosers]
     parts += [(("backbone", f"backbone.{spec['name']}"), spec) for spec in models]
     for text in assignments:  # one pool for all is for those that choose from it; others have it if they are alone
         pool = text.partition("=")[0].strip() == "pool" and len(drawing) < len(choosers)
@@ -278,11 +311,24 @@ def build_comparison(plan: Plan, assignments: Sequence[str]) -> "tuple[list[Cont
         for spec in drawing if pool else ():
             name, kept = spec.get("label") or spec["name"], spec.get("pool", class_named(Sampler, spec["name"])().pool)
             tell(f"{name}: its pool stays {kept}; it draws negatives, not candidates (--set {name}.pool=… changes it)")
-    rows = []
+    backbones = [build_part(class_named(Backbone, spec["name"]), spec) for spec in models]
+    objective = build_part(class_named(Objective, minimised.get("name", PARTS["objective"])), minimised)
+    protocol, times = build_part(Protocol, terms), Counter(spec["name"] for spec in choosers if "label" not in spec)
+    common = {"backbone": backbones[0], "objective": objective, "protocol": protocol}
+    # What was asked for of the protocol goes before what was tuned, as what was asked for of a sampler does.
+    asked = {name: getattr(protocol, name) for name in terms if name not in JUDGED} if plan.get("tuned") else {}
+    given, rows = {f"protocol.{name}": value for name, value in asked.items()}, list[Contestant]()
     for spec in choosers:
-        kind, label = class_named(Sampler, spec.pop("name")), spec.pop("label", "")
-        settings = parse_values(kind, spec)
-        kind.from_dict(settings)  # refused now, in its own words
-        rows.append(Contestant(kind, settings, label or kind.name))
-    backbones = [build_part(class_named(Backbone, spec.pop("name")), spec) for spec in models]
-    return rows, backbones, build_part(Protocol, plan["protocol"])
+        row = Contestant.of(spec)
+        known = known_settings(row.kind, with_objective(row.settings, common))
+        settings = {
+            name: known[name][0].parsed(name.rpartition(".")[2], value)
+            if isinstance(value, str) and name in known
+            else value
+            for name, value in row.settings.items()
+        }
+        built(row.kind, settings, common)  # refused now, in its own words
+        own = ", ".join(f"{name}={value}" for name, value in row.settings.items())
+        label = f"{row.label} ({own})" if own and times[row.label] > 1 else row.label
+        rows.append(dataclasses.replace(row, settings={**given, **settings}, label=label))
+    return rows, backbones, objective, protocol

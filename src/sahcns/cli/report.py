@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from sahcns.cli.console import Json, show, show_json, tell, warn
-from sahcns.cli.options import Figures, argument, option, parse_names
+from sahcns.cli.options import Figures, Margin, argument, option, parse_names
 from sahcns.errors import DataError, SettingError
 
 if TYPE_CHECKING:
     from sahcns.lab.grid.result import Result
     from sahcns.lab.report.parts import Report, Section, Table
 
-GIVEN = ("baseline", "samplers", "metrics")  # what is for a comparison alone
+GIVEN = ("baseline", "samplers", "metrics", "margin")  # what is for a comparison alone
 OTHERS = {
     "manifest.json": "a prepared set; `sahcns data stats` describes it",
     "run.json": "one trained model; `sahcns inspect` and `sahcns evaluate` look at it",
@@ -35,6 +35,7 @@ def command(
     metrics: Annotated[
         str | None, option("In a comparison, its columns (recall and ndcg @10 and @20).", "NAME@K,…")
     ] = None,
+    margin: Margin = None,
     json: Json = False,
 ) -> None:
     """Make one HTML page of results: the answer first, then tables, figures, protocol, versions, commands.
@@ -57,8 +58,8 @@ def command(
         raise DataError(f"there is no folder {folder}; `sahcns compare` and `sahcns tune` make one")
     rows, columns = parse_names("--samplers", samplers), parse_names("--metrics", metrics)
     results = _results(folder, rows)
-    found = reports_in(folder, results, baseline, columns)
-    for name, value in zip(GIVEN, (baseline, samplers, metrics), strict=True):
+    found = reports_in(folder, results, baseline, columns, margin)
+    for name, value in zip(GIVEN, (baseline, samplers, metrics, margin), strict=True):
         if value and "comparison" not in found:
             raise SettingError(f"--{name} {value} is for a comparison, and {folder} holds none")
     every = list(found.values())
@@ -89,7 +90,7 @@ def command(
 
 
 def reports_in(
-    folder: Path, results: "Sequence[Result]", baseline: str | None, metrics: Sequence[str]
+    folder: Path, results: "Sequence[Result]", baseline: str | None, metrics: Sequence[str], margin: float | None
 ) -> "dict[str, Report]":
     """What a folder or file holds, each thing in a word, and the report of it."""
     found: dict[str, Report] = {}
@@ -97,10 +98,12 @@ def reports_in(
         found["inspection"] = _inspection(folder)
     elif results:
         from sahcns.lab.comparison import comparison_report
+        from sahcns.lab.comparison.statistics import MARGIN
         from sahcns.lab.comparison.tables import METRICS
 
         _tell_versions(results)
-        made = comparison_report(results, baseline=baseline, metrics=metrics or METRICS)
+        within = MARGIN if margin is None else margin
+        made = comparison_report(results, baseline=baseline, metrics=metrics or METRICS, margin=within)
         found["comparison"] = replace(made, sections=[*made.sections, *_failures(folder, results)])
     if (folder / "trials.json").exists():
         from sahcns.lab.tune.report import search_report

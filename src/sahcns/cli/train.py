@@ -15,6 +15,7 @@ from sahcns.cli.options import (
     Device,
     Imports,
     Kernels,
+    Objective,
     Read,
     Sampler,
     import_files,
@@ -48,7 +49,7 @@ def command(
     out: Annotated[Path | None, option("The folder for the trained model.", "RUN")] = None,
     backbone: Backbone = None,
     sampler: Sampler = None,
-    objective: Annotated[str | None, option("What is minimised; `sahcns objectives` lists them (bpr).", "NAME")] = None,
+    objective: Objective = None,
     settings: Annotated[
         list[str] | None,
         option("Set the sampler's NAME, backbone.NAME, objective.NAME. Repeatable.", "NAME=VALUE", "--set"),

@@ -96,6 +96,27 @@ def paired_t(first: Sequence[float], second: Sequence[float], level: float = 0.9
     return Paired(n, mean, mean - half, mean + half, p, std=std, t=mean / error, level=level)
 
 
+def equivalence(found: Paired, margin: float) -> float:
+    """p of two one-sided tests that the true difference lies within ±margin, in the unit of the values.
+
+    The larger of P(T ≥ (d + margin) / e) and P(T ≤ (d - margin) / e), with e = std / √n and n - 1 degrees of freedom:
+    both "it is -margin or lower" and "it is margin or higher" must be rejected. NaN of fewer than two seeds.
+
+    Schuirmann: A Comparison of the Two One-Sided Tests Procedure and the Power Approach for Assessing the Equivalence of
+    Average Bioavailability. Journal of Pharmacokinetics and Biopharmaceutics 1987.
+    """
+    if not margin > 0:
+        raise SettingError(f"margin={margin} must be above 0")
+    if math.isnan(found.std):
+        return math.nan
+    from scipy import special
+
+    error, gap = found.std / math.sqrt(found.n), margin - abs(found.difference)
+    if error == 0:
+        return float(gap <= 0)
+    return float(special.stdtr(found.n - 1, -gap / error))
+
+
 def against_published(ours: Sequence[float], mean: float, std: float, n: int = 5, level: float = 0.95) -> Tested:
     """Welch's t-test of our values against a mean ± std over n runs, in the same unit.
 

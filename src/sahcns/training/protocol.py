@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from sahcns.errors import SettingError
-from sahcns.settings import Configured, setting
+from sahcns.settings import Between, Configured, setting
 
 
 @dataclass(frozen=True)
@@ -14,8 +14,10 @@ class Protocol(Configured):
     name: ClassVar[str] = "protocol"
 
     batch: int = setting(2048, "training pairs in a step, B", low=1)
-    learning_rate: float = setting(1e-3, "Adam's step size", above=0)
-    l2: float = setting(1e-4, "strength of L2 on the layer-0 rows of a batch", low=0)
+    learning_rate: float = setting(1e-3, "Adam's step size", above=0, search=Between(3e-4, 3e-3, log=True))
+    l2: float = setting(
+        1e-4, "strength of L2 on the layer-0 rows of a batch", low=0, search=Between(1e-5, 1e-2, log=True)
+    )
     l2_on: str = setting(
         "mixed", "the negative's row that L2 sees: the mixture, or the real item", choices=("mixed", "real")
     )

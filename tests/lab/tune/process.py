@@ -19,9 +19,13 @@ MODEL = MF(dim=4)
 PRELOAD = (__name__, "optuna")
 
 
+HELD: dict[str, Any] = {"protocol.l2": (), "protocol.learning_rate": ()}
+
+
 def quick(out: Path, *samplers: Any, data: Split | Path | None = None, **rest: Any) -> Search:
-    """SAHC-NS and DNS(M,N) unless told otherwise."""
+    """SAHC-NS and DNS(M,N) unless told otherwise, and of them their own settings alone."""
     told = {"trials": 4, "pool": (4,), "device": "cpu", "backbone": MODEL, "protocol": QUICK, **rest}
+    told["search"] = HELD | rest.get("search", {})
     return tune(films() if data is None else data, samplers or (SAHC, DNSMN), out, **told)
 
 

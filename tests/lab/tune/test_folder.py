@@ -18,8 +18,10 @@ from sahcns.samplers import AHNS, DNS, DNSMN, SAHC
 TERMS: dict[str, Any] = {
     "data": {"name": "films", "fingerprint": "abc123def456789"},
     "backbone": {"name": "lightgcn", "dim": 64},
+    "objective": {"name": "bpr"},
     "protocol": {"monitor": "recall@20", "epochs": 10},
     "seed": 0,
+    "trial_seeds": 1,
     "kernels": "auto",
     "pruning": {"rule": "median", "on": True, "after_trials": 5, "after_epochs": 2},
 }

@@ -185,7 +185,7 @@ def test_a_trial_that_was_stopped_goes_on_within_its_training(tmp_path: Path) ->
     with pytest.raises(KeyboardInterrupt):
         quick(tmp_path / "out", trials=2, watch=stop_once)
     (kept,) = (tmp_path / "out" / "unfinished").iterdir()
-    before = (kept / "a" / "values.json").read_bytes()
+    before = (kept / "0" / "a" / "values.json").read_bytes()
     assert b'"epoch": 2' in before  # both epochs are behind it
     epochs += [0] * 2
     assert essence(quick(tmp_path / "out", trials=2, watch=stop_once)) == essence(whole)

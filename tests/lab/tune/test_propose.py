@@ -8,6 +8,7 @@ from sahcns.lab.tune.propose import RANDOM, propose, pruner
 from sahcns.lab.tune.search import Trial
 from sahcns.lab.tune.space import Point, Space, key
 from sahcns.samplers import AHNS, DENS, DNS, SAHC, DivNS, Sampler
+from tests.lab.tune.alone import alone
 
 
 def trial(space: Space, point: Point, value: float = 0.1, state: str = "complete") -> Trial:
@@ -39,7 +40,7 @@ def hill(point: Point) -> float:
 
 @pytest.mark.parametrize("state", ["complete", "running", "failed", "pruned"])
 def test_a_small_grid_is_tried_through_exactly(state: str) -> None:
-    space = Space.of(SAHC, search={"alpha": (0.1, 0.5)})
+    space = alone(SAHC, search={"alpha": (0.1, 0.5)})
     found = [key(point) for point in points(searched(space, 100, value=hill, state=state))]
     assert len(found) == 14
     assert set(found) == {key(point) for point in space.points() or []}
@@ -48,16 +49,16 @@ def test_a_small_grid_is_tried_through_exactly(state: str) -> None:
 def test_the_start_comes_first_also_in_a_search_under_way() -> None:
     for kind in (SAHC, AHNS, DENS, DivNS):
         assert propose(Space.of(kind), [], seed=3) == Space.of(kind).start
-    dns = Space.of(DNS)
+    dns = alone(DNS)
     assert propose(dns, [], seed=0) == {}
     assert propose(dns, [trial(dns, {})], seed=0) is None
-    space = Space.of(DENS, first={"alpha": 0.0, "gamma": 0.01, "pool": 50})  # the pool is not searched
+    space = alone(DENS, first={"alpha": 0.0, "gamma": 0.01, "pool": 50})  # the pool is not searched
     start = {"alpha": 0.0, "gamma": 0.01, "schedule": "fixed"}
     assert propose(space, [], seed=3) == start
-    under_way = [trial(space, Space.of(DENS).start or {}), trial(space, {**start, "gamma": 0.5})]
+    under_way = [trial(space, alone(DENS).start or {}), trial(space, {**start, "gamma": 0.5})]
     assert propose(space, under_way, seed=3) == start
     assert propose(space, [*under_way, trial(space, start, state="running")], seed=3) != start
-    idle = Space.of(DivNS, first={"ratio": 0, "lam": 1.0})  # a value that is none of the space, where it does not count
+    idle = alone(DivNS, first={"ratio": 0, "lam": 1.0})  # a value that is none of the space, where it does not count
     assert propose(idle, [], seed=3) == {"lam": 1.0}
     assert Space.of(SAHC, first={"alpha": 0.31}).start is None
 
@@ -84,7 +85,7 @@ def test_what_comes_next_depends_on_the_seed_and_on_what_was_tried_alone() -> No
 
 
 def test_after_a_while_it_looks_where_it_is_good() -> None:
-    space = Space.of(SAHC)
+    space = alone(SAHC)
     late = [hill(one.point) for seed in range(4) for one in searched(space, 18, seed=seed, value=hill)[RANDOM:]]
     everywhere = [hill(point) for point in space.points() or []]
     assert sum(late) / len(late) > sum(everywhere) / len(everywhere) + 0.1

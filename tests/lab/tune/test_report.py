@@ -12,6 +12,7 @@ from sahcns.errors import DataError
 from sahcns.lab.report.parts import Cell, Figure, Table
 from sahcns.lab.tune.report import (
     best_so_far,
+    chosen_table,
     early_correlation,
     search_report,
     search_table,
@@ -28,7 +29,9 @@ STORED = Path(__file__).parents[3] / "reproduction" / "results" / "tuning"
 def sahc(number: int, alpha: float, lambda_max: float, value: float | None, state: str = "complete") -> Trial:
     point = {"alpha": alpha, "lambda_max": lambda_max}
     looks = {} if value is None else {0: 0.01, 5 * number: value, 5 * number + 10: 0.01}
-    return Trial("sahc", number, state, point, {**point, "pool": 10}, value, looks, epoch=5 * number, seconds=2.5)
+    settings = {**point, "pool": 10}
+    ran = 0 if value is None else 5 * number + 11
+    return Trial("sahc", number, state, point, settings, value, looks, epoch=5 * number, epochs_run=ran, seconds=2.5)
 
 
 def other(sampler: str, number: int, point: dict[str, Any], value: float | None, state: str = "complete") -> Trial:
@@ -51,7 +54,7 @@ SEARCH = Search(
         "dens": {"alpha": [0.0, 1.0], "schedule": ["fixed", "warmup"]},
     },
     trials=[
-        other("dns", 0, {}, 0.28),
+        replace(other("dns", 0, {}, 0.28), epochs_run=40),
         *(sahc(number, *point) for number, point in enumerate(POINTS)),
         sahc(4, 1.0, 0.0, 0.9, "lost"),
         sahc(5, 0.0, 0.0, 0.05, "pruned"),
@@ -99,12 +102,12 @@ def test_what_is_best_and_what_is_finished() -> None:
 
 def test_the_table_of_what_was_chosen() -> None:
     rows = cells(search_table(SEARCH))
-    assert rows["dns"] == ["nothing to tune", "28.00", "15", "", "", "1"]
+    assert rows["dns"] == ["nothing to tune", "28.00", "15", "", "", "1", "40"]
     assert rows["sahc"] == [
         "not finished; so far alpha=0.3, lambda_max=1",
-        *("30.00", "10", "20.00", "10.00 – 30.00", "5 of 6, 1 cut off, 1 not ended"),
+        *("30.00", "10", "20.00", "10.00 – 30.00", "5 of 6, 1 cut off, 1 not ended", "110"),
     ]
-    assert rows["ahns"] == ["none", "", "", "", "", "1 of 6, 1 failed"]
+    assert rows["ahns"] == ["none", "", "", "", "", "1 of 6, 1 failed", "0"]
     table = search_table(ENDED)
     assert cells(table)["sahc"][0] == "alpha=0.3, lambda_max=1"
     marks = {text(row[0]): row[2].mark for row in table.rows if isinstance(row[2], Cell)}
@@ -125,13 +128,45 @@ def test_a_choice_at_an_end_of_its_range_is_named(beta: float, end: str | None) 
     finished = replace(midway, budget={**SEARCH.budget, "ahns": 2})
     assert "beta of ahns" not in search_table(midway).caption  # more may come
     assert (f"beta of ahns is at the {end} end" in search_table(finished).caption) == (end is not None)
+    (table,) = chosen_table(finished)
+    assert [text(cell) for cell in table.rows[-1]] == [
+        *("ahns", "beta", f"{beta:g}", "beta from 0.1 to 50 (logarithmic)", f"the {end} end" if end else "no")
+    ]
+    assert finished.tuned()["ends"]["ahns"] == {"beta": end or ""}
+
+
+def test_the_values_chosen_are_listed_with_what_was_tried_and_where_they_sit() -> None:
+    assert chosen_table(SEARCH) == []  # dns has nothing to tune, the others are not finished
+    (table,) = chosen_table(ENDED)
+    assert [[text(cell) for cell in row[1:]] for row in table.rows] == [
+        ["alpha", "0.3", "alpha in {0, 0.3, 1}", "no"],
+        ["lambda_max", "1", "lambda_max in {0, 0.5, 1}", "the high end"],
+    ]
+    assert ENDED.tuned()["ends"] == {"dns": {}, "sahc": {"alpha": "", "lambda_max": "high"}}
+    assert "lambda_max of sahc is at the high end (1)" in search_table(ENDED).caption
+
+
+def test_both_budgets_are_reported_and_who_came_to_the_end_of_which() -> None:
+    told = search_table(ENDED).caption
+    assert "Budget of each: trials: dns 6, sahc 5, ahns 6, dens 6. " in told
+    assert "Spent: all trials: sahc; all points of a smaller space: dns; not finished: ahns, dens." in told
+    alike = {"budget": dict.fromkeys(ENDED.samplers, 9), "epoch_budget": dict.fromkeys(ENDED.samplers, 110)}
+    spent = replace(ENDED, **alike)
+    assert [spent.epochs(name) for name in ("dns", "sahc")] == [40, 110]
+    assert [spent.spent(name) for name in spent.samplers] == ["points", "epochs", "", ""]
+    assert spent.finished("sahc")
+    assert "Budget of each: 9 trials or 110 epochs, whichever is spent first." in search_table(spent).caption
+    one_more = replace(spent, epoch_budget=dict.fromkeys(ENDED.samplers, 111))
+    assert not one_more.finished("sahc")
+    assert spent.tuned() | {"epoch_budget": 110, "epochs": {"dns": 40, "sahc": 110}} == spent.tuned()
+    assert spent.tuned()["spent"] == {"dns": "points", "sahc": "epochs"}
 
 
 def test_how_each_search_went() -> None:
     """Where trials were cut off, and how far the best of a finished search are apart."""
 
     def details(search: Search) -> dict[str, list[str]]:
-        return {name: row[6:] for name, row in cells(search_table(search, details=True)).items()}
+        return {name: row[7:] for name, row in cells(search_table(search, details=True)).items()}
 
     assert details(SEARCH)["dns"] == ["", "", "", ""]
     assert details(SEARCH)["sahc"] == ["35", "", "", ""]

@@ -10,10 +10,12 @@ import pytest
 
 from sahcns.backbones import LightGCN
 from sahcns.errors import SettingError
-from sahcns.lab.tune.space import STEPS, Space, Values, key, spaces_of
+from sahcns.lab.tune.space import STEPS, Space, Values, end_of, key, spaces_of
+from sahcns.objectives import SampledSoftmax
 from sahcns.samplers import AHNS, BNS, DENS, DNS, DNSMN, RNS, SAHC, DivNS, MixGCF, Popularity, Sampler
 from sahcns.settings import Between, named, setting
 from sahcns.training import Protocol
+from tests.lab.tune.alone import alone
 
 GRID = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)  # of the paper
 
@@ -61,17 +63,18 @@ def test_built_in_samplers_say_what_to_try_and_the_page_names_it() -> None:
     page = (Path(__file__).parents[3] / "docs" / "tune.md").read_text("utf-8")
     table = [line for line in page.splitlines() if line.startswith("| `")]
     for kind in BUILT_IN:
-        space = Space.of(kind)
+        space = alone(kind)
         assert space.unbounded == ()
         assert all(entry.name == "pool" or entry.metadata["search"] is not None for entry in fields(kind))
         assert space.start == {one.name: one.default for one in space.dimensions}
         assert space.build(space.start or {})["sampler"] == kind()
+        assert Space.of(kind).build(Space.of(kind).start or {})["sampler"] == kind(pool=min(50, kind().pool))
         (row,) = [line for line in table if f"`{kind.name}`" in line]
         assert all(f"`{one.name}`" in row for one in space.dimensions), kind.name
 
 
 def test_the_spaces_are_those_of_the_papers() -> None:
-    plain = {kind.name: Space.of(kind).to_plain() for kind in BUILT_IN}
+    plain = {kind.name: alone(kind).to_plain() for kind in BUILT_IN}
     assert plain["sahc"] == {"alpha": list(GRID), "lambda_max": list(GRID)}
     assert plain["dns-mn"] == {"top_k": [1, 2, 3, 4, 5, 10, 20]}  # M of Shi et al.
     assert plain["rns"] == plain["dns"] == {}
@@ -81,31 +84,35 @@ def test_the_spaces_are_those_of_the_papers() -> None:
 
 
 def test_the_points_are_those_that_can_be_built_each_once() -> None:
-    points = Space.of(SAHC).points() or []
+    points = alone(SAHC).points() or []
     assert [tuple(point.values()) for point in points] == list(itertools.product(GRID, GRID))
-    assert Space.of(DNS).points() == [{}]
-    assert Space.of(AHNS).points() is None
-    mixes = Space.of(MixGCF).points() or []
+    assert alone(DNS).points() == [{}]
+    assert alone(AHNS).points() is None
+    mixes = alone(MixGCF).points() or []
     assert len(mixes) == 27
     assert all(point["beta_low"] <= point["beta_high"] for point in mixes)
     assert Space.of(DNSMN, search={"pool": (4,)}).points() == [{"top_k": k} for k in (1, 2, 3, 4)]
-    assert len(Space.of(DivNS).points() or []) == 5 * 5 + 1  # λ = 1 is DNS, whatever the cache
+    assert len(alone(DivNS).points() or []) == 5 * 5 + 1  # λ = 1 is DNS, whatever the cache
 
 
 def test_a_setting_that_makes_no_difference_makes_no_point() -> None:
-    dens = Space.of(DENS)
+    dens = alone(DENS)
     one, other = ({"alpha": alpha, "gamma": 0.1, "schedule": "warmup"} for alpha in (0.0, 0.5))
     assert dens.counting(one) == dens.counting(other) == {"gamma": 0.1, "schedule": "warmup"}
     assert dens.settings(dens.counting(one)) == {"pool": 10, "warmup": 100, **one, "alpha": 1.0}
     assert key(dens.counting({**one, "schedule": "fixed"})) != key(dens.counting({**other, "schedule": "fixed"}))
-    held = Space.of(DENS, fixed={"schedule": "cooldown"})
+    held = alone(DENS, fixed={"schedule": "cooldown"})
     assert held.counting({"alpha": 0.0, "gamma": 0.1}) == {"gamma": 0.1}
-    without = Space.of(DENS, search={"alpha": (0.0, 0.25)})  # the default is no value of the space
-    assert without.settings({})["alpha"] == 0.0
+    without = alone(DENS, search={"alpha": (0.0, 0.25)})  # the default, 1, is no value of the space
+    assert without.settings({})["alpha"] == 0.25
 
 
-def test_the_pool_is_searched_only_when_asked_for() -> None:
-    assert Space.of(SAHC).rest == {"pool": 10}
+def test_the_pool_is_searched_where_candidates_are_chosen_from_it_up_to_fifty() -> None:
+    assert Space.of(DNS).to_plain() == {"pool": [5, 10, 20, 50]}
+    assert Space.of(Own).to_plain()["pool"] == [5, 10, 20, 50]
+    assert Space.of(DNSMN).start == {"pool": 50, "top_k": 5}  # as near to the default, 100, as there is
+    assert Space.of(RNS).to_plain() == Space.of(DNS, search={"pool": ()}).to_plain() == {}
+    assert Space.of(SAHC, search={"pool": "10"}).rest == {"pool": 10}
     assert Space.of(DNSMN, search={"pool": (20,)}).rest["pool"] == 20
     searched = Space.of(DNS, search={"pool": (20, 5, 10)})
     assert (searched.to_plain(), searched.start) == ({"pool": [5, 10, 20]}, {"pool": 10})
@@ -121,6 +128,7 @@ def test_what_to_search_may_be_text_and_is_read_by_the_type_of_the_setting() -> 
         "alpha": Between(0, 1),
         "lambda_max": list(GRID),
         "backbone.depth": [1, 2],
+        "protocol.learning_rate": Between(3e-4, 3e-3, log=True),
         "protocol.l2": Between(1e-5, 1e-2, log=True),
     }
     assert space.rest == {"pool": 20}
@@ -128,9 +136,8 @@ def test_what_to_search_may_be_text_and_is_read_by_the_type_of_the_setting() -> 
 
 def test_settings_of_the_backbone_and_the_protocol_are_searched_by_name() -> None:
     backbone, protocol = LightGCN(dim=8), Protocol(l2=1e-3)
-    assert Space.of(SAHC, backbone=backbone, protocol=protocol).to_plain() == Space.of(SAHC).to_plain()
-    wide: dict[str, Values] = {"protocol.l2": Between(1e-5, 1e-2, log=True), "backbone.depth": (3, 1)}
-    space = Space.of(DNS, search=wide, backbone=backbone, protocol=protocol)
+    wide: dict[str, Values] = {"protocol.learning_rate": (), "backbone.depth": (3, 1)}
+    space = alone(DNS, search=wide, backbone=backbone, protocol=protocol)
     assert space.to_plain() == {"backbone.depth": [1, 3], "protocol.l2": Between(1e-5, 1e-2, log=True)}
     assert space.start == {"backbone.depth": 3, "protocol.l2": 1e-3}
     assert space.build({"backbone.depth": 1, "protocol.l2": 0.01}) == {
@@ -138,12 +145,58 @@ def test_settings_of_the_backbone_and_the_protocol_are_searched_by_name() -> Non
         "backbone": LightGCN(dim=8, depth=1),
         "protocol": Protocol(l2=0.01),
     }
-    with pytest.raises(SettingError, match=r"protocol\.l3"):
-        Space.of(DNS, search={"protocol.l3": (1,)}, protocol=protocol)
+    for wrong in (
+        "protocol.l3",
+        "protocol.monitor",
+        "protocol.mask",
+    ):  # trials judged otherwise say nothing of each other
+        with pytest.raises(SettingError, match=wrong):
+            Space.of(DNS, search={wrong: (1,)}, protocol=protocol)
+
+
+def test_l2_and_the_step_size_are_searched_unless_told_otherwise_and_so_is_an_objective() -> None:
+    protocol, softmax = Protocol(l2=0.05, learning_rate=1e-3), SampledSoftmax(temperature=0.2)
+    space = Space.of(RNS, backbone=LightGCN(), protocol=protocol, objective=softmax)
+    assert space.to_plain() == {
+        "protocol.learning_rate": Between(3e-4, 3e-3, log=True),
+        "protocol.l2": Between(1e-5, 1e-2, log=True),
+        "objective.temperature": Between(0.05, 1.0, log=True),
+    }
+    start = {"protocol.learning_rate": 1e-3, "protocol.l2": 0.01, "objective.temperature": 0.2}
+    assert space.start == start  # as near to what the protocol has as there is
+    assert space.build({**start, "objective.temperature": 0.5})["objective"] == SampledSoftmax(temperature=0.5)
+    held = Space.of(RNS, fixed={"protocol.l2": 0.02}, search={"protocol.learning_rate": ()}, protocol=protocol)
+    assert (held.to_plain(), held.build({})["protocol"]) == ({}, Protocol(l2=0.02, learning_rate=1e-3))
+
+
+@pytest.mark.parametrize(("text", "log"), [("0.05..0.5", True), ("3e-4..3e-3", True), ("1..9", False), ("0..1", False)])
+def test_a_range_is_logarithmic_from_a_factor_of_ten_on(text: str, log: bool) -> None:
+    space = Space.of(RNS, search={"protocol.l2": text, "protocol.learning_rate": ()}, protocol=Protocol())
+    low, high = map(float, text.split(".."))
+    assert space.to_plain() == {"protocol.l2": Between(low, high, log=log)}
+
+
+@pytest.mark.parametrize(
+    ("values", "value", "end"),
+    [
+        (Between(1e-5, 1e-2, log=True), 1.3e-5, "low"),  # a twentieth of three orders of magnitude is a factor of 1.41
+        (Between(1e-5, 1e-2, log=True), 1.5e-5, ""),
+        (Between(1e-5, 1e-2, log=True), 8e-3, "high"),
+        (Between(0, 1), 0.04, "low"),
+        (Between(0, 1), 0.06, ""),
+        ((5, 10, 50), 50, "high"),
+        ((5, 10, 50), 10, ""),
+        (("a", "b"), "a", ""),
+        ((False, True), True, ""),
+        ((3,), 3, ""),
+    ],
+)
+def test_whether_a_value_is_at_an_end(values: Values, value: Any, end: str) -> None:
+    assert end_of(values, value) == end
 
 
 def test_a_sampler_that_says_nothing_is_searched_where_that_is_bounded() -> None:
-    space = Space.of(Own)
+    space = alone(Own)
     assert space.to_plain() == {
         "share": Between(0, 1),
         "steps": [1, 2, 3, 4],
@@ -153,7 +206,7 @@ def test_a_sampler_that_says_nothing_is_searched_where_that_is_bounded() -> None
     assert space.unbounded == ("scale", "title")
     assert space.rest == {"pool": 10, "scale": 1.0, "title": ""}
     search: dict[str, Values] = {"scale": Between(0.1, 10, log=True), "share": (0.5,), "mode": ("c", "a"), "twice": ()}
-    other = Space.of(Own, search=search)
+    other = alone(Own, search=search)
     assert list(other.to_plain()) == ["steps", "mode", "scale"]
     assert other.rest == {"pool": 10, "share": 0.5, "twice": False, "title": ""}
 

@@ -15,8 +15,9 @@ from sahcns.data.split import Pairs
 from sahcns.errors import DataError, SettingError
 from sahcns.lab.tune.search import read_search, read_tuned
 from sahcns.lab.tune.space import spaces_of
-from sahcns.lab.tune.tune import SearchProgress, without_test
+from sahcns.lab.tune.tune import SearchProgress, tune, without_test
 from sahcns.model import fit
+from sahcns.objectives import SampledSoftmax
 from sahcns.rng import Rng
 from sahcns.samplers import DNS, DNSMN, RNS, SAHC, Matching, Mixture, Sampler
 from sahcns.settings import setting
@@ -181,6 +182,8 @@ def test_a_mistake_for_every_trial_is_raised_and_leaves_nothing_in_the_way(tmp_p
         (["shac"], {}, "shac.*sahc"),
         ([], {"trials": 0}, "trials=0"),
         ([], {"workers": 0}, "workers=0"),
+        ([], {"trial_seeds": 0}, "trial_seeds=0"),
+        ([], {"epoch_budget": 0}, "epoch_budget=0"),
         ([], {"workers": 2}, "workers=2"),
         ([SAHC], {"fixed": {"dns": {}}}, "dns"),
         ([SAHC], {"first": {"sahc": {"aplha": 1}}}, "aplha.*alpha"),
@@ -210,3 +213,79 @@ def test_the_protocol_and_the_backbone_are_searched_like_a_sampler(tmp_path: Pat
     run = fit(films(), model, DNS(pool=4), protocol=protocol, device="cpu").record
     assert best.value == run.valid["best"]["ndcg@10"]
     assert search.chosen["dns"] == {"pool": 4, **best.point}
+
+
+def test_a_newcomer_s_search_has_l2_and_the_step_size_for_every_sampler(tmp_path: Path) -> None:
+    split, out = films(), tmp_path / "out"
+    search = tune(split, [RNS, DNS], out, backbone=MODEL, protocol=QUICK, trials=3, device="cpu")
+    around = {"protocol.l2", "protocol.learning_rate"}
+    assert {name: set(space) for name, space in search.spaces.items()} == {"rns": around, "dns": {"pool", *around}}
+    for name in ("rns", "dns"):
+        first, *rest = search.of(name)
+        assert (first.point["protocol.l2"], first.point["protocol.learning_rate"]) == (1e-4, 3e-3)  # 0.05 is beyond
+        assert len({trial.point["protocol.l2"] for trial in (first, *rest)}) == 3
+    trial = search.of("dns")[1]
+    l2, rate = (trial.point[f"protocol.{name}"] for name in ("l2", "learning_rate"))
+    protocol = dataclasses.replace(QUICK, l2=l2, learning_rate=rate)
+    run = fit(split, MODEL, DNS(pool=trial.point["pool"]), protocol=protocol, device="cpu").record
+    assert trial.value == run.valid["best"]["ndcg@10"]
+
+
+def test_a_trial_of_several_seeds_is_their_mean(tmp_path: Path) -> None:
+    split = films()
+    search = quick(tmp_path / "out", SAHC, data=split, trials=2, seed=5, trial_seeds=2)
+    for trial in search.trials:
+        runs = [fit(split, MODEL, SAHC(**trial.settings), protocol=QUICK, seed=seed, device="cpu") for seed in (5, 6)]
+        values = [run.record.valid["best"]["ndcg@10"] for run in runs]
+        assert trial.by_seed == dict(zip((5, 6), values, strict=True))
+        assert trial.value == trial.valid["ndcg@10"] == pytest.approx(sum(values) / 2, rel=1e-12)
+        assert trial.epochs_run == sum(run.record.epochs_run for run in runs)
+        assert trial.looks == {entry["epoch"]: entry["valid"]["ndcg@10"] for entry in runs[0].record.history}
+    with pytest.raises(DataError, match="trial_seeds = 2, not 1"):
+        quick(tmp_path / "out", SAHC, data=split, trials=2, seed=5)
+
+
+def test_a_trial_that_was_stopped_at_its_second_seed_comes_to_the_same(tmp_path: Path) -> None:
+    def stop(progress: SearchProgress) -> None:
+        epochs.append(progress.entry)
+        if len([entry for entry in epochs if entry]) == QUICK.epochs + 2:
+            raise KeyboardInterrupt
+
+    epochs = list[Any]()
+    with pytest.raises(KeyboardInterrupt):
+        quick(tmp_path / "out", SAHC, trials=1, trial_seeds=2, watch=stop)
+    found, whole = (quick(tmp_path / name, SAHC, trials=1, trial_seeds=2) for name in ("out", "undisturbed"))
+    assert [trial.state for trial in found.trials] == ["lost", "complete"]
+    assert essence(found) == essence(whole)
+    assert found.trials[1].by_seed == whole.trials[0].by_seed
+    assert not (tmp_path / "out" / "unfinished").exists() or not list((tmp_path / "out" / "unfinished").iterdir())
+
+
+def test_a_search_ends_when_its_epochs_are_spent_and_goes_on_with_more(tmp_path: Path) -> None:
+    """Of three epochs a trial: five epochs are spent in the second trial, which is finished."""
+    search = quick(tmp_path / "out", SAHC, DNSMN, trials=3, epoch_budget=5)
+    assert {name: (len(search.of(name)), search.epochs(name)) for name in search.samplers} == {
+        "sahc": (2, 6),
+        "dns-mn": (2, 6),
+    }
+    assert {name: search.spent(name) for name in search.samplers} == {"sahc": "epochs", "dns-mn": "epochs"}
+    assert search.chosen.keys() == {"sahc", "dns-mn"}
+    tuned = read_tuned(tmp_path / "out")
+    assert (tuned["epoch_budget"], tuned["epochs"]) == (5, {"sahc": 6, "dns-mn": 6})
+    more = quick(tmp_path / "out", SAHC, trials=3)
+    assert (len(more.of("sahc")), more.spent("sahc")) == (3, "trials")
+    assert essence(more)[:2] == essence(search)[:2]
+
+
+def test_an_objective_is_searched_with_the_rest_and_its_folder_is_for_it_alone(tmp_path: Path) -> None:
+    softmax, wide = SampledSoftmax(temperature=0.5), {"objective.temperature": (0.1, 0.5)}
+    search = quick(tmp_path / "out", DNS, objective=softmax, search=wide)
+    values = {trial.point["objective.temperature"]: trial.value for trial in search.trials}
+    assert values.keys() == {0.1, 0.5}
+    for temperature, value in values.items():
+        minimised = SampledSoftmax(temperature=temperature)
+        run = fit(films(), MODEL, DNS(pool=4), minimised, protocol=QUICK, device="cpu").record
+        assert value == run.valid["best"]["ndcg@10"]
+    assert read_tuned(tmp_path / "out")["objective"] == {"name": "sampled-softmax", "temperature": 0.5}
+    with pytest.raises(DataError, match="objective name = sampled-softmax, not bpr"):
+        quick(tmp_path / "out", DNS)

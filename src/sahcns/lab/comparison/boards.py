@@ -3,10 +3,11 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from sahcns.errors import SettingError, nearest
-from sahcns.lab.comparison.naming import distinct_names, frozen
+from sahcns.lab.comparison.naming import distinct_names
 from sahcns.lab.grid.result import Result, Terms
 
 READINGS = {"best": "at the best validation epoch", "last": "at the last epoch, where training stopped"}
@@ -27,7 +28,7 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class Board:
-    """Results of one protocol and one set of kernels; each data set has its own columns."""
+    """Results judged alike, by one set of kernels; each data set has its own columns."""
 
     terms: Terms  # of the first result
     data: Mapping[str, str]  # name → fingerprint
@@ -38,11 +39,49 @@ class Board:
     def __str__(self) -> str:
         """The terms, to stand below a table."""
         sets = ", ".join(f"{name} (fingerprint {mark[:10]})" for name, mark in self.data.items())
-        return f"data {sets}; kernels {self.terms.kernels}; protocol: {self.protocol}"
+        return f"data {sets}; kernels {self.terms.kernels}; {self.trained}"
 
     @property
-    def protocol(self) -> str:
-        return ", ".join(f"{name} {value}" for name, value in self.terms.protocol)
+    def trained(self) -> str:
+        """How all its runs were trained and judged: `protocol: batch 2048, epochs 1000, …`, and another objective than BPR."""
+        told = [f"protocol: {', '.join(f'{name} {value}' for name, value in sorted(self.protocol.items()))}"]
+        if self.common.get("objective", "bpr") != "bpr":
+            told += [f"{name} {value}" for name, value in self.common.items() if name.startswith("objective")]
+        return ", ".join(told)
+
+    @property
+    def protocol(self) -> dict[str, Any]:
+        """What all its runs have in common of it."""
+        own = {name: value for name, value in self.common.items() if name.startswith("protocol.")}
+        return dict(self.terms.judged) | {name.removeprefix("protocol."): value for name, value in own.items()}
+
+    @cached_property
+    def common(self) -> dict[str, Any]:
+        """Of what runs were trained with, all that is the same in all of them, by the names of a row's settings."""
+        first, *others = (result.around for result in self.results)
+        return {name: one for name, one in first.items() if all(name in each and each[name] == one for each in others)}
+
+    @cached_property
+    def differing(self) -> list[str]:
+        """What rows were trained with unalike; of a backbone's settings those that differ within one place."""
+        unlike = {name for result in self.results for name in result.around} - self.common.keys()
+        places = [[self.around(data, row) for row in self.of(data, backbone)] for data, backbone in self.places]
+        own = {name for name in unlike for rows in places if len({str(one.get(name)) for one in rows}) > 1}
+        return sorted(name for name in unlike if name in own or not name.startswith("backbone."))
+
+    def around(self, data: str, row: Row) -> dict[str, Any]:
+        """What a row was trained with on a set; nothing where it was not run."""
+        return next((result.around for result in self.seeds_of(data, row).values()), {})
+
+    def own(self, row: Row) -> str:
+        """`l2=0.01, backbone.depth=1`: of what differs, what the row was trained with; a value for each set if need be."""
+        words = []
+        for name in self.differing:
+            texts = [str(around[name]) for data in self.data if name in (around := self.around(data, row))]
+            if texts:
+                shown = texts[:1] if len(set(texts)) == 1 else texts
+                words.append(f"{name.removeprefix('protocol.')}={' / '.join(shown)}")
+        return ", ".join(words)
 
     @property
     def backbones(self) -> list[str]:
@@ -72,12 +111,12 @@ class Board:
 
 
 def boards_of(results: Sequence[Result], reading: str = "best") -> list[Board]:
-    """One board for each protocol and kernels, in the order of first appearance."""
+    """One board for each way of judging and kernels, in the order of first appearance."""
     if not results:
         raise SettingError("there are no results to compare; `sahcns compare` makes them")
     groups: dict[tuple[object, str], list[Result]] = {}
     for result in results:
-        groups.setdefault((result.terms.protocol, result.terms.kernels), []).append(result)
+        groups.setdefault((result.terms.judged, result.terms.kernels), []).append(result)
     changed = {place for place, codes in own_versions(results).items() if len(codes) > 1}
     return [_board(own, changed, reading) for own in groups.values()]
 
@@ -114,9 +153,14 @@ def _board(results: list[Result], changed: set[tuple[str, str]], reading: str) -
         called[mark] = max(called.get(mark, ""), str(one.data.get("name") or "data"), key=len)
     sets = distinct_names([("", called[mark], {"data": mark[:10]}) for mark in marks])
     parts = list(zip(marks, results, strict=True))
-    models = distinct_names([(mark, one.backbone["name"], one.backbone) for mark, one in parts])
+    # A backbone with several settings is several places, each with all methods; but a row may have settings of its own.
+    models = distinct_names([(f"{mark} {one.label}", one.backbone["name"], one.backbone) for mark, one in parts])
     methods = distinct_names(
-        [(mark + frozen(one.backbone), one.label, _settings(one, changed)) for mark, one in parts], "code"
+        [
+            (f"{mark} {model}", one.label, _settings(one, changed))
+            for (mark, one), model in zip(parts, models, strict=True)
+        ],
+        "code",
     )
     variants: dict[str, dict[str, None]] = defaultdict(dict)  # the rows of each sampler, first the one with its name
     for one, method in sorted(zip(results, methods, strict=True), key=lambda pair: pair[1] != pair[0].sampler["name"]):
@@ -137,6 +181,7 @@ def _board(results: list[Result], changed: set[tuple[str, str]], reading: str) -
 
 
 def _settings(result: Result, changed: set[tuple[str, str]]) -> dict[str, Any]:
-    """What makes a method another one: its settings, and its code where that is the user's own and was changed."""
+    """What makes a method another one: its settings, how it was trained, its code where that is the user's and was changed."""
     own = result.code is not None and (result.label, result.backbone["name"]) in changed
-    return {**result.sampler, **({"code": (result.code or "")[:8]} if own else {})}
+    around = {name: value for name, value in result.around.items() if not name.startswith("backbone.")}
+    return {**result.sampler, **around, **({"code": (result.code or "")[:8]} if own else {})}

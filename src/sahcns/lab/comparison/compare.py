@@ -24,7 +24,9 @@ from sahcns.lab.grid.job import Job
 from sahcns.lab.grid.result import Result
 from sahcns.lab.grid.run import OnEvent, Outcome
 from sahcns.lab.grid.workers import run_grid
+from sahcns.lab.parts import built
 from sahcns.lab.tune.search import Tuned, refuse_unused, tuned_for
+from sahcns.objectives import BPR, Objective
 from sahcns.samplers import Sampler
 from sahcns.settings import Configured, class_named
 from sahcns.sources import own_files
@@ -33,28 +35,46 @@ from sahcns.training import Protocol
 FIRST_SEED = 2020
 
 Data = Split | str | os.PathLike[str]
-SamplerLike = Union["Contestant", Sampler, type[Sampler], str]
+SamplerLike = Union["Contestant", Sampler, type[Sampler], str, Mapping[str, Any]]
 BackboneLike = Backbone | type[Backbone] | str
 
 
 @dataclass(frozen=True)
 class Contestant:
-    """A row of the comparison: a sampler's class, and those of its settings that are fixed; the others may be tuned."""
+    """A row of the comparison: a sampler's class, and what is fixed for it; the rest may be tuned, or is common to all.
+
+    settings  of the sampler, and of what it is trained with: {"pool": 32, "protocol.l2": 0.01, "backbone.depth": 1,
+              "objective": "sampled-softmax", "objective.temperature": 0.2}
+    """
 
     kind: type[Sampler]
     settings: Mapping[str, Any] = field(default_factory=dict)
     label: str = ""  # the class's name by default
+    tunable: bool = True
 
     @classmethod
     def of(cls, given: SamplerLike, label: str = "") -> "Contestant":
-        """By name or class; of a sampler that is made already, every setting is fixed."""
+        """By name, class, or as a row of a file says it; of a sampler that is made already, every setting is fixed."""
         if isinstance(given, str):
             given = cls(class_named(Sampler, given))
         elif isinstance(given, Sampler):
-            given = cls(type(given), given.to_dict())
+            given = cls(type(given), given.to_dict(), tunable=False)
         elif isinstance(given, type):
             given = cls(given)
+        elif isinstance(given, Mapping):
+            given = cls._of_row(dict(given))
         return dataclasses.replace(given, label=label or given.label or given.kind.name)
+
+    @classmethod
+    def _of_row(cls, row: dict[str, Any]) -> "Contestant":
+        """{"name": "dns", "label": "dns-32", "pool": 32, "protocol": {"l2": 0.01}}, or "protocol.l2": 0.01."""
+        if "name" not in row:
+            raise SettingError(f"the row {row} has no name; give the sampler's, as in {{'name': 'dns', 'pool': 32}}")
+        kind, label, settings = class_named(Sampler, row.pop("name")), row.pop("label", ""), dict[str, Any]()
+        for name, value in row.items():
+            own = {f"{name}.{key}": one for key, one in value.items()} if isinstance(value, Mapping) else {name: value}
+            settings |= {key.removesuffix(".name") if name == "objective" else key: one for key, one in own.items()}
+        return cls(kind, settings, label)
 
 
 def compare(
@@ -64,6 +84,7 @@ def compare(
     *,
     out: str | os.PathLike[str],
     seeds: int | Sequence[int] = 5,
+    objective: Objective | None = None,
     protocol: Protocol | None = None,
     tuned: Iterable[str | os.PathLike[str]] = (),
     kernels: str = "auto",
@@ -76,12 +97,14 @@ def compare(
     """Run what is missing of the whole grid in the folder `out`; killed or interrupted, it goes on when called again.
 
     data       one or more sets: prepared folders, or splits, which are stored in the folder
-    samplers   names, classes or samplers; {label: …} names the rows of a table
+    samplers   names, classes or samplers; {label: …} names the rows of a table. A row with settings of its own for what it
+               is trained with is {"name": "dns", "pool": 32, "protocol.l2": 0.01, "backbone.depth": 1}
     backbones  one or more, by name or as LightGCN(dim=32)
     out        the folder of results; what is in it is not run again
     seeds      how many, from 2020 on, or which; with one seed all samplers see the same start, order and pools
-    protocol   of every run; Protocol() by default
-    tuned      files or folders of `sahcns tune`, for the samplers given by name or class
+    objective, protocol   of every run, but for what is a row's own; BPR() and Protocol() by default
+    tuned      files or folders of `sahcns tune`, for the samplers given by name or class: their settings, and what was
+               chosen of the protocol, the objective and the backbone
     imports    your own files that define samplers or backbones, for other processes if there are more workers than 1
     workers    processes to share the work; 1 is this one
     device, kernels   as of `fit`
@@ -92,10 +115,11 @@ def compare(
     import_once(own)
     rows, models, which = rows_of(samplers), models_of(backbones), seeds_of(seeds)
     if workers > 1:
-        _refuse_unreachable([*(row.kind for row in rows), *map(type, models)], own)
+        _refuse_unreachable([*(row.kind for row in rows), *map(type, models), type(objective or BPR())], own)
     sets = [data] if isinstance(data, Split | str | os.PathLike) else list(data)
     folders = [_folder(one, Path(out)) for one in sets]
-    jobs = plan_jobs(folders, rows, models, which, protocol or Protocol(), tuned=tuned, kernels=kernels, imports=own)
+    terms: dict[str, Any] = {"objective": objective, "tuned": tuned, "kernels": kernels, "imports": own}
+    jobs = plan_jobs(folders, rows, models, which, protocol or Protocol(), **terms)
     if on_plan is not None:
         on_plan(jobs)
     return _in_order(run_grid(jobs, out, workers=workers, device=device, on_event=on_event), jobs)
@@ -108,6 +132,7 @@ def plan_jobs(
     seeds: Sequence[int],
     protocol: Protocol,
     *,
+    objective: Objective | None = None,
     tuned: Iterable[str | os.PathLike[str]] = (),
     kernels: str = "auto",
     imports: Iterable[str | os.PathLike[str]] = (),
@@ -119,14 +144,21 @@ def plan_jobs(
     labels = Counter(row.label for row in rows)
     if twice := next((label for label, count in labels.items() if count > 1), None):
         raise SettingError(f"two samplers go by {twice!r}; give each a label of its own, as in {{'label': sampler}}")
-    for base, kinds in ((Sampler, [row.kind for row in rows]), (Backbone, list(map(type, backbones)))):
+    common = objective or BPR()
+    classes: list[tuple[type[Configured], list[type[Any]]]] = [
+        *((Sampler, [row.kind for row in rows]), (Backbone, list(map(type, backbones))), (Objective, [type(common)]))
+    ]
+    for base, kinds in classes:
         for kind in kinds:
             _refuse_other_class(base, kind)
     files, jobs = [Tuned.read(path) for path in tuned], dict[str, Job]()
     for folder, seed, model, row in product(folders, seeds, backbones, rows):
-        chosen = tuned_for(files, read_manifest(folder)["fingerprint"], model.name, row.kind.name)
-        sampler = row.kind.from_dict({**chosen, **row.settings})
-        job = Job.of(folder, model, sampler, protocol, seed, kernels=kernels, label=row.label, imports=imports)
+        fitting = files if row.tunable else []
+        chosen = tuned_for(fitting, read_manifest(folder)["fingerprint"], model.name, row.kind.name)
+        own = built(
+            row.kind, {**chosen, **row.settings}, {"backbone": model, "objective": common, "protocol": protocol}
+        )
+        job = Job.of(folder, **own, seed=seed, kernels=kernels, label=row.label, imports=imports)
         twin = jobs.setdefault(job.key, job)
         if twin is not job:
             one, other = (f"{each.label} on {each.backbone['name']} and {each.data}" for each in (twin, job))
@@ -171,12 +203,9 @@ def _in_order(outcome: Outcome, jobs: Sequence[Job]) -> Outcome:
     against may be the first. A row that goes by another name than before does so in its files too, which reports are
     made from.
     """
-    parts = [(job.fingerprint, frozen(job.backbone), job.label) for job in jobs]
-    orders = [list(dict.fromkeys(column)) for column in zip(*parts, strict=True)]
-    ranks = {
-        job.key: [order.index(part) for order, part in zip(orders, own, strict=True)]
-        for job, own in zip(jobs, parts, strict=True)
-    }
+    places = [(job.fingerprint, job.backbone["name"], frozen(job.backbone), job.label) for job in jobs]
+    order = list(dict.fromkeys(places))
+    ranks = {job.key: order.index(place) for job, place in zip(jobs, places, strict=True)}
     for result in outcome.results:
         if result.path is not None and Result.load(result.path).label != result.label:
             result.save(outcome.folder)

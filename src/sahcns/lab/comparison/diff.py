@@ -9,6 +9,7 @@ from typing import Any
 from sahcns.errors import DataError
 from sahcns.folders import read_description
 from sahcns.lab.grid.result import Result, Terms, terms_differ
+from sahcns.lab.parts import OBJECTIVE
 
 RECORD = "run.json"  # of a model folder
 SOURCES = ("sahcns", "commit", "code")  # what decides by which code it was made
@@ -87,7 +88,9 @@ def apart(first: Run, second: Run) -> list[str]:
 def _sections(run: Run) -> dict[str, Mapping[str, Any]]:
     machine = dict(run["machine"])
     return {
-        **{name: run[name] for name in ("sampler", "backbone", "protocol")},
+        **{name: run[name] for name in ("sampler", "backbone")},
+        "objective": run.get("objective", OBJECTIVE),
+        "protocol": run["protocol"],
         "run": {name: run[name] for name in ("seed", "best_epoch", "epochs_run", "stopped")},
         "data": {name: value for name, value in run["data"].items() if name not in ("folder", "name")},
         "sources": {name: machine.pop(name, run.get(name)) for name in SOURCES},

@@ -12,7 +12,19 @@ import numpy as np
 
 from sahcns.lab.comparison.boards import READINGS, Board, Row, boards_of, own_versions
 from sahcns.lab.comparison.naming import chance, frozen, joined, listed, long_name, number, ranked, scale
-from sahcns.lab.comparison.statistics import Contrast, Summary, adjusted, leads, pairs, reference_of, summary
+from sahcns.lab.comparison.statistics import (
+    MARGIN,
+    MIN_SEEDS,
+    Contrast,
+    Summary,
+    Verdict,
+    adjusted,
+    leads,
+    pairs,
+    reference_of,
+    summary,
+    verdicts,
+)
 from sahcns.lab.comparison.tables import METRICS, comparison_tables
 from sahcns.lab.grid.result import Result
 from sahcns.lab.report.parts import Figure, Report, Section, Series, Table
@@ -35,17 +47,22 @@ def comparison_report(
     against: str | None = None,
     reading: str = "best",
     test: str = "t",
+    margin: float = MARGIN,
     command: str = "",
 ) -> Report:
     """A verdict, the main table and the metrics of each method first; then pairs, pool sizes, training and how it was made.
 
     The arguments are those of `comparison_tables`; `command` is the one that made the results, where it is known.
     """
-    tables = comparison_tables(results, metrics=metrics, baseline=baseline, against=against, reading=reading, test=test)
+    tables = comparison_tables(
+        results, metrics=metrics, baseline=baseline, against=against, reading=reading, test=test, margin=margin
+    )
     which = "last" if reading == "last" else "best"
-    boards, gaps = boards_of(results, which), list[Figure]()
+    boards, gaps, held = boards_of(results, which), list[Figure](), list[str]()
     for board in boards:
         contrasts = pairs(board, metrics, against or baseline or reference_of(board))
+        said = [verdict for verdict, _ in verdicts(contrasts, margin)]
+        held += standings(list(zip(contrasts, said, strict=True)), metrics, margin)
         tested = list(zip(contrasts, adjusted(contrasts), strict=True))
         for place in board.places:
             gaps += differences([one for one in tested if one[0].place == place], ", ".join(place))
@@ -61,13 +78,13 @@ def comparison_report(
         Section("Pool size", named("pool")),
         Section("Training", named("epochs", "seconds")),
     ]
-    says = [*filter(None, (verdict(board, metrics, baseline) for board in boards)), *cautions(boards)]
+    says = [*filter(None, (verdict(board, metrics, baseline) for board in boards)), *held, *cautions(boards)]
     return Report(title, says, [section for section in sections if section.blocks], facts(boards, command))
 
 
 def verdict(board: Board, metrics: Sequence[str], baseline: str | None) -> str:
     """`sahc is better than every other method in Recall@20 on toys with lightgcn (p at most 0.003 after Holm).`"""
-    headline = HEADLINE if HEADLINE in metrics else next(filter(ranked, metrics), "")
+    headline = headline_of(metrics)
     gains = leads(board, metrics, baseline)
     winners: dict[str, list[tuple[str, float]]] = {}
     open_places = []
@@ -89,6 +106,24 @@ def verdict(board: Board, metrics: Sequence[str], baseline: str | None) -> str:
         for method, on in winners.items()
     ]
     return "; ".join([*clauses, *open_places]) + "." * bool(clauses or open_places)
+
+
+def headline_of(metrics: Sequence[str]) -> str:
+    """The metric that sentences speak of."""
+    return HEADLINE if HEADLINE in metrics else next(filter(ranked, metrics), "")
+
+
+def standings(said: Sequence[tuple[Contrast, Verdict]], metrics: Sequence[str], margin: float) -> list[str]:
+    """`Held against sahc in Recall@20 on toys with lightgcn: dns is better, rns is worse, bns is not resolved.`"""
+    headline, clauses = headline_of(metrics), dict[tuple[str, str, str], list[str]]()
+    for one, verdict in said:
+        if one.metric == headline and len(one.seeds) >= MIN_SEEDS:
+            words = f"equivalent, within {margin:g} points" if verdict == "equivalent" else verdict
+            clauses.setdefault((one.second.method, *one.place), []).append(f"{one.first.method} is {words}")
+    return [
+        f"Held against {method} in {long_name(headline)} on {data} with {backbone}: {', '.join(own)}."
+        for (method, data, backbone), own in clauses.items()
+    ]
 
 
 def cautions(boards: Sequence[Board]) -> list[str]:
@@ -123,7 +158,7 @@ def facts(boards: Sequence[Board], command: str = "") -> list[tuple[str, str]]:
         rows.append((f"Data {name}", f"{', '.join(counts)}; fingerprint {fingerprint}"))
     for at, board in enumerate(boards, 1):
         name = f"Protocol {at}" if len(boards) > 1 else "Protocol"
-        rows.append((name, f"{board.protocol}; kernels {board.terms.kernels}"))
+        rows.append((name, f"{board.trained.removeprefix('protocol: ')}; kernels {board.terms.kernels}"))
     versions = (", ".join(f"{key} {one.machine[key]}" for key in VERSIONS if key in one.machine) for one in results)
     rows += [
         ("Versions", _counted(versions)),
@@ -155,19 +190,39 @@ def repeat(board: Board) -> str:
 def _plan(board: Board, sets: list[str]) -> dict[str, Any]:
     """What `sahcns compare --config` reads."""
     runs = [(row, one) for (data, row), seeds in board.runs.items() if data in sets for one in seeds.values()]
-    samplers = [{**({"label": row.method} if row.method != row.sampler else {}), **one.sampler} for row, one in runs]
+    backbones: dict[str, Any] = {}
+    for row, one in runs:
+        backbones.setdefault(row.backbone, one.backbone)
+    samplers = [
+        {**({"label": row.method} if row.method != row.sampler else {}), **one.sampler, **_own_parts(board, one)}
+        for row, one in runs
+    ]
     plan: dict[str, Any] = {
         "data": sets,
         "seeds": sorted({one.seed for _, one in runs}),
-        "backbones": list({frozen(one.backbone): one.backbone for _, one in runs}.values()),
+        "backbones": list(backbones.values()),
         "samplers": list({frozen(sampler): sampler for sampler in samplers}.values()),
-        "protocol": dict(board.terms.protocol),
+        "protocol": board.protocol,
     }
+    if board.common.get("objective", "bpr") != "bpr":
+        plan["objective"] = runs[0][1].objective
     if imports := sorted({path for _, one in runs for path in one.imports}):
         plan["import"] = imports
     if board.terms.kernels == "reference" or "-" in board.terms.kernels:  # `auto` finds the others on the machine
         plan["kernels"] = board.terms.kernels
     return plan
+
+
+def _own_parts(board: Board, one: Result) -> dict[str, Any]:
+    """What a run was trained with that not all have in common, as a row of such a file has it."""
+    parts: dict[str, Any] = {}
+    for name in (name for name in board.differing if name in one.around):
+        word, _, argument = name.rpartition(".")
+        if word in ("backbone", "protocol"):
+            parts.setdefault(word, {})[argument] = one.around[name]
+        else:
+            parts["objective"] = one.objective
+    return parts
 
 
 def _counted(values: Iterable[str]) -> str:
@@ -200,7 +255,7 @@ def _curves(board: Board, data: str, backbone: str, where: str) -> list[Figure]:
     set, only those give seconds that shared the machine with the fewest.
     """
     by_epoch, by_second, timed = list[Series](), list[Series](), list[Result]()
-    monitor = str(dict(board.terms.protocol).get("monitor", "recall@20"))
+    monitor = str(dict(board.terms.judged).get("monitor", "recall@20"))
     sharing = min(run.processes for (name, _), runs in board.runs.items() if name == data for run in runs.values())
     for row in board.of(data, backbone):
         runs = [run for run in board.seeds_of(data, row).values() if run.history.get("looks")]
@@ -251,7 +306,7 @@ def _pool_sizes(board: Board, data: str, backbone: str, where: str, metrics: Seq
     """Each metric against the number of candidates, for samplers that were run with several and alike in all else."""
     families: dict[tuple[str, str], dict[int, Row]] = {}
     for row in board.of(data, backbone):
-        settings = dict(next(iter(board.seeds_of(data, row).values())).sampler)
+        settings = {**next(iter(board.seeds_of(data, row).values())).sampler, **board.around(data, row)}
         pool = settings.pop("pool", None)
         if isinstance(pool, int):
             families.setdefault((row.sampler, frozen(settings)), {})[pool] = row

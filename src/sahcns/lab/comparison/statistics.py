@@ -3,19 +3,32 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from sahcns.errors import DataError, SettingError
 from sahcns.lab.comparison.boards import Board, Row
-from sahcns.lab.comparison.naming import ranked
+from sahcns.lab.comparison.naming import ranked, scale
 from sahcns.lab.grid.result import PerUser
-from sahcns.ranking.significance import Paired, Tested, bootstrap_columns, differences, holm, paired_t, wilcoxon_users
+from sahcns.ranking.significance import (
+    Paired,
+    Tested,
+    bootstrap_columns,
+    differences,
+    equivalence,
+    holm,
+    paired_t,
+    wilcoxon_users,
+)
 
 TESTS = ("t", "wilcoxon", "bootstrap")
 ALPHA = 0.05  # a difference is significant where Holm's p is below it
+MARGIN = 0.1  # points: what is shown to differ by less is equivalent, unless another margin is asked for
 MIN_SEEDS = 3  # with fewer no difference is called significant: one degree of freedom says nothing about normality
+
+Verdict = Literal["better", "worse", "equivalent", "not resolved"]
 
 
 @dataclass(frozen=True)
@@ -70,6 +83,11 @@ class Contrast:
     def p(self, test: str) -> float:
         """NaN where it could not be made."""
         return self.tested(test).p
+
+    def p_equivalent(self, margin: float) -> float:
+        """That the two differ by less than `margin` points; over seeds it takes at least three."""
+        enough = len(self.seeds) >= MIN_SEEDS and ranked(self.metric)
+        return equivalence(self.paired, margin / scale(self.metric)) if enough else math.nan
 
 
 @dataclass(frozen=True)
@@ -169,6 +187,22 @@ def adjusted(tested: Iterable[Contrast | Lead], test: str = "t") -> list[float]:
     if test not in TESTS:
         raise SettingError(f"test={test!r} is not known; choose one of {', '.join(TESTS)}")
     return holm([one.p(test) for one in tested])
+
+
+def verdicts(contrasts: Sequence[Contrast], margin: float = MARGIN) -> list[tuple[Verdict, float]]:
+    """What seeds say of each first against its second, and Holm's p of being within `margin` points.
+
+    Tests of a difference and tests of equivalence are corrected apart, each over all the contrasts. One that is resolved
+    and within the margin all the same is better or worse, by less than the margin.
+    """
+    within = holm([one.p_equivalent(margin) for one in contrasts])
+    found: list[tuple[Verdict, float]] = []
+    for one, p, equal in zip(contrasts, adjusted(contrasts), within, strict=True):
+        verdict: Verdict = "equivalent" if equal < ALPHA else "not resolved"
+        if p < ALPHA:
+            verdict = "better" if one.paired.difference > 0 else "worse"
+        found.append((verdict, equal))
+    return found
 
 
 def with_users(board: Board, contrasts: Sequence[Contrast], tests: Sequence[str] = TESTS[1:]) -> list[Contrast]:

@@ -12,17 +12,20 @@ from sahcns.lab.comparison.boards import READINGS, Board, boards_of
 from sahcns.lab.comparison.naming import chance, joined, listed, long_name, number, ranked, scale, short_name
 from sahcns.lab.comparison.statistics import (
     ALPHA,
+    MARGIN,
     MIN_SEEDS,
     TESTS,
     Contrast,
     Lead,
     Summary,
+    Verdict,
     adjusted,
     leads,
     leads_with_users,
     pairs,
     reference_of,
     summaries,
+    verdicts,
     with_users,
 )
 from sahcns.lab.grid.result import Result, terms_differ
@@ -48,6 +51,10 @@ PAIRS = (
     "seeds or more; * below 0.05. d_z: the difference divided by its standard deviation over seeds. Seeds needed: how many "
     "it takes to find a difference of this size with a chance of 0.8 at p < 0.05, if it is as large as it looks."
 )
+EQUIVALENT = (
+    "Verdict: better or worse by Holm's p below 0.05; equivalent where two one-sided t-tests, corrected alike, show a "
+    "difference of less than {margin:g} points either way; otherwise not resolved."
+)
 USERS = f"Wilcoxon, Bootstrap: p of these tests over users, each corrected by Holm over its column. {GIVEN}"
 
 
@@ -59,6 +66,7 @@ def comparison_tables(
     against: str | None = None,
     reading: str = "best",
     test: str = "t",
+    margin: float = MARGIN,
     pairwise: bool = True,
 ) -> list[Table]:
     """For each protocol and kernels a table of all methods, as the paper's Table II, and one of pairs.
@@ -69,6 +77,7 @@ def comparison_tables(
                sahc, else the first: in any case fixed before the numbers are seen
     reading    "best" validation epoch, "last" epoch, or "both", one table after the other
     test       behind the *: "t" over seeds, or "wilcoxon" or "bootstrap" over users, which take the trainings as given
+    margin     in points: two methods that are shown to differ by less are equivalent
     """
     for name, value, known in (("reading", reading, (*READINGS, "both")), ("test", test, TESTS)):
         if value not in known:
@@ -87,7 +96,7 @@ def comparison_tables(
             title = [", ".join(board.data), *(board.backbones if len(board.backbones) == 1 else [])]
             title += ["last epoch"] if board.reading == "last" else []
             title += ["; ".join(terms_differ(boards[board.reading][0].terms, board.terms))] if at else []
-            more = pairwise_table(board, metrics, against or baseline) if pairwise else []
+            more = pairwise_table(board, metrics, against or baseline, margin) if pairwise else []
             for one in (main_table(board, metrics, baseline, test), *more):
                 words = f"{one.title}: {', '.join(title)}".removeprefix(": ")
                 tables.append(replace(one, name=one.name + ending, title=words))
@@ -113,6 +122,7 @@ def main_table(board: Board, metrics: Sequence[str], baseline: str | None, test:
     rows = []
     for row in board.rows:
         cells: list[Cell | str] = [*([row.backbone] if several else []), row.method]
+        cells += [board.own(row)] if board.differing else []
         if uneven:
             counts = [len(board.seeds_of(data, row)) for data in board.data]
             cells.append("–".join(map(str, sorted({min(counts), max(counts)}))))
@@ -120,7 +130,8 @@ def main_table(board: Board, metrics: Sequence[str], baseline: str | None, test:
             place, best = (data, row, metric), two.get((data, row.backbone, metric), [])
             cells.append(_cell(summed[place], best, stars.get(place), test) if place in summed else MISSING)
         rows.append(cells)
-    columns = [*(["Backbone"] if several else []), "Method", *([">Seeds"] if uneven else [])]
+    columns = [*(["Backbone"] if several else []), "Method", *(["Trained with"] if board.differing else [])]
+    columns += [">Seeds"] if uneven else []
     heads = {data: f"{data} · " if len(board.data) > 1 else "" for data in board.data}
     columns += [f">{heads[data]}{short_name(metric)}" for data in board.data for metric in metrics]
     seeds = {seed for own in board.seeds for seed in own}
@@ -154,7 +165,7 @@ def _cell(one: Summary, two: Sequence[float], star: tuple[Lead, float] | None, t
     return Cell(text, marks.get(one.mean, ""), note, hint)
 
 
-def pairwise_table(board: Board, metrics: Sequence[str], against: str | None) -> list[Table]:
+def pairwise_table(board: Board, metrics: Sequence[str], against: str | None, margin: float = MARGIN) -> list[Table]:
     """Each method against one that was fixed beforehand; none where there is nothing to pair."""
     reference = against or reference_of(board)
     contrasts = with_users(board, pairs(board, metrics, reference))
@@ -163,23 +174,31 @@ def pairwise_table(board: Board, metrics: Sequence[str], against: str | None) ->
     users = any(one.over_users for one in contrasts)
     several = [len(board.data) > 1, len(board.backbones) > 1]
     columns = [*compress(("Data", "Backbone"), several)]
-    columns += ["Metric", "Method", ">Difference", ">95 % low", ">95 % high", ">p", ">Holm", ">d_z", ">Seeds needed"]
+    columns += ["Metric", "Method", "Verdict", ">Difference", ">95 % low", ">95 % high", ">p", ">Holm", ">d_z"]
+    columns += [">Seeds needed"]
     columns += [">Wilcoxon", ">Bootstrap"] if users else []
     ps = zip(*(adjusted(contrasts, test) for test in TESTS), strict=True)
     rows = []
-    for one, (holm, *by_users) in zip(contrasts, ps, strict=True):
+    for one, said, (holm, *by_users) in zip(contrasts, verdicts(contrasts, margin), ps, strict=True):
         row: list[Cell | str] = [*compress(one.place, several)]
-        row += [long_name(one.metric), one.first.method, *_seed_cells(one, holm)]
+        row += [long_name(one.metric), one.first.method, _verdict_cell(one, *said, margin), *_seed_cells(one, holm)]
         rows.append(row + [_user_cell(one, test, p) for test, p in zip(TESTS[1:], by_users, strict=True) if users])
     unshared = listed({seed for one in contrasts for seed in one.unshared})
     caption = [
         f"Difference: the method minus {reference}, {_unit(metrics, 'percentage points')}{READINGS[board.reading]}.",
-        _untested(contrasts, "t") or PAIRS,
+        _untested(contrasts, "t") or f"{PAIRS} {EQUIVALENT.format(margin=margin)}",
         f"Seeds that only one of a pair has are left out: {unshared}." if unshared else "",
         USERS if users else "",
         f"Terms: {board}.",
     ]
     return [Table("pairwise", f"Each method against {reference}", columns, rows, " ".join(filter(None, caption)))]
+
+
+def _verdict_cell(one: Contrast, verdict: Verdict, p: float, margin: float) -> Cell | str:
+    """The verdict, with what the two one-sided tests say; a dash where more of the metric is not better."""
+    if not ranked(one.metric):
+        return "–"
+    return Cell(verdict, hint=f"within {margin:g} points: p {chance(p)} after Holm" if p == p else one.tested("t").why)
 
 
 def _seed_cells(one: Contrast, holm: float) -> list[Cell | str]:

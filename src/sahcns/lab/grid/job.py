@@ -5,7 +5,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,17 +16,20 @@ from sahcns.data.split import Split
 from sahcns.errors import DataError
 from sahcns.importing import import_once
 from sahcns.lab.grid.result import Result, columns
+from sahcns.lab.parts import OBJECTIVE
 from sahcns.sources import own_code, source_commit
 
 if TYPE_CHECKING:  # results are read, and their keys made, without torch
     from sahcns.backbones import Backbone
     from sahcns.model import Run
+    from sahcns.objectives import Objective
     from sahcns.samplers import Sampler
     from sahcns.training import Protocol
 
 OnEpoch = Callable[[dict[str, Any]], None]
 OF_RECORD = (  # what a result takes over as it is
-    *("backbone", "sampler", "protocol", "machine", "best_epoch", "epochs_run", "stopped", "valid", "test", "seconds"),
+    *("backbone", "sampler", "objective", "protocol", "machine", "best_epoch", "epochs_run", "stopped"),
+    *("valid", "test", "seconds"),
 )
 KS, PER_USER = (10, 20), ("recall", "ndcg")  # kept for each user
 
@@ -45,7 +48,8 @@ class Job:
     kernels: str = "auto"
     label: str = ""  # the row's name in a table; the sampler's name unless given
     imports: tuple[str, ...] = ()  # the user's own files
-    code: str | None = None  # digest of those among them that the sampler or the backbone comes from
+    code: str | None = None  # digest of those among them that the sampler, backbone or objective comes from
+    objective: dict[str, Any] = field(default_factory=OBJECTIVE.copy)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "label", self.label or self.sampler["name"])
@@ -60,41 +64,48 @@ class Job:
         protocol: "Protocol",
         seed: int = 0,
         *,
+        objective: "Objective | None" = None,
         kernels: str = "auto",
         label: str = "",
         imports: Iterable[str | os.PathLike[str]] = (),
     ) -> "Job":
         """From the parts themselves, on the set in a prepared folder."""
+        from sahcns.objectives import BPR
         from sahcns.training.record import described
 
-        for part in (backbone, sampler):
+        objective = objective or BPR()
+        for part in (backbone, sampler, objective):
             part.check_plain()  # as text in the key two large tensors would be one, and a function never the same
-        manifest, code = read_manifest(folder), own_code(type(backbone), type(sampler))
+        manifest, code = read_manifest(folder), own_code(type(backbone), type(sampler), type(objective))
         data = (str(folder), manifest["fingerprint"], data_name(manifest, folder))
         parts = (described(backbone), described(sampler), protocol.to_dict())
-        return cls(*data, *parts, int(seed), kernels, label, tuple(map(str, imports)), code)
+        return cls(*data, *parts, int(seed), kernels, label, tuple(map(str, imports)), code, described(objective))
 
     @property
     def key(self) -> str:
         """`lightgcn-sahc-s2020-1f3a9c04de`, a file name; its last part is a hash of all that decides the result."""
         names = ["fingerprint", "backbone", "sampler", "protocol", "seed"]
         names += ["kernels"] * (self.kernels != "auto") + ["code"] * bool(self.code)
+        names += ["objective"] * (self.objective != OBJECTIVE)  # so that runs from before there were others keep theirs
         identity = {name: getattr(self, name) for name in names}
         text = json.dumps(_canonical(identity), sort_keys=True)
         short = hashlib.sha256(text.encode()).hexdigest()[:10]
         return f"{_slug(self.backbone['name'])}-{_slug(self.sampler['name'])}-s{self.seed}-{short}"
 
-    def build(self) -> "tuple[Backbone, Sampler, Protocol]":
+    def build(self) -> "tuple[Backbone, Sampler, Objective, Protocol]":
         """The parts, from their descriptions; the user's own files are imported first."""
         from sahcns.backbones import Backbone
+        from sahcns.objectives import Objective
         from sahcns.samplers import Sampler
         from sahcns.settings import by_name
         from sahcns.training import Protocol
 
         import_once(self.imports)
-        backbone, sampler = ({**told} for told in (self.backbone, self.sampler))
-        parts = by_name(Backbone, backbone.pop("name"), backbone), by_name(Sampler, sampler.pop("name"), sampler)
-        return *parts, Protocol.from_dict(self.protocol)
+        backbone, sampler, objective = ({**told} for told in (self.backbone, self.sampler, self.objective))
+        return (
+            by_name(Backbone, backbone.pop("name"), backbone), by_name(Sampler, sampler.pop("name"), sampler),
+            by_name(Objective, objective.pop("name"), objective), Protocol.from_dict(self.protocol),
+        )  # fmt: skip
 
     def load(self) -> Split:
         """The split, which must be the one that the job was made for."""
@@ -117,9 +128,9 @@ class Job:
         from sahcns.model import fit
 
         split = self.load() if split is None else split
-        backbone, sampler, protocol = self.build()
+        backbone, sampler, objective, protocol = self.build()
         terms: dict[str, Any] = {"protocol": protocol, "seed": self.seed, "device": device, "kernels": self.kernels}
-        run = fit(split, backbone, sampler, **terms, on_epoch=on_epoch, checkpoint=checkpoint)
+        run = fit(split, backbone, sampler, objective, **terms, on_epoch=on_epoch, checkpoint=checkpoint)
         if run.record.stopped == "interrupted":  # half a run is no result
             raise KeyboardInterrupt
         record = run.record

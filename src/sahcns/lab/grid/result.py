@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from sahcns.errors import DataError, SettingError, nearest
 from sahcns.files import json_lines, read_json, read_marked, write_whole
+from sahcns.lab.parts import JUDGED, OBJECTIVE
 from sahcns.lab.plain import Plain, Setting, read_from
 
 FORMAT, FORMAT_VERSION = "sahcns-result", 1
@@ -59,17 +60,21 @@ class History(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Terms:
-    """What must agree for two results to stand in one table: the data, the protocol and the kernels."""
+    """What must agree for two results to stand in one table: the data, how they are judged, and the kernels.
+
+    How each was trained is its row's own, and stands beside it where rows differ in it.
+    """
 
     fingerprint: str
-    protocol: tuple[tuple[str, Any], ...]  # sorted by name
+    judged: tuple[tuple[str, Any], ...]  # of the protocol, sorted by name
     kernels: str  # those that ran
     data_name: str = field(default="", compare=False)
 
     @classmethod
     def of(cls, data: Mapping[str, Any], protocol: Mapping[str, Any], machine: Mapping[str, Any]) -> "Terms":
         kernels = machine.get("kernels", "")
-        return cls(data["fingerprint"], tuple(sorted(protocol.items())), kernels, data.get("name", ""))
+        judged = tuple((name, protocol[name]) for name in JUDGED if name in protocol)
+        return cls(data["fingerprint"], judged, kernels, data.get("name", ""))
 
 
 def terms_differ(first: Terms, second: Terms) -> list[str]:
@@ -78,7 +83,7 @@ def terms_differ(first: Terms, second: Terms) -> list[str]:
     if first.fingerprint != second.fingerprint:
         one, other = (f"{terms.data_name} ({terms.fingerprint[:10]})".strip() for terms in (first, second))
         differences.append(f"data: {one} and {other}")
-    mine, theirs = ({"kernels": terms.kernels, **dict(terms.protocol)} for terms in (first, second))
+    mine, theirs = ({"kernels": terms.kernels, **dict(terms.judged)} for terms in (first, second))
     for name in dict.fromkeys(["kernels", *sorted(mine.keys() | theirs.keys())]):
         if mine.get(name) != theirs.get(name):
             differences.append(f"{name}: {mine.get(name, 'not given')} and {theirs.get(name, 'not given')}")
@@ -107,6 +112,7 @@ class Result(Plain):
     commit: str | None = None  # of the sources
     code: str | None = None  # digest of the user's own files, if the sampler or the backbone comes from one
     imports: list[str] = field(default_factory=list)  # the user's own files
+    objective: Annotated[dict[str, Any], Named] = field(default_factory=OBJECTIVE.copy)
     users_sha256: str | None = None  # of the file with the metrics of each user
     path: Path | None = None  # of the JSON file
     per_user: PerUser | None = None  # before it is saved
@@ -119,6 +125,15 @@ class Result(Plain):
     @property
     def terms(self) -> Terms:
         return Terms.of(self.data, self.protocol, self.machine)
+
+    @property
+    def around(self) -> dict[str, Any]:
+        """What its sampler was trained with, by the names of a row's settings: {"protocol.l2": …, "objective": "bpr"}."""
+        parts = {"backbone": self.backbone, "objective": self.objective, "protocol": self.protocol}
+        every = {(word, name): value for word, part in parts.items() for name, value in part.items()}
+        judged = {("protocol", name) for name in JUDGED}
+        own = {f"{word}.{name}": every[word, name] for word, name in every.keys() - judged if name != "name"}
+        return {"objective": self.objective["name"], **dict(sorted(own.items()))}
 
     @property
     def processes(self) -> int:

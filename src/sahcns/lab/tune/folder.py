@@ -27,7 +27,7 @@ from sahcns.lab.tune.space import Space
 def open_folder(path: Path, terms: Mapping[str, Any]) -> "Iterator[SearchFolder]":
     """The folder as one process at work sees it; one that holds something else is refused.
 
-    terms  what all its trials have in common: data, backbone, protocol, seed, kernels, pruning
+    terms  what all its trials have in common: data, backbone, objective, protocol, seed, trial_seeds, kernels, pruning
     """
     if path.exists() and not path.is_dir():
         raise DataError(f"{path} is a file, not a folder; choose another place for the search")
@@ -49,10 +49,17 @@ class SearchFolder:
     terms: dict[str, Any]
     worker: str
 
-    def enrol(self, spaces: Sequence[Space], budget: int, code: Mapping[str, str | None] | None = None) -> Search:
+    def enrol(
+        self,
+        spaces: Sequence[Space],
+        budget: int,
+        code: Mapping[str, str | None] | None = None,
+        epochs: int | None = None,
+    ) -> Search:
         """Begin or take up the samplers' searches; a folder with trials made under other terms is refused.
 
-        code  digests of the user's own files that the samplers come from
+        budget, epochs  for each sampler: how many trials, and after how many epochs no further one is begun
+        code            digests of the user's own files that the samplers come from
         """
         with self._alone():
             new = Search(**self.terms, folder=self.path)
@@ -79,6 +86,9 @@ class SearchFolder:
                 points = space.points()
                 search.budget[name], search.sizes[name] = budget, None if points is None else len(points)
                 search.spaces[name], search.fixed[name] = space.to_plain(), dict(space.fixed)
+                search.epoch_budget.pop(name, None)
+                if epochs is not None:
+                    search.epoch_budget[name] = epochs
                 if own:
                     search.code[name] = own
             return search.save()
@@ -87,7 +97,7 @@ class SearchFolder:
         """The next trial of a sampler, ours from now on; None when all of the budget are done or being done."""
         with self._changed() as search:
             counted = search.of(space.name)
-            if len(counted) >= search.budget[space.name]:
+            if len(counted) >= search.budget[space.name] or search.out_of_epochs(space.name):
                 return None
             every = [one for one in search.trials if one.sampler == space.name]
             known = [one.point for one in counted]
@@ -156,8 +166,8 @@ def _difference(search: Search, terms: Mapping[str, Any]) -> str | None:
     if terms["pruning"]["on"] and not search.pruning["on"]:
         return "that were made without pruning, so none can be cut off now (leave out --pruning, prune=True)"
     pairs = [("fingerprint of the data", *(one["fingerprint"][:12] for one in (search.data, terms["data"])))]
-    for part in ("backbone", "protocol", *(["pruning"] if terms["pruning"]["on"] else [])):
+    for part in ("backbone", "objective", "protocol", *(["pruning"] if terms["pruning"]["on"] else [])):
         was, now = getattr(search, part), terms[part]
         pairs += [(f"{part} {name}", was[name], now[name]) for name in was if name in now]
-    pairs += [(name, getattr(search, name), terms[name]) for name in ("seed", "kernels")]
+    pairs += [(name, getattr(search, name), terms[name]) for name in ("seed", "trial_seeds", "kernels")]
     return next((f"with {name} = {was}, not {now}" for name, was, now in pairs if was != now), None)

@@ -13,7 +13,6 @@ from sahcns.lab.tune.space import short, space_text
 from sahcns.settings import Between
 
 STATES = {"pruned": "cut off", "running": "not ended"}  # words for states whose names are Optuna's
-NEAR_END = 0.05  # of a range, of its orders of magnitude where it is logarithmic
 FEW = 5  # of the best, whose distance tells how sharp a choice is
 NEAR = 0.9  # of the highest: what is below flattens a picture of the best
 CUT_OFF = "A trial that was cut off stands at the best up to there, not at what it would have reached."
@@ -22,7 +21,8 @@ CUT_OFF = "A trial that was cut off stands at the best up to there, not at what 
 def search_report(folder: str | os.PathLike[str]) -> Report:
     """The whole search in a folder, from its `trials.json`."""
     search = read_search(folder)
-    sections = [Section("Chosen", [search_table(search, details=True), *best_so_far(search)])]
+    chosen = [search_table(search, details=True), *chosen_table(search), *best_so_far(search)]
+    sections = [Section("Chosen", chosen)]
     for name in search.samplers:
         space = space_text(search.spaces[name])
         words = f"Searched: {space}." if space else "Nothing to tune: trained once."
@@ -46,17 +46,23 @@ def _summary(search: Search) -> Iterator[str]:
     missing = [f"{name} ({search.state(name)})" for name in search.samplers if not search.finished(name)]
     if missing:
         yield f"Not finished: {', '.join(missing)}."
-    yield "One seed, the best of many trials: `sahcns compare --tuned` tells which differences hold on the test part."
+    if not missing:
+        yield budget_text(search)
+    seeds = "One seed" if search.trial_seeds == 1 else f"{search.trial_seeds} seeds"
+    yield f"{seeds}, the best of many trials: `sahcns compare --tuned` tells which differences hold on the test part."
 
 
 def _facts(search: Search) -> Iterator[tuple[str, str]]:
     yield "data", f"{search.data['name']}, fingerprint {search.data['fingerprint']}"
     yield "part", "validation; the test part was not there"
     yield "backbone", _listed(search.backbone)
+    yield "objective", _listed(search.objective)
     yield "protocol", _listed(search.protocol)
     yield "trials", _listed(search.budget)
+    if search.epoch_budget:
+        yield "epochs", _listed(search.epoch_budget)
     yield "pruning", _listed(search.pruning) if search.pruning["on"] else "off"
-    yield "seed", str(search.seed)
+    yield "seed", str(search.seed) + (f", {search.trial_seeds} from there on" if search.trial_seeds > 1 else "")
     for machine in dict.fromkeys(_listed(trial.machine) for trial in search.trials if trial.machine):
         yield "versions", machine
 
@@ -84,10 +90,11 @@ def search_table(search: Search, details: bool = False) -> Table:
             label = ("" if name in choices else "not finished; so far ") + (
                 best.label if searched else "nothing to tune"
             )
-            row = [label, Cell(values[0], mark, hint=f"trial {best.number}"), str(best.epoch)]
+            each = "".join(f"; seed {seed}: {_percent(value)}" for seed, value in best.by_seed.items())
+            row = [label, Cell(values[0], mark, hint=f"trial {best.number}{each}"), str(best.epoch)]
             row += [_first_value(search, name) if searched else ""]
             row += [f"{values[-1]} – {values[0]}" if len(values) > 1 else ""]
-        rows.append([name, *row, _counts(search, name)])
+        rows.append([name, *row, _counts(search, name), f"{search.epochs(name):,}"])
         if details:
             cut = Counter(trial.last_look or 0 for trial in own if trial.state == "pruned")
             correlation = early_correlation(search, name) if searched else None
@@ -96,10 +103,14 @@ def search_table(search: Search, details: bool = False) -> Table:
                 "" if correlation is None else f"{correlation:+.2f}",
                 *(_gap(complete[:count]) if name in choices and len(complete) >= count else "" for count in (2, FEW)),
             ]
-    columns = ["sampler", "chosen", f">{search.monitor}", ">epoch", ">first", ">spread", ">trials"]
+    columns = ["sampler", "chosen", f">{search.monitor}", ">epoch", ">first", ">spread", ">trials", ">epochs"]
+    seeds = f"seed {search.seed}"
+    if search.trial_seeds > 1:
+        seeds = f"means over the seeds {search.seed} to {search.seed + search.trial_seeds - 1}, the epoch of the first"
     caption = (
-        f"In percent, on the validation part, seed {search.seed}. first: the first trial, which has the sampler's defaults "
-        "or what the search was told to begin with; spread: the lowest and the highest complete trial."
+        f"In percent, on the validation part, {seeds}. first: the first trial, which has the defaults, as near as the space "
+        "has them, or what the search was told to begin with; spread: the lowest and the highest complete trial; epochs: "
+        f"those of all trials. {budget_text(search)}"
     )
     if ends := range_ends(search):
         caption += f" Nothing beyond was tried: {'; '.join(ends)}."
@@ -135,20 +146,56 @@ def trial_table(search: Search, sampler: str) -> Table:
     return Table(f"trials-{sampler}", f"Trials of {sampler}", columns, rows, caption)
 
 
+def chosen_table(search: Search) -> list[Table]:
+    """Each chosen value with what was tried, and whether it sits at an end of that; of the finished searches."""
+    rows: list[list[Cell | str]] = [
+        [name, setting, short(value), space_text({setting: search.spaces[name][setting]}), _end_text(end)]
+        for name in search.samplers
+        if (best := search.choice(name)) is not None
+        for (setting, value), end in zip(best.point.items(), search.ends(name).values(), strict=True)
+    ]
+    caption = (
+        "At an end: within a twentieth of a range, or the first or last of numbers. What lies beyond was not tried."
+    )
+    columns = ["sampler", "setting", ">chosen", "tried", "at an end"]
+    return [Table("chosen", "Each value that was chosen", columns, rows, caption)] if rows else []
+
+
+def _end_text(end: str) -> str:
+    return f"the {end} end" if end else "no"
+
+
 def range_ends(search: Search) -> list[str]:
-    """`gamma of dens is at the low end of its range (0.01 to 1)`, of the finished searches."""
-    ends = []
-    for name, spaces in search.spaces.items():
-        best = search.choice(name)
-        for setting, space in spaces.items():
-            if best is not None and isinstance(space, Between) and setting in best.point:
-                limits = space.low, space.high
-                low, high, at = (math.log(x) if space.log else x for x in (*limits, best.point[setting]))
-                share = (at - low) / (high - low)
-                if min(share, 1 - share) <= NEAR_END:
-                    end, (least, most) = "low" if share < 0.5 else "high", map(short, limits)
-                    ends.append(f"{setting} of {name} is at the {end} end of its range ({least} to {most})")
-    return ends
+    """`gamma of dens is at the low end (0.01)`, of the finished searches."""
+    return [
+        f"{setting} of {name} is at the {end} end ({short(best.point[setting])})"
+        for name in search.samplers
+        if (best := search.choice(name)) is not None
+        for setting, end in search.ends(name).items()
+        if end
+    ]
+
+
+def budget_text(search: Search) -> str:
+    """What each sampler was given, and whether it came to the end of that."""
+    given = _each(search.budget, "trials")
+    if search.epoch_budget:
+        given += f" or {_each(search.epoch_budget, 'epochs')}, whichever is spent first"
+    ways = {
+        "trials": "all trials",
+        "epochs": "all epochs",
+        "points": "all points of a smaller space",
+        "": "not finished",
+    }
+    who = {words: [name for name in search.samplers if search.spent(name) == way] for way, words in ways.items()}
+    told = "; ".join(f"{words}: {', '.join(names)}" for words, names in who.items() if names)
+    return f"Budget of each: {given}. Spent: {told}."
+
+
+def _each(budget: Mapping[str, int], what: str) -> str:
+    """`20 trials`, or `trials: dns 20, sahc 49`."""
+    counts = set(budget.values())
+    return f"{counts.pop():,} {what}" if len(counts) == 1 else f"{what}: {_listed(budget)}"
 
 
 def early_correlation(search: Search, name: str) -> float | None:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypedDic
 from sahcns.errors import DataError, SettingError
 from sahcns.files import json_lines, read_marked, write_whole
 from sahcns.lab.grid.result import Named
+from sahcns.lab.parts import OBJECTIVE
 from sahcns.lab.plain import Setting, read_from, restored
-from sahcns.lab.tune.space import Space, short
+from sahcns.lab.tune.space import end_of, short
 from sahcns.settings import Between
 from sahcns.version import __version__
 
@@ -55,6 +56,7 @@ class TunedFile(TypedDict, total=False):
     samplers: dict[str, dict[str, Any]] | None
     data: Where
     backbone: dict[str, Any]
+    objective: dict[str, Any]
     protocol: dict[str, Any]
     code: dict[str, str]
 
@@ -62,6 +64,8 @@ class TunedFile(TypedDict, total=False):
 @dataclass(frozen=True)
 class Trial:
     """One trial. Its value is the best validation so far where it was cut off, and None where it was never validated.
+
+    With several seeds the value is the mean over them, and looks and epoch are those of the first.
 
     state  "complete", "pruned", "failed" or "running"; "lost" if its process died and "replaced" if it was pruned before
            pruning was left: another trial takes the place of these two, and they do not count
@@ -71,13 +75,12 @@ class Trial:
     number: int
     state: Annotated[str, Literal["complete", "pruned", "failed", "running", "lost", "replaced"]]
     point: dict[str, Setting]  # searched settings that make a difference
-    settings: Annotated[
-        dict[str, Any], Pool
-    ]  # all settings of the sampler, and the searched ones of the backbone and the protocol
+    settings: Annotated[dict[str, Any], Pool]  # all settings of the sampler, and the searched ones of the other parts
     value: float | None
     looks: dict[int, float] = field(default_factory=dict)  # epoch → validation
     epoch: int | None = None  # of the best validation
-    epochs_run: int = 0
+    epochs_run: int = 0  # over all its seeds
+    by_seed: dict[int, float] = field(default_factory=dict)  # the value of each, where there are several
     seconds: float | None = None
     valid: dict[str, float] = field(default_factory=dict)  # metrics at the best epoch
     error: str = ""
@@ -115,7 +118,10 @@ class Search:
     protocol: Annotated[dict[str, Any], Terms]
     seed: int
     pruning: Annotated[dict[str, Any], Pruning]
+    objective: Annotated[dict[str, Any], Named] = field(default_factory=OBJECTIVE.copy)
+    trial_seeds: int = 1
     budget: dict[str, int] = field(default_factory=dict)  # trials for each sampler
+    epoch_budget: dict[str, int] = field(default_factory=dict)  # epochs for each; none where only trials count
     sizes: dict[str, int | None] = field(default_factory=dict)  # points of each space; None where they cannot be listed
     fixed: dict[str, dict[str, Any]] = field(default_factory=dict)  # settings of each that were held at a value
     spaces: dict[str, dict[str, Annotated[Any, list[Setting] | Between]]] = field(default_factory=dict)
@@ -146,9 +152,27 @@ class Search:
         return next(iter(self.complete(sampler)), None)
 
     def wanted(self, sampler: str) -> int:
-        """How many trials its search comes to: the budget, or all points where there are fewer."""
+        """How many trials its search comes to: the budget, or all points where there are fewer, or what epochs allow."""
+        if self.out_of_epochs(sampler):
+            return len(self.of(sampler))
         size = self.sizes[sampler]
         return self.budget[sampler] if size is None else min(self.budget[sampler], size)
+
+    def epochs(self, sampler: str) -> int:
+        """Those of its trials that count, as far as they have ended."""
+        return sum(trial.epochs_run for trial in self.of(sampler))
+
+    def out_of_epochs(self, sampler: str) -> bool:
+        """Whether its budget of epochs is spent, so that no further trial is begun."""
+        return sampler in self.epoch_budget and self.epochs(sampler) >= self.epoch_budget[sampler]
+
+    def spent(self, sampler: str) -> str:
+        """What its finished search has come to the end of: its `trials`, its `epochs`, or the `points` that there are."""
+        if not self.finished(sampler):
+            return ""
+        if len(self.of(sampler)) >= self.budget[sampler]:
+            return "trials"
+        return "epochs" if self.out_of_epochs(sampler) else "points"
 
     def count_ended(self, sampler: str) -> int:
         """How many of its trials have ended."""
@@ -176,15 +200,25 @@ class Search:
             if (best := self.choice(name)) is not None
         }
 
+    def ends(self, sampler: str) -> dict[str, str]:
+        """At which end of its range each chosen value sits: `low`, `high`, or `` for neither and for words."""
+        best = self.choice(sampler)
+        point = {} if best is None else best.point
+        return {name: end_of(self.spaces[sampler][name], value) for name, value in point.items()}
+
     def tuned(self) -> dict[str, Any]:
         """What `tuned.json` holds."""
-        chosen = self.chosen
+        chosen, terms = self.chosen, ("data", "protocol", "backbone", "objective", "seed", "trial_seeds", "kernels")
         return {
             **_head(TUNED_FORMAT),
-            **{name: getattr(self, name) for name in ("data", "protocol", "backbone", "seed", "kernels")},
+            **{name: getattr(self, name) for name in terms},
             "trials": max(self.budget.values(), default=0),
             "tried": {name: len(self.of(name)) for name in chosen},
+            "epoch_budget": max(self.epoch_budget.values(), default=None),
+            "epochs": {name: self.epochs(name) for name in chosen},
+            "spent": {name: self.spent(name) for name in chosen},
             "samplers": chosen,
+            "ends": {name: self.ends(name) for name in chosen},
             "valid": {name: best.valid for name in chosen if (best := self.choice(name))},
             **({"code": self.code} if self.code else {}),
         }
@@ -248,12 +282,12 @@ class Tuned:
 
 
 def tuned_for(files: Iterable[Tuned], fingerprint: str, backbone: str, sampler: str) -> dict[str, Any]:
-    """The sampler's own settings chosen there; nothing if nobody tuned it there."""
+    """The settings chosen there, of the sampler and of what it is trained with; nothing if nobody tuned it there."""
     fitting = [one for one in files if one.fits(fingerprint, backbone, sampler)]
     if len(fitting) > 1:
         first, second = fitting[0].source, fitting[1].source
         raise SettingError(f"{first} and {second} both have settings for {sampler}; give one of them")
-    return {name: value for one in fitting for name, value in one.samplers[sampler].items() if "." not in name}
+    return {name: value for one in fitting for name, value in one.samplers[sampler].items()}
 
 
 def refuse_unused(files: Iterable[Tuned], jobs: Collection["Job"]) -> None:
@@ -269,24 +303,29 @@ def refuse_unused(files: Iterable[Tuned], jobs: Collection["Job"]) -> None:
 def tuned_remarks(paths: Iterable[str | os.PathLike[str]], jobs: Iterable["Job"]) -> list[str]:
     """What makes a comparison with tuned settings less fair than it looks, a sentence each.
 
-    A sampler that has settings to search and none from a file, and a file of trials on other terms than those of the jobs,
-    or of a sampler whose code is another now.
+    A sampler without settings from a file, and a file of trials on other terms than those of the jobs, or of a sampler
+    whose code is another now.
     """
-    from sahcns.samplers import Sampler
-    from sahcns.settings import class_named
-
     files, remarks = [Tuned.read(path) for path in paths], []
     for job in jobs if files else ():
-        name, here = job.sampler["name"], {**job.protocol, **job.backbone}
+        name, here = (
+            job.sampler["name"],
+            {"protocol": job.protocol, "backbone": job.backbone, "objective": job.objective},
+        )
         used = [one for one in files if one.fits_job(job)]
-        if not used and Space.of(class_named(Sampler, name)).dimensions:
+        if not used:
             where = f"{job.data_name}, {job.backbone['name']}"
             remarks.append(f"{name} has no tuned settings for {where}: its defaults, or yours, stand")
         for one in used:
-            searched = {key.rpartition(".")[2]: value for key, value in one.samplers[name].items() if "." in key}
-            terms = {**one.content.get("protocol", {}), **one.content.get("backbone", {}), **searched}
-            terms.pop("mask", None)  # of the test ranking, which no trial saw
-            other = [f"{term} {was} (here {here[term]})" for term, was in terms.items() if here.get(term, was) != was]
+            other = []
+            for part, own in here.items():
+                terms = dict(one.content.get(part, {}))
+                for key, value in one.samplers[name].items():
+                    terms |= {key.removeprefix(f"{part}."): value} if key.startswith(f"{part}.") else {}
+                terms.pop("mask", None)  # of the test ranking, which no trial saw
+                other += [
+                    f"{term} {was} (here {own[term]})" for term, was in terms.items() if own.get(term, was) != was
+                ]
             if other:
                 remarks.append(f"{one.source} was tuned with {', '.join(other)}")
             if one.content.get("code", {}).get(name, job.code) != job.code:

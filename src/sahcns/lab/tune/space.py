@@ -1,19 +1,20 @@
-"""What can be tried: settings of a sampler, and of the backbone and the protocol that it is trained with.
+"""What can be tried: settings of a sampler, and of the backbone, objective and protocol that it is trained with.
 
-`alpha` and `pool` are the sampler's; `backbone.depth` and `protocol.l2` name their part. A sampler's setting says by
-`setting(…, search=…)` what to try; one that says nothing is searched over all that it may be, if that is bounded. The
-pool, the backbone and the protocol are searched only when asked for, so that samplers are compared on equal terms.
+`alpha` and `pool` are the sampler's; `backbone.depth` and `protocol.l2` name their part. A setting says by
+`setting(…, search=…)` what to try. A sampler's that says nothing is searched over all that it may be, if that is bounded;
+another part's only when asked for. L2 and the step size say so: held still, they decide more than the sampler does.
 """
 
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import Field, dataclass, fields, replace
+from dataclasses import Field, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sahcns.errors import SettingError, nearest
+from sahcns.lab.parts import built, known_settings
 from sahcns.settings import Allowed, Between, Configured, class_named, kind_of
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ Values = Sequence[object] | Between
 MOST = 10_000  # points of a finite space that are ever listed
 STEPS = 33  # values of a long range of whole numbers
 LOGARITHMIC = 10  # the ratio of its ends from which a range given as text is logarithmic
+POOLS = (5, 10, 20, 50)  # tried where a sampler that chooses from its pool says nothing else
+NEAR_END = 0.05  # of a range, of its orders of magnitude where it is logarithmic
 
 
 @dataclass(frozen=True)
@@ -40,10 +43,12 @@ class Dimension:
     unless: Mapping[str, tuple[object, ...]]  # as of `setting`
 
     @property
-    def idle(self) -> Any:
-        """Its value where it makes no difference: the default, if it can be."""
-        first = self.values.low if isinstance(self.values, Between) else self.values[0]
-        return self.default if self.default in self.values else first
+    def usual(self) -> Any:
+        """The default, or what is nearest to it: where to begin, and its value where it makes no difference."""
+        ends = (self.values.low, self.values.high) if isinstance(self.values, Between) else self.values
+        if self.default in self.values or not are_numbers([*ends, self.default]):
+            return self.default if self.default in self.values else ends[0]
+        return min(ends, key=lambda value: abs(value - self.default))
 
 
 @dataclass(frozen=True)
@@ -56,7 +61,7 @@ class Space:
     fixed: Mapping[str, Any]  # those of them that were held at a value
     unbounded: tuple[str, ...]  # those of them that could not be searched
     first: Mapping[str, Any]  # what to begin with instead of the defaults
-    parts: Mapping[str, Configured]  # the backbone and the protocol, by those words
+    parts: Mapping[str, Configured]  # the backbone, the objective and the protocol, by those words
 
     @classmethod
     def of(
@@ -68,30 +73,28 @@ class Space:
         first: Mapping[str, Any] | None = None,
         **parts: Configured,
     ) -> "Space":
-        """The space of `kind`, and of the `parts` (`backbone=…, protocol=…`) as far as `search` names their settings.
+        """The space of `kind` and of the `parts` (`backbone=…, objective=…, protocol=…`).
 
         fixed   settings held at a value
-        search  overrides what the settings say of themselves; one value alone sets the setting
+        search  overrides what the settings say of themselves; one value alone sets the setting, () leaves it alone
         first   the point to begin with, as far as its settings are searched; otherwise the defaults
         """
         fixed, search, first = dict(fixed or {}), dict(search or {}), dict(first or {})
-        known: dict[str, tuple[type[Configured], Field[Any], Any]]
-        known = {entry.name: (kind, entry, entry.default) for entry in fields(kind)}
-        for word, part in parts.items():
-            known |= {f"{word}.{one.name}": (type(part), one, getattr(part, one.name)) for one in fields(part)}
+        known = known_settings(kind, parts)
         for name in (*fixed, *search, *first):
             if name not in known:
                 raise SettingError(f"{kind.name} has no argument {name!r}; {nearest(name, known)}")
         dimensions, rest, unbounded = [], dict(fixed), []
         for name, (home, entry, default) in known.items():
-            if name in fixed or ("." in name and name not in search):
+            of_part = "." in name
+            if name in fixed or (of_part and name not in search and entry.metadata.get("search") is None):
                 continue
             values = _values(home, entry, search.get(name))
-            if values is None and name != "pool":
+            if values is None:
                 unbounded.append(name)
-            if isinstance(values, Between) or (values and (len(values) > 1 or "." in name)):
+            if isinstance(values, Between) or (values and (len(values) > 1 or of_part)):
                 dimensions.append(Dimension(name, values, default, entry.metadata.get("unless", {})))
-            else:
+            elif not of_part:
                 rest[name] = values[0] if values else default
         space = cls(kind, tuple(dimensions), rest, fixed, tuple(unbounded), first, parts)
         if space.points() == []:
@@ -107,8 +110,8 @@ class Space:
 
     @property
     def start(self) -> Point | None:
-        """The first point to try: the defaults, or `first` instead, if it belongs to the space."""
-        point = self.counting({one.name: self.first.get(one.name, one.default) for one in self.dimensions})
+        """The first point to try: as near to the defaults as the space has it, or `first`, if it belongs to the space."""
+        point = self.counting({one.name: self.first.get(one.name, one.usual) for one in self.dimensions})
         there = all(point[one.name] in one.values for one in self.dimensions if one.name in point)
         return point if there and self.accepts(point) else None
 
@@ -123,16 +126,11 @@ class Space:
 
     def settings(self, point: Point) -> dict[str, Any]:
         """All settings at a point, those that make no difference included."""
-        return {**self.rest, **{one.name: one.idle for one in self.dimensions}, **point}
+        return {**self.rest, **{one.name: one.usual for one in self.dimensions}, **point}
 
     def build(self, point: Point) -> dict[str, Any]:
         """The sampler and the parts at a point, as `fit` takes them by name."""
-        own: dict[str, dict[str, Any]] = {"": {}, **{word: {} for word in self.parts}}
-        for name, value in self.settings(point).items():
-            word, _, argument = name.rpartition(".")
-            own[word][argument] = value
-        parts = {word: replace(part, **own[word]) for word, part in self.parts.items()}
-        return {"sampler": self.kind.from_dict(own[""]), **parts}
+        return built(self.kind, self.settings(point), self.parts)
 
     def accepts(self, point: Point) -> bool:
         """Whether it can be built: a check of its own may tie one setting to another."""
@@ -182,8 +180,7 @@ def spaces_of(
     if not kinds:
         raise SettingError("no samplers to tune: name at least one, such as sahc")
     fixed, search, first = fixed or {}, search or {}, first or {}
-    words = [f"{word}.{entry.name}" for word, part in parts.items() for entry in fields(part)]
-    known = {kind.name or kind.__name__: [*(entry.name for entry in fields(kind)), *words] for kind in kinds}
+    known = {kind.name or kind.__name__: [*known_settings(kind, parts)] for kind in kinds}
     searchable = [word for name, own in known.items() for key in own for word in (key, f"{name}.{key}")]
     for names, among in (((*fixed, *first), [*known]), (search, searchable)):
         for name in names:
@@ -225,10 +222,23 @@ def are_numbers(values: Sequence[object]) -> bool:
     return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
 
 
+def end_of(values: "Sequence[Any] | Between", value: Any) -> str:
+    """`low` or `high` where a chosen value sits at, or next to, an end of what was tried; of numbers alone."""
+    log = isinstance(values, Between) and values.log
+    ends = [values.low, values.high] if isinstance(values, Between) else [*values]
+    if not are_numbers([*ends, value]) or len(ends) < 2:
+        return ""
+    low, high, at = (math.log(one) if log else one for one in (min(ends), max(ends), value))
+    near = NEAR_END * (high - low) if isinstance(values, Between) else 0
+    return "low" if at <= low + near else "high" if at >= high - near else ""
+
+
 def _values(home: type[Configured], entry: "Field[Any]", asked: Values | None) -> tuple[Any, ...] | Between | None:
     """What to try of a setting: what was asked for, what it says of itself, or all that it may be; None without an end."""
     values, kind = entry.metadata.get("search") if asked is None else asked, kind_of(entry.type)
-    if values is None and entry.name != "pool":
+    if values is None and entry.name == "pool":
+        values = () if getattr(home, "draws_negatives", False) else POOLS
+    if values is None:
         values = _all_of(entry.metadata.get("allowed"), kind)
     if isinstance(values, str):
         values = _read_values(home, entry.name, values)
@@ -250,7 +260,7 @@ def _read_values(kind: type[Configured], argument: str, text: str) -> Values:
         ends = float(low), float(high)
     except ValueError:
         raise SettingError(f"{argument}={text!r}: a range is two numbers, such as 1e-5..1e-2") from None
-    return Between(*ends, log=ends[0] > 0 and ends[1] / ends[0] >= LOGARITHMIC)
+    return Between(*ends, log=ends[0] > 0 and ends[1] / ends[0] >= LOGARITHMIC * (1 - 1e-9))  # 3e-4..3e-3 is, too
 
 
 def _all_of(allowed: Allowed | None, kind: str) -> Values | None:
