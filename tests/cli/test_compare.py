@@ -204,6 +204,73 @@ def test_a_file_holds_a_whole_comparison(sahcns: Sahcns, prepared: Path, tmp_pat
     assert (result.protocol["epochs"], result.protocol["batch"], result.backbone["dim"]) == (1, 64, 2)
 
 
+def main_table(told: Any) -> list[list[Any]]:
+    return [[cell if isinstance(cell, str) else cell["text"] for cell in row] for row in told["tables"][0]["rows"]]
+
+
+def test_a_row_may_be_trained_otherwise_than_the_others_and_the_table_says_so(
+    sahcns: Sahcns, prepared: Path, tmp_path: Path
+) -> None:
+    out, model = tmp_path / "study", ("--backbones", "lightgcn", "--seeds", "3")
+    asked = ("--samplers", "dns,sahc", "--row", "dns pool=3 protocol.l2=1e-2", "--row", "rns label=soft objective="
+             "sampled-softmax objective.temperature=0.2 backbone.depth=1", "--set", "sahc.protocol.l2=0.5")  # fmt: skip
+    done = sahcns("compare", prepared, *QUICK, *model, *asked, "--out", out, "--json")
+    assert done.code == 0
+    base = {"protocol.l2": 0.0001, "objective": "bpr", "backbone.depth": 3}
+    wanted = {
+        "dns": base,
+        "dns (pool=3, protocol.l2=1e-2)": base | {"protocol.l2": 0.01},
+        "sahc": base | {"protocol.l2": 0.5},
+        "soft": base | {"objective": "sampled-softmax", "objective.temperature": 0.2, "backbone.depth": 1},
+    }
+    results = results_in(out)
+    assert {one.label: {name: one.around[name] for name in wanted[one.label]} for one in results} == wanted
+    table = main_table(done.json)
+    assert [row[:2] for row in table] == [
+        ["dns", "backbone.depth=3, objective=bpr, l2=0.0001"],
+        ["sahc", "backbone.depth=3, objective=bpr, l2=0.5"],
+        ["dns (pool=3, protocol.l2=1e-2)", "backbone.depth=3, objective=bpr, l2=0.01"],
+        ["soft", "backbone.depth=1, objective=sampled-softmax, objective.temperature=0.2, l2=0.0001"],
+    ]
+    assert "l2" not in done.json["tables"][0]["caption"].partition("protocol: ")[2].replace("l2_on", "")
+    assert len(done.json["tables"][1]["rows"]) == 3 * 4  # all of one place, so each is held against sahc
+    report = sahcns("report", out, "--tables", tmp_path / "tables")
+    assert report.code == 0
+    page = (out / "report.html").read_text("utf-8")
+    assert "Held against sahc in Recall@20 on films with lightgcn: " in page
+    assert "sahcns compare --config study.yaml" in page
+
+
+def test_a_file_may_hold_rows_of_their_own_and_an_objective_for_all(
+    sahcns: Sahcns, prepared: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "study.toml").write_text(
+        'data = "films"\nout = "study"\nseeds = [7]\nbackbones = ["mf"]\nmargin = 1\n'
+        'samplers = [{name = "dns", protocol = {l2 = 0.5}}, {name = "dns", "protocol.epochs" = 1}, "rns"]\n'
+        '[objective]\nname = "sampled-softmax"\ntemperature = 0.3\n'
+    )
+    done = sahcns("compare", "--config", tmp_path / "study.toml", *QUICK, "--seeds", "7,", "--json")
+    assert done.code == 0
+    assert {
+        one["label"]: (one["protocol"]["l2"], one["protocol"]["epochs"], one["objective"]["temperature"])
+        for one in done.json["results"]
+    } == {"dns (protocol.l2=0.5)": (0.5, 2, 0.3), "dns (protocol.epochs=1)": (0.0001, 1, 0.3), "rns": (0.0001, 2, 0.3)}
+    assert "objective sampled-softmax, objective.temperature 0.3" in done.json["tables"][0]["caption"]
+
+
+def test_the_margin_of_equivalence_is_an_option(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
+    quick = ("compare", prepared, *QUICK, "--seeds", "3", "--samplers", "rns,dns", "--learning-rate", "0.05")
+    said = {}
+    for margin in ("0.1", "99"):
+        done = sahcns(*quick, "--margin", margin, "--out", tmp_path / "study", "--json")
+        pairs = done.json["tables"][1]
+        said[margin] = {row[pairs["columns"].index("Verdict")]["text"] for row in pairs["rows"]}
+        assert f"less than {margin} points" in pairs["caption"]
+    assert "not resolved" in said["0.1"]
+    assert said["99"] == {"equivalent"}
+    assert "margin=-1.0" in refused(sahcns("report", tmp_path / "study", "--margin", "-1"))
+
+
 def test_tuned_settings_hold_where_they_were_tuned_and_what_is_unfair_is_said(
     sahcns: Sahcns, prepared: Path, tmp_path: Path
 ) -> None:
@@ -223,8 +290,8 @@ def test_tuned_settings_hold_where_they_were_tuned_and_what_is_unfair_is_said(
     assert done.code == 0
     (own,) = (one.sampler for one in results_in(tmp_path / "study") if one.label == "sahc")
     assert (own["alpha"], own["lambda_max"]) == (0.9, 0.2)
-    unfair, other = done.err.splitlines()
-    assert "mixgcf has no tuned settings" in unfair  # dns has nothing to tune
+    *unfair, other = done.err.splitlines()
+    assert [line.partition(" has no tuned settings")[0] for line in unfair] == ["dns", "mixgcf"]
     assert "epochs 7 (here 2), dim 5 (here 4)" in other
     assert "sahc with mf on films" in refused(sahcns(*asked, "--backbones", "lightgcn", "--out", tmp_path / "x"))
 
@@ -263,6 +330,13 @@ def test_other_kernels_are_another_table_and_other_sources_are_named(
         (["--set", "sahc.alpha=-1"], "alpha=-1.0"),
         (["--baseline", "dnss"], "'dns'"),
         (["--kernels", "refrence"], "'reference'"),
+        (["--objective", "brp"], "'bpr'"),
+        (["--row", "pool=3"], "--row 'pool=3'"),
+        (["--row", "dns prtocol.l2=3"], "'protocol'"),
+        (["--row", "dns protocol.l3=3"], "'l3'"),
+        (["--row", "dns protocol.mask=train+valid"], "protocol.mask"),
+        (["--row", "dns objective=brp"], "'bpr'"),
+        (["--row", "dns", "--row", "dns"], "'dns'"),
         (["--tuned", "nowhere.json"], "nowhere.json"),
         (["--config", "nowhere.toml"], "nowhere.toml"),
     ],

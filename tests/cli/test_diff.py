@@ -25,7 +25,7 @@ def test_differences_then_metrics(sahcns: Sahcns, tmp_path: Path) -> None:
     assert ["run", "seed", "1", "2"] in lines
     assert ["sources", "commit", "-", "012345678901…"] in lines
     assert ["test", "best", "recall@20", "40.00", "40.00", "+0.00"] in lines
-    assert done.out.splitlines()[-1] == "data, protocol and kernels agree: the two may stand in one table"
+    assert done.out.splitlines()[-1] == "data, mask, monitor and kernels agree: the two may stand in one table"
 
 
 def test_what_may_not_share_a_table_is_said(sahcns: Sahcns, tmp_path: Path) -> None:

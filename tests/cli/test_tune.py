@@ -18,6 +18,7 @@ from sahcns.training.train import EarlyStopping
 from tests.cli.conftest import Sahcns, refused
 from tests.model.films import films
 
+HELD = ("--l2", "1e-4", "--learning-rate", "1e-3")
 QUICK = ("--epochs", "2", "--batch", "64", "--evaluate-every", "1", "--monitor", "ndcg@10", "--device", "cpu")
 SMALL = (*QUICK, "--set", "backbone.dim=4")
 
@@ -76,7 +77,8 @@ def test_ctrl_c_says_that_the_same_command_goes_on(
 
 def test_a_table_and_two_files_come_of_it(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    done = sahcns("tune", prepared, *SMALL, "--samplers", "rns,dns-mn,sahc", "--pool", 4, "--trials", 3, "--out", out)
+    options = (*SMALL, *HELD, "--samplers", "rns,dns-mn,sahc", "--pool", 4, "--trials", 3)
+    done = sahcns("tune", prepared, *options, "--out", out)
     assert done.code == 0
     search = read_search(out)
     assert {name: len(search.of(name)) for name in search.samplers} == {"rns": 1, "dns-mn": 3, "sahc": 3}
@@ -130,11 +132,20 @@ def test_what_was_chosen_is_compared_and_reported(sahcns: Sahcns, prepared: Path
     options = (*SMALL, "--samplers", "dns,sahc")
     told = ("--set", "sahc.lambda_max=0.9", "--pool", "5", "--trials", "3")
     chosen = sahcns("tune", prepared, *options, *told, "--out", tuned, "--json").json["samplers"]
-    assert chosen["sahc"].keys() == {"alpha", "lambda_max", "pool"}
+    around = {"protocol.l2", "protocol.learning_rate"}
+    assert {name: own.keys() - around for name, own in chosen.items()} == {
+        "dns": {"pool"}, "sahc": {"alpha", "lambda_max", "pool"}
+    }  # fmt: skip
+    assert all(around <= own.keys() for own in chosen.values())
     compared = sahcns("compare", prepared, *options, "--tuned", tuned / "tuned.json", "--seeds", "1", "--out", study)
     assert compared.code == 0
-    runs = {result.sampler["name"]: result.sampler for result in results_in(study)}
-    assert runs == {name: {"name": name, **settings} for name, settings in chosen.items()}
+    assert compared.err.splitlines()[0].startswith("2 runs")  # no remark: the terms are those of the search
+    for result in results_in(study):
+        own = chosen[result.label]
+        assert result.sampler == {"name": result.label, **{key: own[key] for key in own if key not in around}}
+        assert {key: result.around[key] for key in around} == {key: own[key] for key in around}
+    rates = [own["protocol.learning_rate"] for own in chosen.values()]
+    assert all(f"learning_rate={rate}" in compared.out for rate in rates) == (len(set(rates)) == 2)
     assert sahcns("report", tuned).code == 0
     page = (tuned / "report.html").read_text("utf-8")
     assert "Tuning on films" in page
@@ -166,6 +177,9 @@ def test_a_sampler_of_which_nothing_works_is_told_and_the_others_are_tuned(
         (["--search", "protocol.l2=1e-5..x"], "l2='1e-5..x'"),
         (["--search", "alpha"], "--search 'alpha'"),
         (["--monitor", "recall@21"], "recall@21"),
+        (["--search", "protocol.mask=train,train+valid"], "protocol.mask"),
+        (["--objective", "brp"], "'bpr'"),
+        (["--trial-seeds", "0"], "trial_seeds=0"),
     ],
 )
 def test_mistakes_are_one_sentence(
@@ -177,8 +191,10 @@ def test_mistakes_are_one_sentence(
 
 def test_what_to_search_is_for_all_samplers_or_for_one(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
     searched = ("--search", "protocol.l2=0,1e-4", "--search", "hc-only.lambda_max=0.5", "--set", "hc-only.pool=5")
-    options, out = (*SMALL, "--samplers", "dns,hc-only"), tmp_path / "out"
-    done = sahcns("tune", prepared, *options, *searched, "--trials", 3, "--workers", 2, "--out", out, "--json")
+    options, out = (*SMALL, "--learning-rate", 1e-3, "--samplers", "dns,hc-only"), tmp_path / "out"
+    done = sahcns(
+        "tune", prepared, *options, *searched, "--pool", 10, "--trials", 3, "--workers", 2, "--out", out, "--json"
+    )
     assert done.json["tried"] == {"dns": 2, "hc-only": 2}
     chosen = done.json["samplers"]
     assert chosen["hc-only"]["pool"] == 5
@@ -187,6 +203,32 @@ def test_what_to_search_is_for_all_samplers_or_for_one(sahcns: Sahcns, prepared:
     compared = sahcns("compare", prepared, *options, *terms, "--out", tmp_path / "c")
     assert compared.code == 0
     assert "(here 0.5)" in compared.err
+
+
+def test_two_budgets_several_seeds_and_an_objective(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    told = ("--samplers", "rns,dns", "--objective", "sampled-softmax", "--search", "objective.temperature=0.05..0.5")
+    held = ("--set", "protocol.l2=0.001", "--set", "rns.protocol.learning_rate=0.002")
+    spent = ("--trials", 5, "--epoch-budget", 7, "--trial-seeds", 2)
+    done = sahcns("tune", prepared, *SMALL, *told, *held, *spent, "--out", out)
+    assert done.code == 0
+    assert "5 trials or 7 epochs, whichever is spent first. Spent: all epochs: rns, dns." in " ".join(done.out.split())
+    search = read_search(out)
+    assert search.objective == {"name": "sampled-softmax", "temperature": 0.1}
+    assert {name: list(space) for name, space in search.spaces.items()} == {
+        "rns": ["objective.temperature"],
+        "dns": ["pool", "objective.temperature", "protocol.learning_rate"],
+    }
+    assert {trial.settings["protocol.learning_rate"] for trial in search.of("rns")} == {0.002}
+    assert all(len(trial.by_seed) == 2 and trial.epochs_run == 4 for trial in search.trials)
+    assert [len(search.of(name)) for name in ("rns", "dns")] == [2, 2]
+    study = ("compare", prepared, *SMALL, *told[:4], "--set", "protocol.l2=0.001", "--tuned", out, "--seeds", 1)
+    compared = sahcns(*study, "--out", tmp_path / "study", "--json")
+    assert compared.code == 0
+    for one in compared.json["results"]:
+        temperature = search.chosen[one["label"]]["objective.temperature"]
+        assert one["objective"] == {"name": "sampled-softmax", "temperature": temperature}
+        assert one["protocol"]["l2"] == 0.001
 
 
 def test_without_optuna_there_is_a_sentence(

@@ -328,7 +328,8 @@ def build_comparison(
             for name, value in row.settings.items()
         }
         built(row.kind, settings, common)  # refused now, in its own words
-        own = ", ".join(f"{name}={value}" for name, value in row.settings.items())
+        told = sorted(row.settings.items(), key=lambda one: "." in one[0])  # the sampler's own first
+        own = ", ".join(f"{name}={value}" for name, value in told)
         label = f"{row.label} ({own})" if own and times[row.label] > 1 else row.label
         rows.append(dataclasses.replace(row, settings={**given, **settings}, label=label))
     return rows, backbones, objective, protocol

@@ -12,6 +12,8 @@ from sahcns.data import load_split, save_split
 from sahcns.errors import DataError, SettingError
 from sahcns.lab.comparison.compare import Contestant, compare, models_of, plan_jobs, rows_of, seeds_of
 from sahcns.lab.grid.job import Job
+from sahcns.lab.tune.search import tuned_remarks
+from sahcns.objectives import SampledSoftmax
 from sahcns.rng import Rng
 from sahcns.samplers import DNS, RNS, SAHC, Matching, Mixture, Sampler
 from tests.lab.grid.jobs import QUICK, prepared
@@ -56,6 +58,61 @@ def test_rows_may_have_names_of_their_own(data: Path) -> None:
     assert [(job.label, job.sampler["name"], job.sampler["pool"]) for job in jobs] == [
         *(("hard", "dns", 5), ("harder", "dns", 9), ("plain", "rns", 1))
     ]
+
+
+def test_a_row_may_have_its_own_of_everything_it_is_trained_with(data: Path) -> None:
+    """What it does not name is as for all; and a row that names what all have is the same run as without."""
+    rows = {
+        "plain": "dns",
+        "named": Contestant(DNS, {"pool": 3, "protocol.l2": 0.5}),
+        "row": {"name": "dns", "pool": 3, "protocol": {"l2": 0.25, "epochs": 1}, "backbone.dim": 8},
+        "other": {"name": "rns", "objective": {"name": "bpr"}},
+        "hot": {"name": "rns", "objective.temperature": 0.5, "protocol.l2": QUICK.l2},
+    }
+    jobs = {job.label: job for job in plan(data, rows, MF(dim=4), objective=SampledSoftmax(temperature=0.2))}
+    assert {label: job.backbone["dim"] for label, job in jobs.items() if job.backbone["dim"] != 4} == {"row": 8}
+    l2 = {"plain": QUICK.l2, "named": 0.5, "row": 0.25, "other": QUICK.l2, "hot": QUICK.l2}
+    assert {label: job.protocol["l2"] for label, job in jobs.items()} == l2
+    assert {label: job.protocol["epochs"] for label, job in jobs.items()} == {**dict.fromkeys(rows, 2), "row": 1}
+    softmax = {"name": "sampled-softmax", "temperature": 0.2}
+    assert {label: job.objective for label, job in jobs.items()} == {
+        **dict.fromkeys(rows, softmax), "other": {"name": "bpr"}, "hot": softmax | {"temperature": 0.5}
+    }  # fmt: skip
+    (same,) = plan(data, [{"name": "dns", "protocol.l2": QUICK.l2, "objective": "bpr"}], MF(dim=4))
+    assert same.key == plan(data, ["dns"], MF(dim=4))[0].key != jobs["plain"].key
+    for job in jobs.values():
+        backbone, _, objective, protocol = job.build()
+        built = (backbone.to_dict()["dim"], objective.to_dict().get("temperature"), protocol.l2)
+        assert built == (job.backbone["dim"], job.objective.get("temperature"), job.protocol["l2"])
+
+
+@pytest.mark.parametrize(
+    ("row", "named"),
+    [
+        ({"name": "dns", "protocol.mask": "train+valid"}, r"protocol\.mask"),
+        ({"name": "dns", "protocol": {"monitor": "ndcg@20"}}, r"protocol\.monitor"),
+        ({"name": "dns", "protocl.l2": 1}, r"protocl\.l2.*protocol\.l2"),
+        ({"name": "dns", "backbone.depth": 2}, "depth=2"),  # MF has none
+        ({"name": "dns", "objective": "brp"}, "brp.*bpr"),
+        ({"pool": 3}, "pool.*name"),
+    ],
+)
+def test_a_row_of_its_own_that_cannot_be_is_refused(data: Path, row: dict[str, Any], named: str) -> None:
+    with pytest.raises(SettingError, match=named):
+        plan(data, [row])
+
+
+def test_what_was_tuned_around_a_sampler_is_taken_over_too(data: Path, tmp_path: Path) -> None:
+    wide = {"dns": {"pool": 5, "protocol.l2": 0.5, "backbone.dim": 8}, "rns": {"protocol.l2": 0.25}}
+    file = tuned(tmp_path, samplers=wide)
+    rows = {"dns": "dns", "held": Contestant(DNS, {"protocol.l2": 0.1}), "made": DNS(), "rns": "rns"}
+    jobs = {job.label: job for job in plan(data, rows, MF(dim=4), tuned=[file])}
+    assert {label: (job.sampler["pool"], job.protocol["l2"], job.backbone["dim"]) for label, job in jobs.items()} == {
+        "dns": (5, 0.5, 8), "held": (5, 0.1, 8), "made": (10, QUICK.l2, 4), "rns": (1, 0.25, 4)
+    }  # fmt: skip
+    assert tuned_remarks([file], [jobs["dns"]]) == []
+    (remark,) = tuned_remarks([file], [jobs["held"]])
+    assert remark.endswith("was tuned with l2 0.5 (here 0.1)")
 
 
 def test_seeds_are_a_number_or_a_list() -> None:

@@ -26,10 +26,11 @@ def test_every_difference_is_found_in_its_section() -> None:
     second = result(
         7,
         sampler={"name": "dns", "pool": 5},
-        protocol={"batch": 32, "mask": "train"},
+        protocol={"batch": 32, "mask": "train+valid"},
         data={"name": "copy", "fingerprint": "a" * 64, "users": 3},
         machine={"torch": "3", "kernels": "cpu", "device": "cpu", "sahcns": "0.2"},
         commit="abc",
+        objective={"name": "hinge"},
         epochs_run=8,
         seconds={"total": 2.5},
     ).to_dict()
@@ -37,7 +38,9 @@ def test_every_difference_is_found_in_its_section() -> None:
         Difference("sampler", "name", "sahc", "dns"),
         Difference("sampler", "alpha", 0.3, None),
         Difference("sampler", "pool", None, 5),
+        Difference("objective", "name", "bpr", "hinge"),
         Difference("protocol", "batch", 64, 32),
+        Difference("protocol", "mask", "train", "train+valid"),
         Difference("run", "seed", 1, 7),
         Difference("run", "epochs_run", 7, 8),
         Difference("data", "fingerprint", "f" * 64, "a" * 64),
@@ -46,7 +49,7 @@ def test_every_difference_is_found_in_its_section() -> None:
         Difference("machine", "torch", "2", "3"),
         Difference("machine", "seconds", 1.5, 2.5),
     ]
-    assert apart(first, second) == ["data: films (ffffffffff) and copy (aaaaaaaaaa)", "batch: 64 and 32"]
+    assert apart(first, second) == ["data: films (ffffffffff) and copy (aaaaaaaaaa)", "mask: train and train+valid"]
 
 
 def test_metrics_of_both_test_first() -> None:

@@ -8,8 +8,10 @@ import yaml
 
 from sahcns.cli.plan import COMPARISON, read_file
 from sahcns.lab.comparison import comparison_figures, comparison_report
+from sahcns.lab.comparison.compare import Contestant
 from sahcns.lab.grid.result import Result
 from sahcns.lab.report.parts import Figure, Report, Series
+from sahcns.samplers import DNS
 from tests.lab.comparison.made_results import METRICS, chosen, result
 
 ONE = ("recall@20",)
@@ -228,3 +230,35 @@ def test_settings_that_differ_by_set_are_repeated_set_by_set() -> None:
     first, second = map(yaml.safe_load, plans(dict(comparison_report(results).facts)["To repeat it"]))
     assert (first["data"], {one["pool"] for one in first["samplers"]}) == (["toys"], {10})
     assert (second["data"], {one["pool"] for one in second["samplers"]}) == (["yelp"], {20})
+
+
+def test_each_method_is_held_against_the_reference_in_a_sentence() -> None:
+    same = {"dns": [value + 0.0001 * luck for value, luck in zip(CLEAR["sahc"], (1, -1, 2, -2), strict=True)]}
+    report = comparison_report(chosen({**CLEAR, **same, "wild": [0.1, 0.14, 0.13, 0.12]}), metrics=ONE)
+    assert (
+        "Held against sahc in Recall@20 on toys with lightgcn: dns is equivalent, within 0.1 points, rns is worse, "
+        "wild is not resolved." in report.summary
+    )
+    few = comparison_report(chosen({name: own[:2] for name, own in CLEAR.items()}), metrics=ONE)
+    assert not [text for text in few.summary if text.startswith("Held against")]  # two seeds say nothing
+
+
+def test_rows_trained_unalike_are_repeated_as_they_were(tmp_path: Path) -> None:
+    told = [
+        *chosen({"dns": CLEAR["dns"]}, protocol={"l2": 0.01}, settings={"pool": 10}),
+        *chosen({"dns": CLEAR["sahc"]}, protocol={"l2": 0.1}, model={"depth": 1}, settings={"pool": 10}, label="deep"),
+        *chosen({"rns": CLEAR["rns"]}, protocol={"l2": 0.1}, objective={"name": "hinge", "margin": 0.5}),
+    ]
+    [text] = plans(dict(comparison_report(told).facts)["To repeat it"])
+    (tmp_path / "study.yaml").write_text(text, "utf-8")
+    plan = read_file(tmp_path / "study.yaml", COMPARISON)
+    assert plan["protocol"] == {"batch": 2048, "epochs": 100, "mask": "train"}
+    assert [Contestant.of(row) for row in plan["samplers"][:2]] == [
+        Contestant(DNS, {"pool": 10, "objective": "bpr", "protocol.l2": 0.01}, "dns"),
+        Contestant(DNS, {"pool": 10, "backbone.depth": 1, "objective": "bpr", "protocol.l2": 0.1}, "deep"),
+    ]
+    assert plan["samplers"][2] == {
+        "name": "rns",
+        "objective": {"name": "hinge", "margin": 0.5},
+        "protocol": {"l2": 0.1},
+    }

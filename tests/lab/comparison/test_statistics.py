@@ -7,13 +7,14 @@ import pytest
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.power import TTestPower
+from statsmodels.stats.weightstats import ttost_paired
 
 from sahcns.errors import DataError, SettingError
 from sahcns.lab.comparison import boards_of, comparison_tables, contrast
-from sahcns.lab.comparison.statistics import with_users
+from sahcns.lab.comparison.statistics import pairs, verdicts, with_users
 from sahcns.lab.grid.result import PerUser, Result
 from sahcns.lab.report.parts import Cell, Table
-from sahcns.ranking.significance import bootstrap_users, wilcoxon_users
+from sahcns.ranking.significance import bootstrap_users, equivalence, paired_t, wilcoxon_users
 from tests.lab.comparison.made_results import METRICS, alike, chosen, result
 
 ONE = ("recall@20",)
@@ -104,7 +105,9 @@ def test_every_number_is_that_of_scipy_and_statsmodels() -> None:
         interval = test.confidence_interval()
         effect = d.mean() / d.std(ddof=1)
         needed = TTestPower().solve_power(abs(effect), power=0.8, alpha=0.05) if abs(effect) < 3 else 2.5
+        verdict = "not resolved" if adjusted[at] > 0.05 else "better" if d.mean() > 0 else "worse"
         assert [found[name][at] for name in list(found)[2:]] == [
+            verdict,
             f"{d.mean():+.2f}",
             f"{100 * interval.low:+.2f}",
             f"{100 * interval.high:+.2f}",
@@ -113,6 +116,59 @@ def test_every_number_is_that_of_scipy_and_statsmodels() -> None:
             f"{effect:+.2f}",
             str(int(np.ceil(needed))),
         ]
+
+
+def test_equivalence_is_that_of_statsmodels() -> None:
+    rng = np.random.default_rng(3)
+    for n, gap, margin in ((3, 0.0, 0.2), (5, 0.0004, 0.1), (10, -0.0007, 0.1), (5, 0.002, 0.1), (30, 0.0009, 0.1)):
+        a = rng.normal(0.13, 0.002, n)
+        b = a - gap + rng.normal(0, 0.0004, n)
+        p, *_ = ttost_paired(a, b, -margin / 100, margin / 100)
+        assert equivalence(paired_t(list(a), list(b)), margin / 100) == pytest.approx(p, rel=1e-9)
+    d = (
+        equivalence(paired_t([0.1, 0.2, 0.3], [0.1, 0.2, 0.3]), 0.001),
+        equivalence(paired_t([0.5, 1], [0.25, 0.75]), 0.1),
+    )
+    assert d == (0.0, 1.0)  # without any spread it is certain
+    assert np.isnan(equivalence(paired_t([0.1], [0.1]), 0.001))
+
+
+def gaps(name: str, differences: Sequence[float]) -> list[Result]:
+    base = [0.13, 0.132, 0.129, 0.131, 0.1305]
+    return chosen({name: [value + gap for value, gap in zip(base, differences, strict=True)]}, ONE)
+
+
+def test_four_verdicts_and_none_of_too_few_seeds() -> None:
+    """Points: equal within 0.02; 0.3 apart; as far apart, but by luck; 0.05 apart in every seed, so resolved and small."""
+    noise = [0.0001, -0.0001, 0.0002, -0.0002, 0.0]
+    results = [
+        *gaps("sahc", [0.0] * 5),
+        *gaps("same", noise),
+        *gaps("high", [0.003 + one for one in noise]),
+        *gaps("low", [one - 0.003 for one in noise]),
+        *gaps("wild", [0.003 + 30 * one for one in noise]),
+        *gaps("near", [0.0005 + one / 10 for one in noise]),
+    ]
+    [board] = boards_of(results)
+    contrasts = pairs(board, ONE, "sahc")
+    said = {one.first.method: verdict for one, (verdict, _) in zip(contrasts, verdicts(contrasts), strict=True)}
+    assert said == {"same": "equivalent", "high": "better", "low": "worse", "wild": "not resolved", "near": "better"}
+    wide = {one.first.method: verdict for one, (verdict, _) in zip(contrasts, verdicts(contrasts, 5.0), strict=True)}
+    assert wide == said | {"wild": "equivalent"}
+    alone = [
+        contrast(board, "toys", one.first, one.second, "recall@20") for one in contrasts if one.first.method == "same"
+    ]
+    assert verdicts(contrasts)[0][1] > verdicts(alone)[0][1]  # Holm counts the others
+    two = chosen({"sahc": [0.1, 0.11], "dns": [0.1, 0.11001]}, ONE)
+    assert columns(pair_table(two, metrics=ONE))["Verdict"] == ["not resolved"]
+    table = pair_table(results, metrics=ONE)
+    assert columns(table)["Verdict"] == list(said.values())
+    assert "less than 0.1 points" in table.caption
+    unranked = chosen({"sahc": [3.0, 3.1, 3.2], "dns": [2.0, 2.1, 2.3]}, ("popularity@20",))
+    assert columns(pair_table(unranked, metrics=("popularity@20",)))["Verdict"] == ["–"]
+    for wrong in (0, -1.0, float("nan")):
+        with pytest.raises(SettingError, match=f"margin={wrong}"):
+            comparison_tables(results, metrics=ONE, margin=wrong)
 
 
 @pytest.mark.parametrize(

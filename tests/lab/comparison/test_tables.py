@@ -105,6 +105,51 @@ def test_other_terms_stand_in_a_table_of_their_own(other: dict[str, Any], differ
     assert main(second)["sahc"][0].mark == ""  # alone, it is not the best of anything
 
 
+def trained(method: str, values: list[float], **others: Any) -> list[Any]:
+    return chosen({method: values}, ONE, label=others.pop("label", method), **others)
+
+
+def test_rows_that_were_trained_unalike_share_a_table_which_says_so() -> None:
+    softmax = {"name": "sampled-softmax", "temperature": 0.2}
+    results = [
+        *trained("rns", THREE["rns"], protocol={"l2": 1e-4}),
+        *trained("dns", THREE["dns"], protocol={"l2": 1e-2}),
+        *trained("dns", THREE["sahc"], protocol={"l2": 1e-4}, model={"depth": 1}, label="dns-deep"),
+        *trained("sahc", THREE["sahc"], protocol={"l2": 1e-4}, objective=softmax),
+    ]
+    main, pairs = comparison_tables(results, metrics=ONE)
+    assert list(main.columns) == ["Method", "Trained with", ">R@20"]
+    assert {str(row[0]): row[1] for row in main.rows} == {
+        "rns": "objective=bpr, l2=0.0001",
+        "dns": "objective=bpr, l2=0.01",
+        "dns-deep": "backbone.depth=1, objective=bpr, l2=0.0001",
+        "sahc": "objective=sampled-softmax, objective.temperature=0.2, l2=0.0001",
+    }
+    assert main.caption.endswith("protocol: batch 2048, epochs 100, mask train.")  # what is common
+    assert [row[1] for row in pairs.rows] == ["rns", "dns", "dns-deep"]  # one place, so each is held against sahc
+    alike = [*trained("rns", THREE["rns"], objective=softmax), *trained("dns", THREE["dns"], objective=softmax)]
+    [table] = comparison_tables(alike, metrics=ONE, pairwise=False)
+    assert list(table.columns) == ["Method", ">R@20"]
+    assert table.caption.endswith("mask train, objective sampled-softmax, objective.temperature 0.2.")
+
+
+def test_one_label_trained_in_two_ways_is_two_rows() -> None:
+    results = [*trained("dns", THREE["dns"], protocol={"epochs": 9}), *trained("dns", THREE["sahc"])]
+    [table] = comparison_tables(results, metrics=ONE, pairwise=False)
+    assert list(main(table)) == ["dns (protocol.epochs=9)", "dns (protocol.epochs=100)"]
+    deep = [*trained("dns", THREE["dns"], model={"depth": 1}), *trained("dns", THREE["sahc"], model={"depth": 3})]
+    [table] = comparison_tables(deep, metrics=ONE, pairwise=False)
+    assert [row[:2] for row in table.rows] == [["lightgcn (depth=1)", "dns"], ["lightgcn (depth=3)", "dns"]]
+
+
+def test_what_was_tuned_for_each_set_stands_beside_the_row_in_their_order() -> None:
+    toys = [*trained("dns", THREE["dns"], protocol={"l2": 0.1}), *trained("rns", THREE["rns"], protocol={"l2": 0.3})]
+    yelp = [*trained("dns", THREE["dns"], protocol={"l2": 0.2}, data="yelp")]
+    yelp += trained("rns", THREE["rns"], protocol={"l2": 0.3}, data="yelp")
+    [table] = comparison_tables([*toys, *yelp], metrics=ONE, pairwise=False)
+    assert [row[:2] for row in table.rows] == [["dns", "l2=0.1 / 0.2"], ["rns", "l2=0.3"]]
+
+
 def test_a_number_that_is_none_is_not_averaged_away() -> None:
     results = [
         *chosen({"dns": [0.1, math.nan, 0.2]}, ONE),

@@ -16,7 +16,9 @@ from sahcns.data.catalogue import CATALOGUE, named_set
 from sahcns.errors import DataError
 from sahcns.importing import import_files
 from sahcns.lab.grid.job import Job, data_name
+from sahcns.lab.grid.result import Result
 from sahcns.model import fit
+from sahcns.objectives import BPR, SampledSoftmax
 from sahcns.samplers import DNS, SAHC, Sampler
 from sahcns.settings import class_named
 from tests.lab.grid.jobs import QUICK, job, prepared
@@ -39,6 +41,7 @@ def test_a_key_is_readable_and_fit_for_a_file_name(tmp_path: Path) -> None:
         {"protocol": dataclasses.replace(QUICK, mask="train+valid")},
         {"protocol": dataclasses.replace(QUICK, draw="users")},
         {"kernels": "reference"},
+        {"objective": SampledSoftmax()},
     ],
     ids=lambda change: next(iter(change)),
 )
@@ -51,7 +54,7 @@ def test_a_key_changes_with_the_data_and_not_with_its_place_or_the_label(tmp_pat
     data = prepared(tmp_path)
     moved = tmp_path / "elsewhere"
     shutil.copytree(data, moved)
-    assert job(moved, label="ours", imports=["x.py"]).key == job(data).key
+    assert job(moved, label="ours", imports=["x.py"]).key == job(data, objective=BPR()).key == job(data).key
     assert job(save_split(films(seed=1), tmp_path / "other")).key != job(data).key
 
 
@@ -71,6 +74,17 @@ def test_the_keys_of_the_runs_in_the_tree_are_those_that_their_settings_give() -
         told = json.loads(path.read_text("utf-8"))
         parts = (told["backbone"], told["sampler"], told["protocol"], told["seed"])
         assert Job("", told["data"]["fingerprint"], "", *parts).key == told["key"] == path.stem
+
+
+def test_a_result_has_its_objective_and_is_that_of_fit(tmp_path: Path) -> None:
+    data, softmax = prepared(tmp_path), SampledSoftmax(temperature=0.3)
+    result = job(data, DNS(), objective=softmax).run("cpu").save(tmp_path / "out")
+    run = fit(load_split(data), MF(dim=4), DNS(), softmax, protocol=QUICK, seed=2020, device="cpu")
+    assert result.test == run.record.test
+    assert result.path is not None
+    again = Result.load(result.path)
+    assert again.objective == {"name": "sampled-softmax", "temperature": 0.3}
+    assert again.around["objective.temperature"] == 0.3
 
 
 def test_the_result_is_that_of_fit_and_its_users_average_to_it(tmp_path: Path) -> None:

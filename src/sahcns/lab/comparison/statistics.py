@@ -195,6 +195,8 @@ def verdicts(contrasts: Sequence[Contrast], margin: float = MARGIN) -> list[tupl
     Tests of a difference and tests of equivalence are corrected apart, each over all the contrasts. One that is resolved
     and within the margin all the same is better or worse, by less than the margin.
     """
+    if not margin > 0:
+        raise SettingError(f"margin={margin} must be above 0 points")
     within = holm([one.p_equivalent(margin) for one in contrasts])
     found: list[tuple[Verdict, float]] = []
     for one, p, equal in zip(contrasts, adjusted(contrasts), within, strict=True):
