@@ -90,7 +90,7 @@ def command(
 
 
 def reports_in(
-    folder: Path, results: "Sequence[Result]", baseline: str | None, metrics: Sequence[str], margin: float | None
+    folder: Path, results: "Sequence[Result]", baseline: str | None, metrics: Sequence[str], margin: float | None = None
 ) -> "dict[str, Report]":
     """What a folder or file holds, each thing in a word, and the report of it."""
     found: dict[str, Report] = {}

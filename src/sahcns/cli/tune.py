@@ -100,7 +100,7 @@ def command(
         owner, argument, values = parse_assignment("--search", text, "pool=10,20 or protocol.l2=1e-5..1e-2")
         searched[f"{owner}.{argument}" if owner else argument] = values
     folder = prepared_folder(data)
-    parts = {"backbone": model, "objective": minimised, "protocol": terms}
+    parts: dict[str, Any] = {"backbone": model, "objective": minimised, "protocol": terms}
     spaces = spaces_of(kinds, fixed=fixed, search=searched, **parts)
     lines = [line for space in spaces for line in space_lines(space, trials, "pool" in searched)]
     with say_it_resumes(out), tune_progress(lines, quiet=json) as watch:

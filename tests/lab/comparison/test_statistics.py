@@ -1,6 +1,7 @@
 """Stars and p-values: those of scipy and statsmodels, given where they are due, and not to luck."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ TWO = ("sahc", "dns")
 NINE = ("rns", "dns", "dns-mn", "mixgcf", "dens", "bns", "ahns", "divns", "sahc")
 
 
-def stars(results: Sequence[Result], metrics: Sequence[str] = ONE, **options: str) -> list[tuple[str, str]]:
+def stars(results: Sequence[Result], metrics: Sequence[str] = ONE, **options: Any) -> list[tuple[str, str]]:
     """Method and column of every star in the table of methods."""
     table = comparison_tables(results, metrics=metrics, pairwise=False, **options)[0]
     return [

@@ -150,8 +150,8 @@ def test_both_budgets_are_reported_and_who_came_to_the_end_of_which() -> None:
     told = search_table(ENDED).caption
     assert "Budget of each: trials: dns 6, sahc 5, ahns 6, dens 6. " in told
     assert "Spent: all trials: sahc; all points of a smaller space: dns; not finished: ahns, dens." in told
-    alike = {"budget": dict.fromkeys(ENDED.samplers, 9), "epoch_budget": dict.fromkeys(ENDED.samplers, 110)}
-    spent = replace(ENDED, **alike)
+    trials, epochs = (dict.fromkeys(ENDED.samplers, most) for most in (9, 110))
+    spent = replace(ENDED, budget=trials, epoch_budget=epochs)
     assert [spent.epochs(name) for name in ("dns", "sahc")] == [40, 110]
     assert [spent.spent(name) for name in spent.samplers] == ["points", "epochs", "", ""]
     assert spent.finished("sahc")

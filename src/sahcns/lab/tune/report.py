@@ -21,8 +21,8 @@ CUT_OFF = "A trial that was cut off stands at the best up to there, not at what 
 def search_report(folder: str | os.PathLike[str]) -> Report:
     """The whole search in a folder, from its `trials.json`."""
     search = read_search(folder)
-    chosen = [search_table(search, details=True), *chosen_table(search), *best_so_far(search)]
-    sections = [Section("Chosen", chosen)]
+    tables = [search_table(search, details=True), *chosen_table(search)]
+    sections = [Section("Chosen", [*tables, *best_so_far(search)])]
     for name in search.samplers:
         space = space_text(search.spaces[name])
         words = f"Searched: {space}." if space else "Nothing to tune: trained once."
