@@ -2,7 +2,7 @@
 
 `alpha` and `pool` are the sampler's; `backbone.depth` and `protocol.l2` name their part. A setting says by
 `setting(…, search=…)` what to try. A sampler's that says nothing is searched over all that it may be, if that is bounded;
-another part's only when asked for. L2 and the step size say so: held still, they decide more than the sampler does.
+another part's only when asked for. L2 and the step size say so: held still, they favour the sampler that they suit.
 """
 
 import itertools
