@@ -357,6 +357,9 @@ def test_a_mistake_is_named_before_anything_runs(
         ("samplers = [{alpha = 1}]", "samplers"),
         ("data = 3", "data=3"),
         ("protocol = 3", "protocol=3"),
+        ("samplers = [{name = 'dns', protocol = 3}]", "dns: protocol=3"),
+        ("samplers = [{name = 'dns', objective = 'brp'}]", "'bpr'"),
+        ("margin = 'wide'", "margin='wide'"),
         ("[protocol]\nepoch = 1", "'epochs'"),
     ],
 )

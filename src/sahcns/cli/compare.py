@@ -51,7 +51,10 @@ def command(
     backbones: Annotated[str | None, option("See `sahcns backbones` (lightgcn).", "NAME,…")] = None,
     row: Annotated[
         list[str] | None,
-        option("One more row, with settings of its own: 'dns pool=32 protocol.l2=1e-2 label=dns-32'. Repeat for more."),
+        option(
+            "One more row, with settings of its own: 'dns pool=32 protocol.l2=1e-2 label=dns-32'. Repeat for more.",
+            "ROW",
+        ),
     ] = None,
     objective: Objective = None,
     seeds: Annotated[str | None, option("How many, from 2020 on; or which: 2020,2021 (5).", "NUMBER")] = None,

@@ -275,6 +275,8 @@ def _owners(row: Plan, *names: str) -> "list[tuple[tuple[str, ...], Plan]]":
     parts: list[tuple[tuple[str, ...], Plan]] = [(names, row)]
     for word in OF_ROW:
         told = row.get(word, {})
+        if not isinstance(told, dict | str):
+            raise SettingError(f"{row['name']}: {word}={told!r} must be a section of settings")
         row[word] = {"name": told} if isinstance(told, str) else dict(told)
         parts.append((tuple(f"{name}.{word}".removeprefix(".") for name in names), row[word]))
     return parts
