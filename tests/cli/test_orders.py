@@ -84,6 +84,21 @@ def test_lists_for_everybody_come_straight_from_the_file(sahcns: Sahcns, tmp_pat
     assert len(one.json["users"][0]["items"]) == 2
 
 
+def test_a_pattern_and_a_folder_of_parquet_files_are_orders_too(sahcns: Sahcns, orders: Path, tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    table = pl.read_csv(orders, infer_schema=False)
+    for part in range(3):
+        table[part::3].write_parquet(tmp_path / "logs" / f"{part}.parquet")
+    lists = []
+    for place in (tmp_path / "logs", tmp_path / "logs" / "*.parquet"):
+        done = sahcns("train", place, *SHORT, "--save", "popular", "--out", tmp_path / "model")
+        assert done.code == 0, done.err
+        lists.append(Recommender.load(tmp_path / "model").popular(5))
+    assert lists[0] == lists[1]
+    assert lists[0]
+    assert sahcns("recommend", tmp_path / "logs", "--popular", "--read", "user=nobody").code == 2
+
+
 @pytest.mark.parametrize(
     ("options", "names"),
     [

@@ -1,5 +1,6 @@
 """The data of a run: a prepared folder, a set that ships inside the package, or the pairs kept with a model."""
 
+from glob import has_magic, iglob
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,9 +12,15 @@ if TYPE_CHECKING:
     from sahcns.model import Recommender
 
 
-def is_file(where: str) -> bool:
-    """Whether it is a file (or a pipe) of somebody's own, and not a folder or the name of a set."""
-    return Path(where).exists() and not Path(where).is_dir()
+def holds_orders(where: str) -> bool:
+    """Whether it is a file (or a pipe) of somebody's own, a folder of Parquet files or a pattern of files.
+
+    A folder of ours has its description, and the name of a set is none of these.
+    """
+    path = Path(where)
+    if path.is_dir():
+        return not any(path.glob("*.json")) and next(path.rglob("*.parquet"), None) is not None
+    return path.exists() or (has_magic(where) and next(iglob(where, recursive=True), None) is not None)
 
 
 def prepared_folder(where: str) -> Path:

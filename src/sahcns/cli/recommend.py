@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from sahcns.cli.console import Json, count, show, show_json, table, tell, warn
-from sahcns.cli.dataset import is_file
+from sahcns.cli.dataset import holds_orders
 from sahcns.cli.options import BASKETS, READ, Read, argument, option, parse_reading
 from sahcns.cli.orders import open_orders, read_file, train_file
 from sahcns.errors import SettingError
@@ -67,7 +67,7 @@ def command(
               sahcns recommend runs/sahc --for baskets.csv -k 10 --to lists.csv
               sahcns recommend runs/sahc --similar-to 318
     """
-    learn = is_file(str(run))
+    learn = holds_orders(str(run))
     everyone = everyone or (learn and to is not None and not (users or baskets))
     every = "--to lists.csv for everybody, " * learn
     nobody = f"give {every}--user ID, --everyone, --having ITEM, --for FILE, --similar-to ITEM, or --popular"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from sahcns.cli.console import Json, count, err, show, show_json, table, tell, warn
-from sahcns.cli.dataset import is_file, warn_of_full_users
+from sahcns.cli.dataset import holds_orders, warn_of_full_users
 from sahcns.cli.options import (
     DATA,
     Backbone,
@@ -122,7 +122,7 @@ def command(
     kept = place.with_name(f"{place.name}.checkpoint")
     how = {**terms_of(plan), "log": _logs(log or [], place), "checkpoint": kept, "fresh": fresh}
     with say_it_resumes(kept):
-        if is_file(plan["data"]):
+        if holds_orders(plan["data"]):
             from sahcns.cli.orders import open_orders, train_file
             from sahcns.model import Recommender
 
@@ -161,7 +161,7 @@ def command(
 
 def _refuse(plan: "Plan", protocol: dict[str, Any], **given: Any) -> None:
     """Options that would be without effect."""
-    if is_file(plan["data"]):
+    if holds_orders(plan["data"]):
         for name in (name for name in ("whole", "refit") if given[name]):
             raise SettingError(
                 f"--{name} is for a prepared set; from a file, what is kept learns from every pair anyway"

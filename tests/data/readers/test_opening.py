@@ -172,6 +172,21 @@ def test_a_folder_of_parquet_files_and_a_pattern(tmp_path: Path) -> None:
         read(str(tmp_path / "*.csv"))
 
 
+def test_the_file_whose_columns_differ_is_named(tmp_path: Path) -> None:
+    """One that calls items otherwise may mean something else by it; case and punctuation mean nothing."""
+    for name, columns in (("b", "user_id,item_id"), ("a", "User ID,ITEM_ID"), ("c", "user_id,sku")):
+        (tmp_path / f"{name}.csv").write_text(f"{columns}\n{name},1\n")
+    assert pairs(read(str(tmp_path / "[ba].csv"))) == [("a", 1), ("b", 1)]  # by name
+    with pytest.raises(DataError, match=r"c\.csv has 'sku' as its item column and .*a\.csv has 'ITEM_ID'"):
+        read(str(tmp_path / "*.csv"))
+    (tmp_path / "c.csv").write_text("user_id\nc\n")
+    with pytest.raises(DataError, match=r"c\.csv"):
+        read(str(tmp_path / "*.csv"))
+    (tmp_path / "c.csv").write_text("user_id,item_id,rating\nc,1,5\n")
+    with pytest.raises(DataError, match=r"c\.csv has a rating column"):
+        read(str(tmp_path / "*.csv"))
+
+
 def test_a_name_that_is_no_text_stays_out_of_the_manifest(tmp_path: Path) -> None:
     path = tmp_path / os.fsdecode(b"caf\xe9.csv")
     path.write_bytes(TEXT)

@@ -86,7 +86,7 @@ def command(
               sahcns data prepare log.csv log --user uid --item sku --split time
               sahcns data prepare log.csv bought --events purchase,cart
               sahcns data prepare orders.csv shop --weight quantity --half-life 180
-              sahcns data prepare orders/*.parquet shop
+              sahcns data prepare 'logs/*.parquet' shop
               sahcns data prepare train.txt toys --valid valid.txt --test test.txt
     """
     options = {name: value for name, value in locals().items() if value is not None}

@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from sahcns.data.columns import Column
+from sahcns.data.columns import Column, key
 from sahcns.data.interactions import Interactions
 from sahcns.data.readers.checks import LENIENT_LIMIT, EmptyFile, Fault, Faults, Source, reported
 from sahcns.data.readers.collect import Collector, EventColumn
@@ -130,11 +130,25 @@ def _read_files(paths: list[Path], encoding: str | None, into: Collector, option
                 raise DataError(f"{error}, or read with lenient to leave it out") from None
             empty.append(shown(path))
         else:
+            _check_same_names(files, entry)
             files.append(entry | {"rows_read": into.faults.rows_read - rows_read, "rows": len(into) - rows})
     if not files:
         raise DataError(f"{empty[0]} and the other {len(empty) - 1} files are empty; check the command that wrote them")
     record = {name: files[0].get(name) for name in ("format", "delimiter", "header", "columns", "compression")}
     return record | {"files": files} | ({"empty": empty} if empty else {})
+
+
+def _check_same_names(files: list[dict[str, Any]], entry: dict[str, Any]) -> None:
+    """A column that is in two files has one name in both, but for case and punctuation; without headers there are none."""
+    if not files or not (files[0].get("header", True) and entry.get("header", True)):
+        return
+    for role, name in entry["columns"].items():
+        former = files[0]["columns"].get(role, name)
+        if key(name) != key(former):
+            raise DataError(
+                f"{entry['path']} has {name!r} as its {role} column and {files[0]['path']} has {former!r}; rename one, or "
+                "read files of one kind together"
+            )
 
 
 def _read_file(
