@@ -67,11 +67,11 @@ def degrees(column: Int32, size: int) -> Int64:
     return total
 
 
-def within_years(times: Int64, years: tuple[int, int]) -> tuple[Mask, str]:
-    """Rows of the calendar years `years`, both included, UTC; and from which day to which there are rows."""
+def within_years(times: Int64, years: tuple[int, int]) -> Mask:
+    """Rows of the calendar years `years`, both included, UTC."""
     start, end = np.array([f"{years[0]:04d}-01-01", f"{years[1] + 1:04d}-01-01"], "datetime64[s]").astype(np.int64)
-    first, last = np.array([times.min(), times.max()]).astype("datetime64[s]").astype("datetime64[D]")
-    return (times >= start) & (times < end), f"{first} to {last}"
+    mask: Mask = (times >= start) & (times < end)
+    return mask
 
 
 def time_order(times: npt.NDArray[np.integer], nanoseconds: Int32 | None = None) -> Int32:
@@ -149,11 +149,11 @@ def take_back(rows: Rows) -> tuple[Rows, Rows, int]:
     return net.keep(kept & (quantities > 0)), rows.keep(~kept), int(np.count_nonzero(rows.columns["quantity"] < 0))
 
 
-def weigh(rows: Rows, weight: Weight | None, half_life: float | None) -> Rows:
-    """Rows, sorted, with the column `weight` [E]: that of their pair.
+def weigh(rows: Rows, weight: Weight | None, dated: bool = False) -> Rows:
+    """Rows, sorted, with the column `weight` [E]: that of their pair; and `last` [E], its latest time, where `dated`.
 
     log(1 + amount), where the amount is the sum of a pair's quantities, of what was paid for them, or its number of rows;
-    its mean rating as it is; or 1. Times ½ for each `half_life` days by which its last row is older than the last of all.
+    its mean rating as it is; or 1.
     """
     starts = rows.starts()
     first, pair = np.flatnonzero(starts), np.cumsum(starts) - 1
@@ -161,14 +161,21 @@ def weigh(rows: Rows, weight: Weight | None, half_life: float | None) -> Rows:
     if weight == "rating":
         weights = np.bincount(pair, rows.columns["rating"]) / np.bincount(pair)
     elif weight is not None:
-        amount = np.ones(len(rows)) if weight == "rows" else rows.columns.get("quantity", np.ones(1)).astype(np.float64)
+        quantity = np.nan_to_num(rows.columns.get("quantity", np.ones(1)), nan=1.0).astype(np.float64)
+        amount = np.ones(len(rows)) if weight == "rows" else quantity
         total = np.bincount(pair, amount * rows.columns["price"] if weight == "price" else amount)
         weights = np.log1p(np.maximum(total, 0))
-    if half_life is not None:
-        times = rows.columns["time"]
-        age = (times.max() - np.maximum.reduceat(times, first)) / (86_400 * half_life)
-        weights = weights * np.exp2(-age)
-    return replace(rows, columns={"weight": weights[pair]})
+    columns = {name: rows.columns[name] for name in ("time", "past", "row") if name in rows.columns}
+    columns = {**(columns if "row" in columns else {}), "weight": weights[pair]}
+    if dated:
+        columns["last"] = np.maximum.reduceat(rows.columns["time"], first)[pair]
+    return replace(rows, columns=columns)
+
+
+def decay(weights: npt.NDArray[Any], last: Int64, half_life: float) -> npt.NDArray[Any]:
+    """Weights [E] times ½ for each `half_life` days by which the latest time of a pair, `last`, is before that of all."""
+    age = (last.max() - last) / (86_400 * half_life)
+    return np.asarray(weights * np.exp2(-age))
 
 
 def k_core(users: Int32, items: Int32, k: int, n_users: int, n_items: int) -> tuple[Mask, int, int]:

@@ -1,13 +1,13 @@
 """What every reader returns: who met what, perhaps how much they liked it, when, and in which kind of event."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from sahcns.data.filters import Mask, chunks
+from sahcns.data.filters import Int64, Mask, Rows, chunks
 from sahcns.data.ids import IdMap, Texts, did_you_mean
 from sahcns.errors import DataError
 
@@ -20,15 +20,17 @@ class Events:
     """Row e is of kind `names[codes[e]]`, or of none where that is ''; kinds differ by more than case and outer blanks.
 
     codes   unsigned [E]
+    rows    how many are of each kind [K], where the codes are not at hand
     """
 
     codes: npt.NDArray[Any]
     names: tuple[str, ...]
+    rows: Int64 | None = None
 
     def counts(self, kinds: Mask | None = None) -> dict[str, int]:
         """Rows of each kind that has some, the most frequent first; of all `kinds` [K], unless told."""
         parts = (np.bincount(self.codes[part], minlength=len(self.names)) for part in chunks(len(self.codes)))
-        rows = sum(parts, np.zeros(len(self.names), np.int64))
+        rows = sum(parts, np.zeros(len(self.names), np.int64)) if self.rows is None else self.rows
         order = np.argsort(-rows, kind="stable")
         return {self.names[k]: int(rows[k]) for k in order if rows[k] and (kinds is None or kinds[k])}
 
@@ -96,8 +98,25 @@ class Interactions:
         return f"Interactions({len(self):,} rows of {people}{', with ' if columns else ''}{' and '.join(columns)})"
 
     @property
+    def columns(self) -> dict[str, npt.NDArray[Any]]:
+        """What there is of a row beside its user and item, by role; `past` is nanoseconds, and `event` a code."""
+        found = {"rating": self.ratings, "time": self.times, "past": self.nanoseconds, "price": self.prices}
+        found |= {"quantity": self.quantities, "event": None if self.events is None else self.events.codes}
+        return {role: column for role, column in found.items() if column is not None}
+
+    def blocks(self, wanted: Container[str]) -> Iterator[Rows]:
+        """All rows at once, with the columns that are wanted; once handed over, they are held here no more."""
+        columns = {role: column for role, column in self.columns.items() if role in wanted}
+        return iter([None, Rows(self.users, self.items, columns=columns)].pop, None)
+
+    @property
     def name(self) -> str:
         """What an error calls them: the file they came from, the first of several, or `the interactions`."""
-        paths = [str(file["path"]) for file in self.source.get("files", [])]
-        more = f" (and {len(paths) - 1} more)" if len(paths) > 1 else ""
-        return f"{paths[0]}{more}" if paths else "the interactions"
+        return named(self.source)
+
+
+def named(source: Mapping[str, Any]) -> str:
+    """The file that rows came from, or the first of several."""
+    paths = [str(file["path"]) for file in source.get("files", [])]
+    more = f" (and {len(paths) - 1} more)" if len(paths) > 1 else ""
+    return f"{paths[0]}{more}" if paths else "the interactions"

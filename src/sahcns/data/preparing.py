@@ -1,112 +1,56 @@
 """Interactions → filters → split, every step counted; or the split that ready-made files describe."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import chain
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from sahcns.data.filters import Int32, Rows, distinct, k_core, sort_pairs, take_back, time_order, weigh, within_years
+from sahcns.data.filters import Int32, Rows, k_core, sort_pairs
 from sahcns.data.ids import IdMap, Texts
-from sahcns.data.interactions import FEW_KINDS, NAT, Interactions
-from sahcns.data.recipe import TIMED, Recipe, Unseen
+from sahcns.data.interactions import Interactions
+from sahcns.data.recipe import Recipe, Unseen
+from sahcns.data.sifting import Sift, needs
 from sahcns.data.split import PARTS, Split
 from sahcns.data.splitting import TRAIN, Dense, Labels, Steps, assemble, assign, find_unseen
+from sahcns.data.stored import Stored
 from sahcns.errors import DataError, SettingError
 
 Overlap = Literal["error", "drop"]
 
 
-def prepare(interactions: Interactions, recipe: Recipe | None = None) -> Split:
+def prepare(interactions: Interactions | Stored, recipe: Recipe | None = None) -> Split:
     """The split that `recipe` (`Recipe()`, unless told) describes, its steps in the order that `Recipe` says.
 
     The manifest holds each step with the counts of users, items and rows after it.
     """
     recipe = recipe or Recipe()
-    if not isinstance(interactions, Interactions):
+    if not isinstance(interactions, Interactions | Stored):
         raise SettingError(f"interactions is of type {type(interactions).__name__}; read it first: prepare(read(…))")
     _check_columns(interactions, recipe)
-    made = Dense(
-        Rows(interactions.users, interactions.items, columns=_columns(interactions, recipe)),
-        interactions.user_ids,
-        interactions.item_ids,
-        interactions.titles,
-        interactions.categories,
-    )
-    steps = Steps(len(made.user_ids), len(made.item_ids), interactions.name)
-    events, source = interactions.events, interactions.source
+    ids, texts = (interactions.user_ids, interactions.item_ids), (interactions.titles, interactions.categories)
+    name, source, sizes = interactions.name, interactions.source, (len(ids[0]), len(ids[1]))
+    sift = Sift(recipe, interactions.events, source, name, sizes, len(interactions))
+    blocks = interactions.blocks(sift.needed())
     del interactions  # where the caller keeps no hold on them either, each column goes once its step is done
-    steps.record("read", "all rows", made.rows, counts=(steps.n_users, steps.n_items))
-
-    if events is not None:
-        kinds = None if recipe.events is None else events.choose(recipe.events, steps.source)
-        kept = events.counts(kinds)
-        if kinds is not None and recipe.events is not None:
-            # Who has only viewed a thing may well be recommended it, so these rows are left out and not set aside.
-            made.rows = made.rows.keep(kinds[events.codes])
-            steps.record("events", ", ".join(recipe.events), made.rows)
-            steps.done[-1] |= {"kept": kept, "left_out": events.counts(~kinds)}
-        elif 1 < len(kept) <= FEW_KINDS:
-            steps.record("events", f"off, {len(kept)} kinds alike", made.rows)
-            steps.done[-1] |= {"kept": kept, "left_out": {}}
-    events = None
-    _drop_missing(made, recipe, source, steps)
-
-    rows, aside = made.rows, list[Rows]()  # what the next three steps take out
-    made.rows = Rows(np.empty(0, np.int32), np.empty(0, np.int32))
-    if "quantity" in rows.columns:
-        rows, back, returns = take_back(rows)
-        if returns or len(back):
-            aside.append(back.bare())
-            remedy = "all was returned; leave quantities out with quantity=0"
-            steps.record("returns", f"{returns:,} taken back", rows, remedy)
-        rows = rows if recipe.weight in ("quantity", "price") else rows.drop("quantity")
-
-    rule, remedy = "off", ""
-    if (ratings := rows.columns.get("rating")) is not None:
-        low, high = np.fmin.reduce(ratings), np.fmax.reduce(ratings)
-        if recipe.min_rating is not None:
-            mask = ratings >= np.float32(recipe.min_rating)
-            rule = f"rating ≥ {recipe.min_rating:g}"
-            remedy = f"its ratings run from {low:g} to {high:g}, so lower min_rating"
-            aside.append(rows.bare().keep(~mask))
-            rows = rows.keep(mask)
-        elif low < high:
-            rule = f"off, {low:g} to {high:g} alike"
-        ratings, rows = None, rows if recipe.weight == "rating" else rows.drop("rating")
-    steps.record("rating", rule, rows, remedy)
-
-    rule, remedy = "off", ""
-    if recipe.years is not None:
-        mask, ends = within_years(rows.columns["time"], recipe.years)
-        rule, remedy = f"years {recipe.years[0]}–{recipe.years[1]}", f"its times run from {ends}, so choose other years"
-        aside.append(rows.bare().keep(~mask))
-        # Which of several equal pairs stays is only seen by a split that looks at the time; else times end here.
-        rows = (rows if recipe.split in TIMED or recipe.half_life else rows.drop("time")).keep(mask)
-    steps.record("window", rule, rows, remedy)
-
-    if recipe.split in TIMED:
-        rows = replace(rows, when=time_order(rows.columns["time"], rows.columns.get("past"))).drop("past")
-        rows = rows if recipe.half_life else rows.drop("time")
-    rows = sort_pairs(rows)
-    if recipe.weight is not None or recipe.half_life is not None:
-        rows = weigh(rows, recipe.weight, recipe.half_life)
-    rows = rows.keep(distinct(rows, recipe.duplicates))
+    sift.take(blocks)
+    steps = Steps(name)
+    sift.record(steps)
+    rows, aside = sift.finish(), sift.aside
+    del sift
     rule = "off" if recipe.duplicates == "none" else f"keep {recipe.duplicates}"
-    steps.record("duplicates", rule, rows, counts=steps.counts)  # one row of each pair stays, so nobody is lost
+    steps.record("duplicates", rule, len(rows), steps.counts)  # one row of each pair stays, so nobody is lost
 
     rule, counts = "off", steps.counts
     if recipe.core > 1:
-        mask, n_users, n_items = k_core(rows.users, rows.items, recipe.core, steps.n_users, steps.n_items)
+        mask, n_users, n_items = k_core(rows.users, rows.items, recipe.core, *sizes)
         rows, rule, counts = rows.keep(mask), f"{recipe.core}-core", (n_users, n_items)
-    steps.record("k-core", rule, rows, "lower core, or loosen the steps before it", counts)
+    steps.record("k-core", rule, len(rows), counts, "lower core, or loosen the steps before it")
 
     labels = assign(rows, recipe)
-    made.rows = replace(rows, when=None)
-    made.aside = aside
+    made = Dense(replace(rows, when=None), *ids, *texts, aside)
     del rows, aside
     return assemble(made, labels, recipe, _split_rule(recipe), steps, source)
 
@@ -132,6 +76,9 @@ def prepare_given(
     if not 0 < holdout < 1:
         raise SettingError(f"holdout={holdout!r} must be between 0 and 1, both excluded")
     recipe = Recipe(split="given", seed=seed, unseen=unseen)
+    for part in (train, valid, test):
+        if not isinstance(part, Interactions | None):
+            raise SettingError(f"a part is of type {type(part).__name__}; files that come split are read with read(…)")
     files = [(label, part) for label, part in enumerate((train, valid, test)) if part is not None]
     names = list(PARTS)
     for label, part in files:
@@ -141,15 +88,15 @@ def prepare_given(
 
     user_ids, to_users = _merge_ids([part.user_ids for _, part in files])
     item_ids, to_items = _merge_ids([part.item_ids for _, part in files])
-    steps = Steps(len(user_ids), len(item_ids), names[TRAIN])
+    steps, counts = Steps(names[TRAIN]), (len(user_ids), len(item_ids))
     rows = Rows(
         np.concatenate([to[part.users] for to, (_, part) in zip(to_users, files, strict=True)]),
         np.concatenate([to[part.items] for to, (_, part) in zip(to_items, files, strict=True)]),
         np.concatenate([np.full(len(part), label, np.int32) for label, part in files]),
     )
-    steps.record("read", " + ".join(f"{len(part):,} {PARTS[label]}" for label, part in files), rows)
+    steps.record("read", " + ".join(f"{len(part):,} {PARTS[label]}" for label, part in files), len(rows), counts)
     rows, labels = _remove_overlap(rows, user_ids, item_ids, overlap, names)
-    steps.record("duplicates", "each pair once, in the first of train, valid, test", rows, counts=steps.counts)
+    steps.record("duplicates", "each pair once, in the first of train, valid, test", len(rows), counts)
 
     rule = "given files"
     if valid is None:
@@ -167,69 +114,18 @@ def prepare_given(
     return assemble(made, labels, recipe, rule, steps, source, names)
 
 
-def _check_columns(interactions: Interactions, recipe: Recipe) -> None:
+def _check_columns(interactions: Interactions | Stored, recipe: Recipe) -> None:
     """What the recipe asks of the interactions and they do not have."""
     if recipe.split == "given":
         raise SettingError("split='given' is for ready-made files: use prepare_given(train, valid, test)")
-    columns = {role: getattr(interactions, f"{role}s") for role in ("event", "rating", "time", "price")}
-    columns["quantity"] = interactions.quantities
-    for role, setting in _needs(recipe):
-        if columns[role] is None:
+    for role, setting in needs(recipe):
+        if role not in interactions.columns:
             files = interactions.source.get("files") or [interactions.source]
             names = [*files[0].get("unused", []), *filter(None, [files[0].get("columns", {}).get(role)])]
             raise DataError(
                 f"{setting} needs {role}s, and {interactions.name} has none; name its {role} column with {role}="
                 + (repr(names[0]) if len(names) == 1 else f", one of: {', '.join(names)}" if names else "")
             )
-
-
-def _columns(interactions: Interactions, recipe: Recipe) -> dict[str, npt.NDArray[Any]]:
-    """What the steps look at."""
-    timed, weight = recipe.split in TIMED, recipe.weight
-    columns = {
-        "rating": interactions.ratings,
-        "time": interactions.times if timed or recipe.years or recipe.half_life else None,
-        "past": interactions.nanoseconds if timed else None,
-        "quantity": interactions.quantities,
-        "price": interactions.prices if weight == "price" else None,
-    }
-    return {name: column for name, column in columns.items() if column is not None}
-
-
-def _drop_missing(made: Dense, recipe: Recipe, source: Mapping[str, Any], steps: Steps) -> None:
-    """Leave out rows that lack what a step needs, where they were read leniently; else one is an error."""
-    lost: dict[str, int] = {}
-    for role, setting in _needs(recipe):
-        column = made.rows.columns.get(role)
-        if column is None:
-            continue
-        absent = (column == NAT) if role == "time" else np.isnan(column)
-        if not (count := int(np.count_nonzero(absent))):
-            continue
-        if not source.get("lenient"):
-            entry = source.get("missing", {}).get(role)
-            first = f", the first in line {entry['first_line']:,} of {entry['file']}" if entry else ""
-            raise DataError(
-                f"{setting} needs {role}s, and {count:,} rows of {steps.source} have none{first}; fill them in, or read "
-                "with lenient to leave such rows out"
-            )
-        made.rows, lost[role] = made.rows.keep(~absent), count
-    if lost:
-        rule = ", ".join(f"{count:,} without {role}" for role, count in lost.items())
-        steps.record("missing", rule, made.rows, "fill them in")
-
-
-def _needs(recipe: Recipe) -> list[tuple[str, str]]:
-    """Which roles the settings need."""
-    needs = [
-        ("event", "events", recipe.events is not None),
-        ("rating", "min_rating", recipe.min_rating is not None),
-        ("time", "years", recipe.years is not None),
-        ("time", "split", recipe.split in TIMED),
-        ("time", "half_life", recipe.half_life is not None),
-        (recipe.weight or "", "weight", recipe.weight not in (None, "rows")),
-    ]
-    return [(role, f"{name}={getattr(recipe, name)!r}") for role, name, needed in needs if needed]
 
 
 def _split_rule(recipe: Recipe) -> str:

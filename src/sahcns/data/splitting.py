@@ -122,33 +122,23 @@ def _counts(users: Int32) -> Int64:
 
 @dataclass
 class Steps:
-    """The steps as they go into the manifest, each with its rule and the counts after it."""
+    """The steps as they go into the manifest, each with its rule and the counts after it; `source` is for errors."""
 
-    n_users: int
-    n_items: int
     source: str
     done: list[dict[str, Any]] = field(default_factory=list)
 
-    def record(self, step: str, rule: str, rows: Rows, remedy: str = "", counts: tuple[int, int] | None = None) -> None:
-        """Counts after a step; a step that left nothing is an error that names it, the counts before and `remedy`.
-
-        counts   users and items that are left, where the step knows them without looking at the rows
-        """
+    def record(self, step: str, rule: str, rows: int, counts: tuple[int, int], remedy: str = "") -> None:
+        """The counts after a step; one that left nothing is an error that names it, the counts before and `remedy`."""
         before = self.done[-1] if self.done else None
-        if not len(rows):
+        if not rows:
             if before is None:
                 raise DataError(f"{self.source} has no rows; there is nothing to prepare")
             met = f"{before['rows']:,} rows of {before['users']:,} users and {before['items']:,} items"
             raise DataError(
                 f"nothing is left of {self.source} after the {step} step ({rule}), which met {met}; {remedy}"
             )
-        if before is not None and before["rows"] == len(rows):
-            counts = before["users"], before["items"]
-        users, items = counts or (
-            int(np.count_nonzero(degrees(rows.users, self.n_users))),
-            int(np.count_nonzero(degrees(rows.items, self.n_items))),
-        )
-        self.done.append({"step": step, "rule": rule, "users": users, "items": items, "rows": len(rows)})
+        users, items = counts if before is None or before["rows"] != rows else self.counts
+        self.done.append({"step": step, "rule": rule, "users": users, "items": items, "rows": rows})
 
     @property
     def counts(self) -> tuple[int, int]:
@@ -203,7 +193,7 @@ def assemble(
     if recipe.unseen == "drop" and out is not None:
         dense.rows, labels = dense.rows.keep(~out), labels[~out]
         dense.close_gaps()
-    steps.record("split", rule, dense.rows, counts=(len(dense.user_ids), len(dense.item_ids)))
+    steps.record("split", rule, len(dense.rows), (len(dense.user_ids), len(dense.item_ids)))
     beside = _pairs_not_in(dense.rows, dense.aside)
     steps.done[-1] |= {"repeated_pairs_dropped": repeats, "unseen_in_training": unseen, "set_aside": len(beside)}
 

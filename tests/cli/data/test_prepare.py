@@ -215,3 +215,21 @@ def test_rows_from_a_pipe(tmp_path: Path) -> None:
     line = [sys.executable, "-m", "sahcns", "data", "prepare", "/dev/stdin", str(tmp_path / "set")]
     subprocess.run(line, input=rows.encode(), capture_output=True, check=True)
     assert read_manifest(tmp_path / "set")["steps"][0]["rows"] == 800
+
+
+def test_on_disk_it_is_the_same_set(sahcns: Sahcns, log: Path, tmp_path: Path) -> None:
+    line = ("data", "prepare", log.with_name("*.csv"), tmp_path / "out", *COLUMNS, "--split", "time", "--core", "2")
+    found = sahcns(*line, "--json").json
+    again = sahcns(*line, "--json", "--engine", "duckdb", "--memory", "200MB", "--scratch", tmp_path).json
+    assert again == found
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name != "cache") == ["log.csv", "out"]
+
+
+def test_engines_that_do_not_fit_are_refused(sahcns: Sahcns, log: Path, tmp_path: Path) -> None:
+    line = ("data", "prepare", log, tmp_path / "out", *COLUMNS)
+    assert "duckdb" in refused(sahcns(*line, "--engine", "duckbd"))
+    assert "--memory" in refused(sahcns(*line, "--memory", "1GB"))
+    assert "--test" in refused(sahcns(*line, "--engine", "duckdb", "--test", log))
+    assert "--engine" in refused(sahcns("data", "prepare", "ml-latest-small", tmp_path / "out", "--engine", "duckdb"))
+    assert "--memory" in refused(sahcns(*line, "--engine", "duckdb", "--memory", "much"))
+    assert not (tmp_path / "out").exists()

@@ -1,14 +1,16 @@
 """The one function that reads everything."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from glob import glob, has_magic
+from inspect import signature
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from sahcns.data.columns import Column, key
+from sahcns.data.columns import ROLES, Column, key
 from sahcns.data.interactions import Interactions
 from sahcns.data.readers.checks import LENIENT_LIMIT, EmptyFile, Fault, Faults, Source, reported
 from sahcns.data.readers.collect import Collector, EventColumn
@@ -18,10 +20,13 @@ from sahcns.data.readers.frames import library, read_frame, read_parquet
 from sahcns.data.readers.lines import choose_fields, read_adjacency, read_jsonlines
 from sahcns.data.readers.opening import InputFile, shown
 from sahcns.data.readers.times import TimeParser
-from sahcns.data.readers.titles import find_titles, titles_in_file
+from sahcns.data.readers.titles import ItemTexts, find_titles, titles_in_file
+from sahcns.data.stored import Stored
 from sahcns.errors import DataError, SettingError, nearest
 
 FORMATS = ("auto", "csv", "inter", "movielens", "pairs", "adjacency", "amazon", "yelp", "jsonl", "parquet")
+Into = TypeVar("Into", bound=Collector)
+Made = TypeVar("Made", Interactions, Stored)
 
 
 def read(
@@ -77,6 +82,34 @@ def read(
     Ids that are all whole numbers stay numbers, others are text ('007' is text); a table keeps the type of its
     columns. `rows_read` in `source` equals the rows returned plus the rows skipped; blank lines are no rows.
     """
+    into, (record, titles) = _read(Collector, locals())
+    return _titled(into.finish(record), titles)
+
+
+def read_stored(source: Any, *, memory: str | None = None, scratch: str | Path | None = None, **reading: Any) -> Stored:
+    """What `read` reads, for more rows than fit into memory: sorted on disk by DuckDB (pip install 'sahcns[duckdb]').
+
+        prepare(read_stored("logs/*.parquet", memory="8GB"), Recipe(core=5, split="time"))
+
+    memory    what DuckDB may hold at a time, such as "8GB"; four fifths of the machine's unless told
+    scratch   a folder with room for about twice what the rows take as compressed Parquet; the system's temporary one
+              unless told. It is empty again once the result is gone.
+    reading   what else `read` takes
+
+    `prepare` makes the same set of both, to the last bit. Ids, pairs and a few million rows at a time must fit into memory.
+    """
+    from sahcns.data.readers.on_disk import DiskCollector
+
+    asked = signature(read).bind(source, **reading)
+    asked.apply_defaults()
+    into, (record, titles) = _read(partial(DiskCollector, memory=memory, scratch=scratch), asked.arguments)
+    return _titled(into.sorted(record), titles)
+
+
+def _read(make: Callable[..., Into], asked: Mapping[str, Any]) -> tuple[Into, tuple[dict[str, Any], ItemTexts]]:
+    """Everything into what `make` makes; the record of it, and titles."""
+    source, format, title, encoding = (asked[name] for name in ("source", "format", "title", "encoding"))
+    lenient, lenient_limit = asked["lenient"], asked["lenient_limit"]
     if format not in FORMATS:
         raise SettingError(f"format is {format!r}; {nearest(str(format), FORMATS)}")
     if not 0 <= lenient_limit <= 1:
@@ -86,10 +119,9 @@ def read(
             "a".encode(encoding)
         except (LookupError, ValueError):
             raise SettingError(f"encoding is {encoding!r}; give one that Python knows, such as 'latin-1'") from None
-    into = Collector(Faults(lenient, lenient_limit), TimeParser(time_unit), _check_offset(items_offset))
-    into.events = EventColumn(asked_for=event is not None)
-    wanted: dict[str, Column] = {"user": user, "item": item, "rating": rating, "time": time, "event": event}
-    wanted |= {"quantity": quantity, "price": price}
+    into = make(Faults(lenient, lenient_limit), TimeParser(asked["time_unit"]), _check_offset(asked["items_offset"]))
+    into.events = EventColumn(asked_for=asked["event"] is not None)
+    wanted: dict[str, Column] = {role: asked[role] for role in ROLES if role != "title"}
     title_file = Path(title) if title is not None and Path(title).exists() and not Path(title).is_dir() else None
     if title is not None and title_file is None:
         wanted["title"] = str(title)
@@ -99,19 +131,22 @@ def read(
         name = f"{library(source)} frame"
         with reported(f"the {name}"):
             columns = read_frame(source, wanted, into, Source(f"the {name}", "row"))
-        record: dict[str, Any] = {"format": name, "files": [], **columns.record()}
-    else:
-        options = {"format": format, "wanted": wanted, "delimiter": delimiter, "header": header}
-        record = _read_files(_paths(source), encoding, into, options)
-        if title is None and (near := next((file["titles"] for file in record["files"] if "titles" in file), None)):
-            titles = titles_in_file(near, encoding)
-            for file in record["files"]:
-                file |= {"titles": shown(file["titles"])} if "titles" in file else {}
-    made = into.finish(record)
+        return into, ({"format": name, "files": [], **columns.record()}, titles)
+    options = {"wanted": wanted, **{name: asked[name] for name in ("format", "delimiter", "header")}}
+    record = _read_files(_paths(source), encoding, into, options)
+    if title is None and (near := next((file["titles"] for file in record["files"] if "titles" in file), None)):
+        titles = titles_in_file(near, encoding)
+        for file in record["files"]:
+            file |= {"titles": shown(file["titles"])} if "titles" in file else {}
+    return into, (record, titles)
+
+
+def _titled(made: Made, titles: ItemTexts) -> Made:
+    """With a title and a category of each item, where there are any."""
     if not titles.record:
         return made
-    record["titles"] = titles.record
-    texts, categories = titles.align(made.item_ids, record["items_offset"])
+    made.source["titles"] = titles.record
+    texts, categories = titles.align(made.item_ids, made.source["items_offset"])
     return replace(made, titles=texts, categories=categories)
 
 

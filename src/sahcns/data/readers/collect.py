@@ -1,6 +1,7 @@
 """All batches of all files, checked and put together as one `Interactions`."""
 
 from bisect import bisect_right
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any
@@ -51,24 +52,30 @@ class EventColumn:
         self.codes.append(codes.to_numpy())
 
     def finish(self, keep: Mask | None) -> Events | None:
-        """The kinds, each as it is written most often."""
+        """What the rows that stay are of."""
         if not self.codes:
             return None
         codes = np.concatenate(self.codes)
         codes = codes if keep is None else codes[keep]
-        rows = np.bincount(codes, minlength=len(self.texts)).tolist()
-        kinds = list(dict.fromkeys(map(fold_case, self.texts)))
+        names, kinds = self.kinds(np.bincount(codes, minlength=len(self.texts)))
+        return Events(kinds.astype(codes.dtype)[codes] if len(names) < len(self.texts) else codes, names)
+
+    def kinds(self, rows: npt.NDArray[np.int64]) -> tuple[tuple[str, ...], npt.NDArray[np.int64]]:
+        """The kinds, each as it is written most often, and that of each text, of which there are so many `rows`."""
+        folded = list(map(fold_case, self.texts))
+        kinds = {kind: at for at, kind in enumerate(dict.fromkeys(folded))}
         names: dict[str, str] = {}
-        for text, _ in sorted(zip(self.texts, rows, strict=True), key=lambda entry: -entry[1]):
+        for text, _ in sorted(zip(self.texts, rows.tolist(), strict=True), key=lambda entry: -entry[1]):
             names.setdefault(fold_case(text), text.strip())
-        if len(kinds) < len(self.texts):
-            codes = np.array([kinds.index(fold_case(text)) for text in self.texts], codes.dtype)[codes]
-        return Events(codes, tuple(names[kind] for kind in kinds))
+        return tuple(names[kind] for kind in kinds), np.array([kinds[kind] for kind in folded])
 
 
 @dataclass
 class Collector:
-    """The rows collected so far; `items_offset` is subtracted from every item id, "auto" finds it."""
+    """The rows collected so far; `items_offset` is subtracted from every item id, "auto" finds it.
+
+    room   rows that a table's columns are read by at a time; None for all at once
+    """
 
     faults: Faults
     times: TimeParser
@@ -81,6 +88,8 @@ class Collector:
     batches: list[tuple[Source, Lines]] = field(default_factory=list)  # where the rows stand
     zones: Entries = field(default_factory=dict)  # rows whose times name a zone, and rows whose times do not
     size: int = 0
+    on_disk: int = 0  # of these, rows that have left memory
+    room: int | None = None
     kept: Mask | None = None  # rows that stayed in the end, where some did not
 
     def __len__(self) -> int:
@@ -102,7 +111,7 @@ class Collector:
         if "time" in batch.columns:
             columns["time"] = checks.times(self.times)
             if "past" in self.columns or (self.times.past is not None and self.times.past.any()):
-                self.columns.setdefault("past", [np.zeros(self.size, np.int32)])  # of the rows before
+                self.columns.setdefault("past", [np.zeros(self.size - self.on_disk, np.int32)])  # of rows before
                 columns["past"] = self.times.past
         keep = pl.Series(checks.good)
         lines = batch.lines if checks.good.all() else np.asarray(batch.lines)[checks.good]
@@ -142,41 +151,22 @@ class Collector:
         for role in [*self.columns]:  # one after the other, so that only one is there twice
             columns[role] = np.concatenate(self.columns.pop(role))
         self._drop_doubtful(source["files"], columns)
-        self.faults.check_limit()
-        if not len(self):
-            names = ", ".join(str(entry["path"]) for entry in source["files"]) or "the frame"
-            raise DataError(f"{names} holds no rows; check the download or the command that wrote it")
-        warnings: dict[str, Any] = {"zones": self.zones} if len(self.zones) == 2 else {}
-        for column in (self.users, self.items):
-            for kind, found in column.warnings().items():
-                row = found.pop("row", None)
-                warnings.setdefault(kind, {})[column.role] = found | ({} if row is None else self._first(int(str(row))))
+        self.check_rows(source)
+        missing, ends = dict[str, tuple[int, int]](), dict[str, tuple[int, int]]()
         for role, values in columns.items():
             absent = values == NAT if role == "time" else np.isnan(values)
             if absent.any():
-                entry = {"rows": int(np.count_nonzero(absent)), **self._first(int(absent.argmax()))}
-                warnings.setdefault("missing", {})[role] = entry
+                missing[role] = int(np.count_nonzero(absent)), int(absent.argmax())
+        times, past = columns.get("time"), columns.get("past")
+        if times is not None and (times != NAT).any():
+            known = np.where(times == NAT, -(NAT + 1), times) if "time" in missing else times
+            ends = {
+                name: (int(times[row]), int(row)) for name, row in (("first", known.argmin()), ("last", times.argmax()))
+            }
+        remarks = self.remarks(missing)
         users, user_ids = self.users.finish()
         items, item_ids = self.items.finish()
-        offset = self._find_offset(user_ids, item_ids)
-        if offset:
-            if not isinstance(item_ids.values, np.ndarray):
-                raise DataError(f"items_offset={offset} needs whole-number item ids; item {item_ids[0]!r} is text")
-            item_ids = IdMap(item_ids.values - offset)
-        times, past = columns.get("time"), columns.get("past")
-        source |= {
-            "time_unit": None if times is None else self.times.name(),
-            "items_offset": offset,
-            "lenient": self.faults.lenient,
-            "rows_read": self.faults.rows_read,
-            "rows_skipped": self.faults.rows_skipped,
-            "skipped": self.faults.skipped,
-            **warnings,
-        }
-        if times is not None and (times != NAT).any():
-            known = np.where(times == NAT, -(NAT + 1), times) if "time" in warnings.get("missing", {}) else times
-            ends = {"first": int(known.argmin()), "last": int(times.argmax())}
-            source["times"] = {name: _describe_time(times, row, source["files"]) for name, row in ends.items()}
+        item_ids = self.describe(source, user_ids, item_ids, remarks, None if times is None else ends)
         return Interactions(
             users,
             items,
@@ -191,7 +181,55 @@ class Collector:
             prices=columns.get("price"),
         )
 
-    def _place(self, row: int) -> tuple[Source, int]:
+    def check_rows(self, source: dict[str, Any]) -> None:
+        """An error where too few are left."""
+        self.faults.check_limit()
+        if not len(self):
+            names = ", ".join(str(entry["path"]) for entry in source["files"]) or "the frame"
+            raise DataError(f"{names} holds no rows; check the download or the command that wrote it")
+
+    def remarks(self, missing: Mapping[str, tuple[int, int]]) -> dict[str, Any]:
+        """What looks wrong and is kept; `missing` is how many rows lack a number or a time, and the first of them."""
+        found: dict[str, Any] = {"zones": self.zones} if len(self.zones) == 2 else {}
+        for column in (self.users, self.items):
+            for kind, entry in column.warnings().items():
+                row = entry.pop("row", None)
+                found.setdefault(kind, {})[column.role] = entry | ({} if row is None else self._first(int(str(row))))
+        for role, (rows, first) in missing.items():
+            found.setdefault("missing", {})[role] = {"rows": rows, **self._first(first)}
+        return found
+
+    def describe(
+        self,
+        source: dict[str, Any],
+        user_ids: IdMap,
+        item_ids: IdMap,
+        remarks: dict[str, Any],
+        ends: Mapping[str, tuple[int, int]] | None,
+    ) -> IdMap:
+        """Complete the record; the item ids with the offset taken off.
+
+        ends   the first and the last time and their rows, where any row has a time; None where there is no such column
+        """
+        offset = self._find_offset(user_ids, item_ids)
+        if offset:
+            if not isinstance(item_ids.values, np.ndarray):
+                raise DataError(f"items_offset={offset} needs whole-number item ids; item {item_ids[0]!r} is text")
+            item_ids = IdMap(item_ids.values - offset)
+        source |= {
+            "time_unit": None if ends is None else self.times.name(),
+            "items_offset": offset,
+            "lenient": self.faults.lenient,
+            "rows_read": self.faults.rows_read,
+            "rows_skipped": self.faults.rows_skipped,
+            "skipped": self.faults.skipped,
+            **remarks,
+        }
+        if ends:
+            source["times"] = {name: _describe_time(*end, source["files"]) for name, end in ends.items()}
+        return item_ids
+
+    def place(self, row: int) -> tuple[Source, int]:
         """Where a row stands."""
         row = row if self.kept is None else int(np.flatnonzero(self.kept)[row])
         starts = [0, *accumulate(len(lines) for _, lines in self.batches)]
@@ -200,7 +238,7 @@ class Collector:
         return source, int(lines[row - starts[at]])
 
     def _first(self, row: int) -> dict[str, Any]:
-        source, line = self._place(row)
+        source, line = self.place(row)
         return {"file": source.name, "first_line": line}
 
     def _drop_doubtful(self, files: list[dict[str, Any]], columns: dict[str, Array]) -> None:
@@ -208,12 +246,15 @@ class Collector:
         good = np.ones(len(self), np.bool_)
         for column in (self.users, self.items):
             column.settle()
-            for fault, (rows, value) in column.faults().items():
-                if (rows := rows & good).any():
+            for fault, texts in (doubtful := column.faults()).items():
+                if (rows := texts[column.codes] & good).any():
+                    value = str(column.table[int(column.codes[rows.argmax()])])  # type: ignore[index]
                     self.faults.report(
-                        *self._place(int(rows.argmax())), fault.about(value), value=value, rows=int(rows.sum())
+                        *self.place(int(rows.argmax())), fault.about(value), value=value, rows=int(rows.sum())
                     )
                     good &= ~rows
+            if doubtful:
+                column.to_numbers()
         if good.all():
             return
         start = 0
@@ -243,8 +284,8 @@ class Collector:
         return 0
 
 
-def _describe_time(times: npt.NDArray[np.int64], row: int, files: list[dict[str, Any]]) -> dict[str, str]:
+def _describe_time(seconds: int, row: int, files: list[dict[str, Any]]) -> dict[str, str]:
     """The time of a row, and the file where it stands."""
     ends = np.cumsum([entry["rows"] for entry in files])
     file = {"file": files[int(np.searchsorted(ends, row, side="right"))]["path"]} if files else {}
-    return {"time": f"{times[row].astype('datetime64[s]')}Z", **file}
+    return {"time": f"{np.datetime64(seconds, 's')}Z", **file}

@@ -1,6 +1,6 @@
 """Tables that know their types: Parquet files, and pandas, polars and Arrow frames."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import polars as pl
@@ -24,11 +24,13 @@ def read_parquet(file: InputFile, wanted: Mapping[str, Column], into: Collector)
     # a damaged file can end in any of polars' errors
     with reported(file.name, Exception, remedy="it is damaged or not a Parquet file; write or download it again"):
         table = pl.scan_parquet(file.table, glob=False, hive_partitioning=False)
-        return read_frame(table, wanted, into, Source(file.name, "row"))
+        return read_frame(table, wanted, into, Source(file.name, "row"), into.room)
 
 
-def read_frame(frame: Any, wanted: Mapping[str, Column], into: Collector, source: Source) -> Columns:
-    """All rows of a frame; which column is which."""
+def read_frame(
+    frame: Any, wanted: Mapping[str, Column], into: Collector, source: Source, room: int | None = None
+) -> Columns:
+    """All rows of a frame, `room` of them at a time where it is a file; which column is which."""
     lazy = isinstance(frame, pl.LazyFrame)
     named = frame.collect_schema().names() if lazy else getattr(frame, "column_names", getattr(frame, "columns", None))
     if named is None:
@@ -36,18 +38,30 @@ def read_frame(frame: Any, wanted: Mapping[str, Column], into: Collector, source
     index = [repr(str(name)) for name in getattr(getattr(frame, "index", None), "names", ()) if name is not None]
     hint = f"; the index is {', '.join(index)}, which frame.reset_index() makes columns of" if index else ""
     columns = choose([str(name) for name in named], wanted, source.name, hint)
-    if lazy:
-        needed = [*dict.fromkeys(columns.places.values())]
-        frame = frame.select(pl.nth(*needed)).collect()
-        loaded = dict(zip(needed, frame.get_columns(), strict=True))
-    else:
-        loaded = {place: _series(frame, place) for place in columns.places.values()}
-    used = {role: _usable(loaded[place], role, source, into.events.asked_for) for role, place in columns.places.items()}
-    kept = {role: column for role, column in used.items() if column.dtype != pl.Null}
-    for start in range(0, len(used["user"]), ROWS):
-        part = {role: column.slice(start, ROWS) for role, column in kept.items()}
-        into.add(Batch(part, range(start + 1, start + 1 + len(part["user"])), source, tokens=False))
+    line = 1
+    for loaded in _loaded(frame, [*dict.fromkeys(columns.places.values())], room):
+        used = {
+            role: _usable(loaded[place], role, source, into.events.asked_for) for role, place in columns.places.items()
+        }
+        kept = {role: column for role, column in used.items() if column.dtype != pl.Null}
+        del loaded
+        for start in range(0, len(used["user"]), ROWS):
+            part = {role: column.slice(start, ROWS) for role, column in kept.items()}
+            into.add(Batch(part, range(line, line + len(part["user"])), source, tokens=False))
+            line += len(part["user"])
     return columns
+
+
+def _loaded(frame: Any, needed: list[int], room: int | None) -> Iterator[dict[int, pl.Series]]:
+    """The columns that are needed, by place: all their rows, or `room` of them at a time."""
+    if not isinstance(frame, pl.LazyFrame):
+        yield {place: _series(frame, place) for place in needed}
+        return
+    frame = frame.select(pl.nth(*needed))
+    rows = 1 if room is None else int(frame.select(pl.len()).collect().item())
+    for start in range(0, rows, room or 1):
+        table = (frame if room is None else frame.slice(start, room)).collect()
+        yield dict(zip(needed, table.get_columns(), strict=True))
 
 
 def _series(frame: Any, place: int) -> pl.Series:

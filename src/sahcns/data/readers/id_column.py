@@ -70,8 +70,8 @@ class IdColumn:
         place[pairs["code"].to_numpy()] = np.arange(len(pairs), dtype=np.int32)
         self.table, self.codes = pairs["id"], _look_up(place, codes)
 
-    def faults(self) -> dict[Fault, tuple[Mask, str]]:
-        """Texts that are no ids if all others are whole numbers, which the column then is: rows [n] and the first."""
+    def faults(self) -> dict[Fault, Mask]:
+        """Texts of `table` that are no ids if all others are whole numbers, which the column then is."""
         if self.table is None or self.typed:
             return {}
         numbers = self.table.cast(pl.Int64, strict=False)
@@ -84,12 +84,19 @@ class IdColumn:
         message = f"{what} {{}} does not fit in 64 bits while other {what}s are whole numbers that do"
         large = Fault(f"{what} beyond 64 bits", message, remedy)
         empty = Fault(f"empty {what}", f"{what} {{}} among whole numbers stands for a missing id", "fill it in")
-        found = {}
-        for fault, texts in ((empty, absent), (large, beyond)):
-            if (rows := texts.to_numpy()[self.codes]).any():
-                found[fault] = rows, str(self.table[int(self.codes[rows.argmax()])])
-        self.codes, self.table = numbers.fill_null(0).to_numpy()[self.codes], None
-        return found
+        return {fault: texts.to_numpy() for fault, texts in ((empty, absent), (large, beyond)) if texts.any()}
+
+    def to_numbers(self) -> None:
+        """What the texts are once those of `faults` are left out."""
+        if self.table is not None:
+            self.codes, self.table = self.table.cast(pl.Int64, strict=False).fill_null(0).to_numpy()[self.codes], None
+
+    def met(self, texts: Mask) -> tuple[int, int, str]:
+        """How many rows have one of some texts of `table`, which is the first, and what it has."""
+        assert self.table is not None
+        rows = texts[self.codes]
+        first = int(rows.argmax())
+        return int(np.count_nonzero(rows)), first, str(self.table[int(self.codes[first])])
 
     def warnings(self) -> dict[str, dict[str, object]]:
         """Ids that are kept and look wrong, by kind: the first of them, and how many.
@@ -104,9 +111,9 @@ class IdColumn:
             return {}
         entries: dict[str, dict[str, object]] = {}
         absent = table.is_in(NO_ID)
-        if absent.any() and not self.typed and (rows := absent.to_numpy()[self.codes]).any():
-            first = int(rows.argmax())
-            entries["doubtful"] = {"value": table[int(self.codes[first])], "rows": int(rows.sum()), "row": first}
+        if absent.any() and not self.typed:
+            rows, first, value = self.met(absent.to_numpy())
+            entries["doubtful"] = {"value": value, "rows": rows, "row": first} if rows else {}
         is_ascii = table.str.len_bytes().sum() == table.str.len_chars().sum()  # as nearly always
         bare = (table if is_ascii else table.str.normalize("NFC")).str.strip_chars()
         bare = bare.str.replace(r"^\+?(-?)0*([0-9]+?)(\.0*)?$", "${1}${2}")
@@ -118,7 +125,7 @@ class IdColumn:
         rounded = table.filter(table.str.contains(ROUNDED))
         if len(rounded) and not self.typed:
             entries["rounded"] = {"value": rounded[0], "ids": len(rounded)}
-        return entries
+        return {kind: entry for kind, entry in entries.items() if entry}
 
     def finish(self) -> tuple[Int32, IdMap]:
         """Positions [n] and the map of the ids that occur."""
@@ -129,9 +136,14 @@ class IdColumn:
         if not used.all():
             table = table.filter(pl.Series(used))
             codes = _look_up(np.cumsum(used, dtype=np.int32) - np.int32(1), codes)
-        offsets = np.zeros(len(table) + 1, np.int64)
-        np.cumsum(table.str.len_bytes().to_numpy(), out=offsets[1:])
-        return codes, IdMap(Texts(np.frombuffer("".join(table.to_list()).encode(), np.uint8), offsets))
+        return codes, IdMap(texts_of(table))
+
+
+def texts_of(table: pl.Series) -> Texts:
+    """A column of texts as ours."""
+    offsets = np.zeros(len(table) + 1, np.int64)
+    np.cumsum(table.str.len_bytes().to_numpy(), out=offsets[1:])
+    return Texts(np.frombuffer("".join(table.to_list()).encode(), np.uint8), offsets)
 
 
 def _dense(numbers: npt.NDArray[Any]) -> tuple[Int32, IdMap]:
