@@ -3,8 +3,8 @@
     python benchmarks/preparing.py --rows 1e8 --memory 8GB --scratch /scratch
 
 Rows have a user and an item of skewed popularity, ids that are numbers (or texts: --texts), and a second of one year; some
-pairs come again. Each engine runs in a process of its own. Peak memory is what Linux counts as resident, mapped files included; disk
-is the most that lay in the scratch folder, looked at four times a second. Both must make the same fingerprint.
+pairs come again. Each engine runs in a process of its own. Peak memory is what Linux counts as resident, mapped files
+included; disk is the most that lay in the scratch folder, looked at four times a second. Both must make the same fingerprint.
 """
 
 import argparse

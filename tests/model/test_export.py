@@ -12,7 +12,7 @@ from sahcns.data import Split
 from sahcns.data.split import Pairs
 from sahcns.errors import SettingError
 from sahcns.folders import read_folder
-from sahcns.model.export import EXPORT, export
+from sahcns.model.export import EXPORT, _index, export
 from tests.model.films import films
 from tests.model.test_recommender import made
 
@@ -50,12 +50,14 @@ def test_who_has_no_vector_gets_what_the_lists_rest_on(tmp_path: Path) -> None:
     assert not users["vector"][3].to_numpy().any()
 
 
-def test_an_index_says_how_much_it_finds(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["hnsw", "ivf"])
+def test_an_index_says_how_much_it_finds(kind: str, tmp_path: Path) -> None:
     faiss = pytest.importorskip("faiss")
     split = films(people=200, count=3000)
     model = made(split, dim=16)
-    told = export(model, tmp_path / "out", ("faiss",), recall=0.9, k=10)["index"]
+    told = export(model, tmp_path / "out", ("faiss",), index=kind, recall=0.9, k=10)["index"]
     assert told["recall@10"] >= 0.9
+    assert told["kind"].lower().startswith(kind)
     index = faiss.read_index(str(tmp_path / "out" / "items.faiss"))
     found = index.search(model.user_vectors.numpy(), 10)[1]
     true = (model.user_vectors @ model.item_vectors.T).topk(10).indices
@@ -63,9 +65,19 @@ def test_an_index_says_how_much_it_finds(tmp_path: Path) -> None:
     assert share == pytest.approx(told["recall@10"], abs=0.01)
 
 
+def test_an_index_of_lists_searches_no_wider_than_it_must() -> None:
+    pytest.importorskip("faiss")
+    random = torch.Generator().manual_seed(0)
+    users, items = torch.randn(50, 8, generator=random), torch.randn(4000, 8, generator=random)
+    whole, some = (_index("ivf", users, items, recall, 10)[1] for recall in (1, 0.8))
+    assert whole["recall@10"] == 1
+    assert 0.8 <= some["recall@10"] < 1
+    assert 1 < some["breadth"] < whole["breadth"]
+
+
 def test_refusals(tmp_path: Path) -> None:
     model = made(films())
-    for settings in ({"formats": ("parket",)}, {"formats": ()}, {"recall": 0.0}):
+    for settings in ({"formats": ("parket",)}, {"formats": ()}, {"recall": 0.0}, {"index": "ifv"}):
         with pytest.raises(SettingError):
             export(model, tmp_path / "out", **settings)
     model.item_weights, model.record["baseline"] = ItemWeights(torch.eye(20).numpy()), {"name": "ease"}

@@ -13,6 +13,7 @@ def command(
     formats: Annotated[
         list[str] | None, option("parquet (unless told), npy or faiss. Repeat for more.", "NAME", "--format")
     ] = None,
+    index: Annotated[str, option("Of faiss: hnsw, or ivf, which is smaller and built sooner.", "NAME")] = "hnsw",
     recall: Annotated[float, option("Share of the true best items that a faiss index shall find.", "SHARE")] = 0.98,
     k: Annotated[int, option("How many best items it is judged by.", "NUMBER", "-k", "--k", min=1)] = 20,
     json: Json = False,
@@ -24,16 +25,16 @@ def command(
     (pip install 'sahcns[ann]').
 
     Examples: sahcns export runs/films --to vectors
-              sahcns export runs/films --to vectors --format npy --format faiss --recall 0.95
+              sahcns export runs/films --to vectors --format npy --format faiss --index ivf --recall 0.95
     """
     from sahcns.folders import refuse_foreign
     from sahcns.model import Recommender
     from sahcns.model.export import EXPORT, FILES, export
 
     refuse_foreign(EXPORT, to)
-    told = export(Recommender.load(run), to, tuple(formats or ("parquet",)), recall=recall, k=k)
-    index = told.get("index", {})
-    reached = next((value for name, value in index.items() if name.startswith("recall@")), None)
+    told = export(Recommender.load(run), to, tuple(formats or ("parquet",)), index=index, recall=recall, k=k)
+    judged = told.get("index", {})
+    reached = next((value for name, value in judged.items() if name.startswith("recall@")), None)
     if reached is not None and reached < recall:
         warn(f"the index finds {reached:.1%} of the true best items, less than --recall {recall:g}")
     if json:
@@ -43,5 +44,5 @@ def command(
     show(*(f"  {name}" for form in told["formats"] for name in FILES[form]))
     if reached is not None:
         show(
-            f"the index finds {reached:.1%} of the true best {min(k, told['items'])} items, by {index['judged_by']:,} users"
+            f"the index finds {reached:.1%} of the true best {min(k, told['items'])} items, by {judged['judged_by']:,} users"
         )

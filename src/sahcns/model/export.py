@@ -2,7 +2,8 @@
 
 parquet   users.parquet (user, source, vector), items.parquet (item, title, category, people, vector)
 npy       users.npy and items.npy [n, D] float32; user_ids.npy and item_ids.npy, whole numbers or texts
-faiss     items.faiss: a graph index (HNSW) over the item vectors by inner product, whose row k is row k of items.npy
+faiss     items.faiss: an index over the item vectors by inner product, whose row k is row k of items.npy: a graph (HNSW), or
+          lists round centres (IVF), which takes less memory and is built sooner
 export.json   what there is, and of an index how many of the true best items it finds
 
 A score is the inner product of a user's and an item's vector. Who has no vector of their own (source fold-in or popular)
@@ -46,7 +47,8 @@ EXPORT = FolderKind(
 )
 JUDGED_BY = 1000  # users whose true lists an index is held against
 NEIGHBOURS = 32  # of each item in the graph
-BREADTHS = (16, 32, 64, 128, 256, 512, 1024, 2048)  # how many a search looks at; the first that finds enough is kept
+BREADTHS = {"hnsw": "efSearch", "ivf": "nprobe"}  # faiss's names of how many items, or lists, a search looks at
+WIDEST = 2048
 
 
 def export(
@@ -54,11 +56,13 @@ def export(
     folder: str | os.PathLike[str],
     formats: Sequence[str] = ("parquet",),
     *,
+    index: str = "hnsw",
     recall: float = 0.98,
     k: int = 20,
 ) -> dict[str, Any]:
     """Write the vectors of a model into a folder, whole or not at all; what export.json says of it.
 
+    index    of faiss: "hnsw" or "ivf"
     recall   share of the true k best items that an index of faiss shall find; it is measured, and searches wider until then
     """
     for name in formats:
@@ -66,6 +70,8 @@ def export(
             raise SettingError(f"formats={name!r} is no format; {nearest(name, FORMATS)}")
     if not formats:
         raise SettingError(f"formats is empty; there are: {', '.join(FORMATS)}")
+    if index not in BREADTHS:
+        raise SettingError(f"index={index!r} is not known; {nearest(index, BREADTHS)}")
     if not 0 < recall <= 1:
         raise SettingError(f"recall={recall!r} must be above 0 and at most 1")
     if model.item_weights is not None:
@@ -82,10 +88,10 @@ def export(
     }
     vectors, sources = user_vectors(model)
     if "faiss" in formats:
-        index, described["index"] = _index(vectors[sources < 2], model.item_vectors, recall, k)
+        stored, described["index"] = _index(index, vectors[sources < 2], model.item_vectors, recall, k)
     else:
-        index = b""
-    place = write_folder(EXPORT, folder, _files(model, vectors, sources, formats, index), described)
+        stored = b""
+    place = write_folder(EXPORT, folder, _files(model, vectors, sources, formats, stored), described)
     return {"folder": str(place), **described}
 
 
@@ -134,28 +140,37 @@ def _files(
         yield "items.faiss", [index]
 
 
-def _index(users: Tensor, items: Tensor, recall: float, k: int) -> tuple[bytes, dict[str, Any]]:
-    """A graph over the items, searched as widely as `recall` takes, and how many of the true best it finds."""
+def _index(kind: str, users: Tensor, items: Tensor, recall: float, k: int) -> tuple[bytes, dict[str, Any]]:
+    """An index of the items, searched as widely as `recall` takes, and how many of the true best it finds."""
     try:
         import faiss
     except ImportError:
         raise SahcnsError("an index needs faiss, which is not installed; pip install 'sahcns[ann]'") from None
     if not len(users):
         raise SettingError("nobody has a vector, so no index could be judged")
-    graph = faiss.IndexHNSWFlat(items.shape[1], NEIGHBOURS, faiss.METRIC_INNER_PRODUCT)
-    graph.hnsw.efConstruction = 200
-    graph.add(items.numpy())
+    count, width = items.shape
+    k, widest = min(k, count), WIDEST
+    if kind == "hnsw":
+        made, name = faiss.IndexHNSWFlat(width, NEIGHBOURS, faiss.METRIC_INNER_PRODUCT), f"HNSW{NEIGHBOURS}"
+        made.hnsw.efConstruction, breadth = 200, max(16, k)
+    else:
+        widest, breadth = (
+            max(1, min(round(4 * count**0.5), count // 39)),
+            1,
+        )  # faiss wants 39 items a centre to find it by
+        made, name = faiss.index_factory(width, f"IVF{widest},Flat", faiss.METRIC_INNER_PRODUCT), f"IVF{widest}"
+        made.train(items.numpy())
+    made.add(items.numpy())
     chosen = torch.linspace(0, len(users) - 1, min(JUDGED_BY, len(users))).long()
-    k = min(k, len(items))
     best = recommend(users[chosen], items, None, k)[0].numpy()
-    found = 0.0
-    for breadth in BREADTHS:
-        graph.hnsw.efSearch = max(breadth, k)
-        found = _share_found(graph.search(users[chosen].numpy(), k)[1], best)
-        if found >= recall:
+    while True:
+        faiss.ParameterSpace().set_index_parameter(made, BREADTHS[kind], breadth)
+        found = _share_found(made.search(users[chosen].numpy(), k)[1], best)
+        if found >= recall or breadth >= widest:
             break
-    about = {"kind": f"HNSW{NEIGHBOURS}, inner product", "breadth": graph.hnsw.efSearch, "judged_by": len(chosen)}
-    return faiss.serialize_index(graph).tobytes(), {**about, f"recall@{k}": found, "wanted": recall}
+        breadth = min(2 * breadth, widest)
+    about = {"kind": f"{name}, inner product", "breadth": breadth, "judged_by": len(chosen)}
+    return faiss.serialize_index(made).tobytes(), {**about, f"recall@{k}": found, "wanted": recall}
 
 
 def _share_found(found: npt.NDArray[Any], best: npt.NDArray[Any]) -> float:
