@@ -28,7 +28,14 @@ class Read(NamedTuple):
     """R mixtures of M table rows at each of T layers: Σ_m weights[r, m, t] · layers[t][rows[r, m, t]]."""
 
     rows: Tensor  # [R, M, T] int64; [R, M, 1] reads the same row at every layer
-    weights: Tensor | None  # [R, M, T], no gradient; None stands for M = 1 and weight 1
+    weights: Tensor | None  # [R, M, T], or [R, M, T, d], no gradient; None stands for M = 1 and weight 1
+
+    def of_layer(self, t: int) -> tuple[Tensor, Tensor | None]:
+        """Rows [R, M] and weights [R, M, 1 or d] of one layer."""
+        weights = self.weights
+        if weights is not None:
+            weights = weights[:, :, t, None] if weights.dim() == 3 else weights[:, :, t]
+        return self.rows[..., min(t, self.rows.shape[-1] - 1)], weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,12 +304,13 @@ class Graph:
 def mix_rows(layers: tuple[Tensor, ...], *reads: Read) -> tuple[Tensor, ...]:
     """`Graph.mix` in plain torch."""
     mixed = []
-    for rows, weights in reads:
+    for read in reads:
         parts = []
         for t, layer in enumerate(layers):
-            gathered = _take(layer, rows[..., min(t, rows.shape[-1] - 1)])  # [R, M, d]
+            rows, weights = read.of_layer(t)
+            gathered = _take(layer, rows)  # [R, M, d]
             if weights is not None:
-                gathered = gathered * weights[..., t, None]
+                gathered = gathered * weights
             parts.append(gathered.sum(1))
         mixed.append(torch.stack(parts, dim=1))
     return tuple(mixed)

@@ -77,6 +77,10 @@ class Rng:
         u, v = 1.0 - self.uniform(*shape), self.uniform(*shape)
         return torch.sqrt(-2.0 * torch.log(u)) * torch.cos(2.0 * torch.pi * v)
 
+    def gumbel(self, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+        """Standard Gumbel numbers: added to logarithms of weights, the k largest are a draw of k without replacement."""
+        return -torch.log(-torch.log(self.uniform(*shape, dtype=dtype)))
+
     def permutation(self, count: int) -> Tensor:
         """A uniformly random order of 0 … count-1."""
         return torch.argsort(self.bits(count), stable=True)

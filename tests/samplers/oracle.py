@@ -123,7 +123,10 @@ def pairs_of(match: Matching) -> list[Pair]:
 
 
 def negatives_of(mixture: Mixture, match: Matching) -> list[list[Negative]]:
-    """[B][K] negatives; items without a share are left out, and so are shared ones that are none of the pair's."""
+    """[B][K] negatives; items without a share are left out, and so are shared ones that are none of the pair's.
+
+    A share for each dimension is told by its mean.
+    """
     full = mixture.checked(len(match.users), len(match.layers), "the sampler")
     layers = range(len(match.layers))
     if full.shared:
@@ -134,7 +137,7 @@ def negatives_of(mixture: Mixture, match: Matching) -> list[list[Negative]]:
             [[{item: 1.0} for _ in layers] for item, gone in zip(shared, row, strict=True) if not gone] for row in out
         ]
     items = full.items.expand(*full.items.shape[:3], len(layers)).tolist()
-    weights = None if full.weights is None else full.weights.double().tolist()
+    weights = None if full.layer_weights is None else full.layer_weights.double().tolist()
     answer: list[list[Negative]] = []
     for b, several in enumerate(items):
         answer.append([])

@@ -84,7 +84,7 @@ def test_weights_for_all_layers_at_once() -> None:
             lambda: Mixture.blend(IDS, TABLE[None], 0.5),
             r"takes the second ids as a tensor \[B\] or \[B, T\]; .*\[1, 2, 3\]",
         ),
-        (lambda: Mixture.blend(IDS, IDS, [0.5]), r"the weight as .* or \[B, T\], or as a number; it was given list"),  # type: ignore[arg-type]
+        (lambda: Mixture.blend(IDS, IDS, [0.5]), r"the weight as .* or \[B, T, d\], or as a number; it was given list"),  # type: ignore[arg-type]
         (
             lambda: Mixture.blend(IDS, TABLE[:, :2], torch.ones(2, 3)),
             r"shape \[2\] and \[2, 2\] and a weight of .*\[2, 3\]",

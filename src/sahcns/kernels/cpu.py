@@ -67,16 +67,17 @@ class Mix(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         layers = range(grads[0].shape[1])
-        if grads[0].device.type == "cpu":
+        one_share = all(weights is None or weights.dim() == 3 for _, weights in ctx.reads)
+        if grads[0].device.type == "cpu" and one_share:
             return None, None, *(_gathered_back(ctx.reads, grads, t, ctx.shape[0]) for t in layers)
         totals = []
         for t in layers:
             total = torch.zeros(ctx.shape, dtype=grads[0].dtype, device=grads[0].device)
-            for (rows, weights), grad in zip(ctx.reads, grads, strict=True):
-                where = rows[..., min(t, rows.shape[-1] - 1)]  # [R, M]
+            for read, grad in zip(ctx.reads, grads, strict=True):
+                where, weights = read.of_layer(t)
                 part = grad[:, None, t].expand(*where.shape, -1)  # [R, M, d]
                 if weights is not None:
-                    part = part * weights[..., t, None]
+                    part = part * weights
                 part = part.reshape(where.numel(), -1)
                 if ctx.ordered:
                     total.index_put_((where.reshape(-1),), part, accumulate=True)

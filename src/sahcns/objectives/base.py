@@ -37,7 +37,7 @@ class Comparison:
 
     batch: Batch
     items: Tensor  # [B, K, M, T or 1]: what negative k is mixed of; [1, K, 1, 1] where all pairs have the same
-    weights: Tensor | None  # [B, K, M, T], their shares; None for M = 1
+    weights: Tensor | None  # [B, K, M, T], or [B, K, M, T, d], their shares; None for M = 1
     graph: Graph
     left_out: Tensor | None = None  # [B, K] bool: what is no negative for this pair; its score is -∞
     log_q: Tensor | None = None  # [n_items] log of how often the sampler gives each item, up to a constant
@@ -137,7 +137,7 @@ class Comparison:
             users, positives, negatives = self.layers
             return users[:, 0], positives[:, 0], negatives[:, self.own :, 0]
         items = self.items[:, self.own :, :, :1] if mixed else self.items[:, self.own :, -1:, :1]
-        weights = None if self.weights is None or not mixed else self.weights[..., :1]
+        weights = None if self.weights is None or not mixed else self.weights[:, :, :, :1]
         users, positives, negatives = self._gather((table,), items, weights)
         return users[:, 0], positives[:, 0], negatives[:, :, 0]
 

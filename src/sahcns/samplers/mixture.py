@@ -22,7 +22,8 @@ class Mixture:
     items    [B, M, T], or [B, K, M, T] for K negatives a pair
     weights  likewise, sums to 1 over M, carries no gradient; None stands for M = 1
 
-    In both a last axis of 1 means the same at every layer. The rest is of negatives that all pairs share, [1, K, 1, 1]:
+    In both a last axis of 1 means the same at every layer. Weights with one axis more, [B, M, T, d] or [B, K, M, T, d],
+    have a share for each dimension. The rest is of negatives that all pairs share, [1, K, 1, 1]:
 
     shared    whether they do
     left_out  [B, K], which of them are no negatives of a pair
@@ -67,12 +68,13 @@ class Mixture:
     def blend(cls, first: Tensor, second: Tensor, weight: Tensor | float) -> "Mixture":
         """weight · first + (1 - weight) · second; ids [B] or [B, T].
 
-        `weight` is the share of `first`: [B, T], [B] for the same at every layer, or one number for all.
+        `weight` is the share of `first`: [B, T], [B] for the same at every layer, one number for all, or [B, T, d] for a
+        share of each dimension.
         """
         _expect("blend", first, "the first ids", "[B]", "[B, T]")
         _expect("blend", second, "the second ids", "[B]", "[B, T]")
         share = _share(weight, first)
-        rows = [side if side.dim() == 2 else side[:, None] for side in (first, second, share)]  # [B, T or 1] each
+        rows = [side if side.dim() > 1 else side[:, None] for side in (first, second, share)]  # [B, T or 1] each
         width = max(side.shape[1] for side in rows)
         if any(len(side) != len(first) or side.shape[1] not in (1, width) for side in rows):
             raise TrainingError(
@@ -83,6 +85,17 @@ class Mixture:
         width = max(side.shape[1] for side in ids)
         items = torch.stack([side.expand(-1, width) for side in ids], dim=1)  # [B, 2, T or 1]
         return cls(items[:, None], torch.stack([share, 1.0 - share], dim=1)[:, None])
+
+    @property
+    def plain(self) -> bool:
+        """In its full form: one negative of each pair's own, and one share for all dimensions of a layer, which is what kernels know."""
+        one = self.items.shape[1] == 1 and not self.shared
+        return one and (self.weights is None or self.weights.dim() == 4)
+
+    @property
+    def layer_weights(self) -> Tensor | None:
+        """In its full form: [B, K, M, T], the mean over dimensions where each has its own."""
+        return self.weights if self.weights is None or self.weights.dim() == 4 else self.weights.mean(4)
 
     def apply(self, item_layers: Sequence[Tensor]) -> Tensor:
         """[B, K, T, d], with gradient: the negatives themselves, of T item tables [n_items, d]; shared ones [1, K, T, d]."""
@@ -112,8 +125,8 @@ class Mixture:
         if weights is None and items.shape[2] != 1:
             raise TrainingError(f"{sampler} mixes {items.shape[2]} items but returned no weights")
         if weights is not None:
-            full = (*items.shape[:3], layers)
-            if weights.shape not in (full, (*full[:3], 1)):
+            full = (*items.shape[:3], layers, *weights.shape[4:5])
+            if weights.shape not in (full, (*full[:3], 1, *full[4:])):
                 raise TrainingError(
                     f"{sampler} returned weights of shape {list(weights.shape)}; "
                     f"expected {list(full)}, one for each item and layer (or 1)"
@@ -142,7 +155,7 @@ def _share(weight: Tensor | float, ids: Tensor) -> Tensor:
         return weight.expand(len(ids))
     if isinstance(weight, Real):  # numpy's numbers too
         return torch.full((len(ids),), float(weight), device=ids.device)
-    return _expect("blend", weight, "the weight", "[B]", "[B, T]", other=", or as a number")
+    return _expect("blend", weight, "the weight", "[B]", "[B, T]", "[B, T, d]", other=", or as a number")
 
 
 def _expect(maker: str, value: object, what: str, *shapes: str, other: str = "") -> Tensor:

@@ -162,7 +162,7 @@ class TrainingStep:
             batch, mixture.items, mixture.weights, self.graph,
             mixture.left_out, mixture.log_q, mixture.own, self.objective_state,
         )  # fmt: skip
-        if fast and self.fast_loss is not None and mixture.items.shape[1] == 1 and not mixture.shared:
+        if fast and self.fast_loss is not None and mixture.plain:
             parts = {"objective": self.fast_loss(pairs, strength, self.table)}
         else:
             parts = {"objective": one_number(self.objective.loss(pairs), self.objective, "loss")}

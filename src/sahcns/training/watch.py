@@ -95,9 +95,9 @@ def statistics(match: Matching, mixture: Mixture, valid_keys: Tensor) -> dict[st
     """Of a batch: mean λ and gap where pairs have pools, and the share of negatives that the user has in validation."""
     positive = mixture.items == match.positives[:, None, None, None]  # [B, K, M, T or 1]
     negative = ~positive if mixture.left_out is None else ~mixture.left_out[:, :, None, None]
-    weights = torch.ones_like(match.p[:, None, None]) if mixture.weights is None else mixture.weights
-    found = {}
+    shares, found = mixture.layer_weights, {}
     if not mixture.shared:
+        weights = torch.ones_like(match.p[:, None, None]) if shares is None else shares
         found["lambda"] = float((weights * positive).sum(2).mean())
     if match.candidates.shape[1]:
         found["gap"] = float(layer_gaps(match).mean())

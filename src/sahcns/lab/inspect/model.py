@@ -137,20 +137,21 @@ class Negatives:
         items, kind = mixture.items, match.p.dtype
         self.match = match
         self.items = items = items.expand(*items.shape[:3], len(match.layers))  # [B, K, M, T]
-        self.weights = torch.ones_like(items, dtype=kind) if mixture.weights is None else mixture.weights.to(kind)
+        weights = torch.ones_like(items, dtype=kind) if mixture.weights is None else mixture.weights.to(kind)
+        self.weights = weights if weights.dim() == 4 else weights.mean(4)  # [B, K, M, T], over dimensions
         positive = items == match.positives[:, None, None, None]
         self.strength = self.weights.masked_fill(~positive, 0.0).sum(2)  # λ [B, K, T], the share of the positive
         self.shares = _shares(self.weights, positive)  # [B, K, M, T], of what is left without the positive
-        self.layers = self._mix(self.weights)  # [B, K, T, d]
+        self.layers = self._mix(weights)  # [B, K, T, d]
         self.profile = self._profile(self.layers)  # [B, K, T], the layer-wise scores
         self.profile_before = self._profile(self._mix(self.shares))  # [B, K, T], without the positive
         self.scores = match.aggregation.score(self.profile)  # y⁻ [B, K]
         self.scores_before = match.aggregation.score(self.profile_before)  # [B, K]
 
     def _mix(self, weights: Tensor) -> Tensor:
-        """[B, K, T, d]."""
-        rows = self.items + self.match.graph.n_users
-        mixed = [(weights[..., t, None] * layer[rows[..., t]]).sum(2) for t, layer in enumerate(self.match.layers)]
+        """[B, K, T, d], by weights [B, K, M, T] or [B, K, M, T, d]."""
+        rows, weights = self.items + self.match.graph.n_users, weights if weights.dim() == 5 else weights[..., None]
+        mixed = [(weights[..., t, :] * layer[rows[..., t]]).sum(2) for t, layer in enumerate(self.match.layers)]
         return torch.stack(mixed, 2)
 
     def _profile(self, layers: Tensor) -> Tensor:
