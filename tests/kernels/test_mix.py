@@ -15,7 +15,7 @@ ROWS = 5
 
 
 @st.composite
-def reads(draw: st.DrawFn, layers: int) -> Read:
+def reads(draw: st.DrawFn, layers: int, dim: int) -> Read:
     """R mixtures of M rows; few rows in the table, so that they repeat within and between mixtures."""
     seed, count, mixed = draw(st.integers(0, 999)), draw(st.integers(1, 5)), draw(st.sampled_from([1, 1, 2, 3]))
     per_layer = draw(st.booleans())
@@ -23,7 +23,7 @@ def reads(draw: st.DrawFn, layers: int) -> Read:
     rows = torch.from_numpy(rng.integers(ROWS, size=(count, mixed, layers if per_layer else 1)))
     if mixed == 1 and draw(st.booleans()):
         return Read(rows, None)
-    weights = rng.random((count, mixed, layers))
+    weights = rng.random((count, mixed, layers, dim) if draw(st.booleans()) else (count, mixed, layers))
     return Read(rows, torch.from_numpy(weights / weights.sum(1, keepdims=True)))
 
 
@@ -31,7 +31,7 @@ def reads(draw: st.DrawFn, layers: int) -> Read:
 def cases(draw: st.DrawFn) -> tuple[list[Tensor], list[Read]]:
     depth, dim, seed = draw(st.integers(1, 4)), draw(st.sampled_from([1, 3, 8])), draw(st.integers(0, 999))
     tables = torch.randn(depth, ROWS, dim, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-    return list(tables), draw(st.lists(reads(depth), min_size=1, max_size=3))
+    return list(tables), draw(st.lists(reads(depth, dim), min_size=1, max_size=3))
 
 
 def place(path: Path, dtype: torch.dtype, tables: list[Tensor], asked: list[Read]) -> tuple[list[Tensor], list[Read]]:
@@ -44,13 +44,13 @@ def place(path: Path, dtype: torch.dtype, tables: list[Tensor], asked: list[Read
 
 
 def by_loops(tables: list[Tensor], read: Read) -> Tensor:
-    """Σ_m weights[r, m, t] · layers[t][rows[r, m, t]], written out."""
+    """Σ_m weights[r, m, t] ⊙ layers[t][rows[r, m, t]], written out."""
     (count, mixed, width), depth = read.rows.shape, len(tables)
     out = torch.zeros(count, depth, tables[0].shape[1], dtype=torch.float64)
     for r in range(count):
         for t in range(depth):
             for m in range(mixed):
-                share = 1.0 if read.weights is None else float(read.weights[r, m, t])
+                share = 1.0 if read.weights is None else read.weights[r, m, t]  # a number, or one for each dimension
                 out[r, t] += share * tables[t][int(read.rows[r, m, t if width > 1 else 0])]
     return out
 
@@ -84,7 +84,7 @@ def test_backward_gives_each_row_its_share_as_often_as_it_was_read(
         for r in range(rows.shape[0]):
             for m in range(rows.shape[1]):
                 for t in range(len(tables)):
-                    share = 1.0 if weights is None else float(weights[r, m, t])
+                    share = 1.0 if weights is None else weights[r, m, t]
                     row = int(rows[r, m, t if rows.shape[2] > 1 else 0])
                     expected[t][row] += share * gradient[r, t]
     for layer, wanted in zip(layers, expected, strict=True):

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from sahcns.backbones import MF
-from sahcns.samplers import DENS, DNSMN, RNS, SAHC, MixGCF, Sampler
+from sahcns.samplers import DENS, DINS, DNSMN, RNS, SAHC, MixGCF, SAHCFamily, Sampler
 from sahcns.training.step import TrainingStep
 from tests.samplers.oracle import Negative, Pair, Vector, aggregate, dot, mean, negatives_of, pairs_of, sigmoid
 from tests.samplers.stepping import BACKBONES, Held, gradients, loss_of, small_graph, step_of
@@ -20,6 +20,7 @@ SAMPLERS: dict[str, Sampler] = {
     "mixgcf": MixGCF(pool=4),
     "sahc": SAHC(pool=2, alpha=0.5, lambda_max=0.9),
     "dens": DENS(pool=4, alpha=0.4, gamma=0.6),
+    "sahc-family": SAHCFamily(pool=3, softness=0.5, sides="two"),
 }
 every_step = pytest.mark.parametrize(
     ("backbone", "sampler"), [(backbone, sampler) for backbone in BACKBONES for sampler in SAMPLERS]
@@ -41,20 +42,26 @@ def difference(step: TrainingStep, name: str, at: int) -> float:
 
 @every_step
 def test_equal_finite_differences_with_the_choice_held(backbone: str, sampler: str) -> None:
-    equal_finite_differences(backbone, sampler, "auto")
+    equal_finite_differences(backbone, SAMPLERS[sampler], "auto")
 
 
 @pytest.mark.parametrize("sampler", ["mixgcf", "sahc"])
 @pytest.mark.parametrize("backbone", ["lightgcn", "ngcf", "simgcl"])
 def test_and_on_the_reference_path(backbone: str, sampler: str) -> None:
     """Here autograd would follow a λ or β that carries gradient; the fast paths do not ask for it."""
-    equal_finite_differences(backbone, sampler, "reference")
+    equal_finite_differences(backbone, SAMPLERS[sampler], "reference")
 
 
-def equal_finite_differences(backbone: str, sampler: str, path: str) -> None:
+@pytest.mark.parametrize("path", ["auto", "reference"])
+@pytest.mark.parametrize("backbone", BACKBONES)
+def test_and_with_a_share_for_each_dimension(backbone: str, path: str) -> None:
+    equal_finite_differences(backbone, DINS(pool=4, alpha=0.7), path)
+
+
+def equal_finite_differences(backbone: str, sampler: Sampler, path: str) -> None:
     graph = small_graph(torch.float64, path)
-    step = step_of(BACKBONES[backbone], SAMPLERS[sampler], graph=graph)
-    held = step_of(BACKBONES[backbone], Held.of(SAMPLERS[sampler]), graph=graph)
+    step = step_of(BACKBONES[backbone], sampler, graph=graph)
+    held = step_of(BACKBONES[backbone], Held.of(sampler), graph=graph)
     assert loss_of(step).item() == pytest.approx(loss_of(held).item(), rel=1e-14)  # `held` goes another way
     rng = np.random.default_rng(0)
     for name, gradient in gradients(step).items():

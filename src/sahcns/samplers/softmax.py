@@ -25,8 +25,6 @@ from sahcns.samplers.matching import Matching
 from sahcns.samplers.mixture import Mixture
 from sahcns.settings import Between, setting
 
-EPSILON = 1e-12  # losses of a pool that are all the same have no variance, and weigh the same
-
 
 @dataclass(frozen=True)
 class Softmax(Sampler):
@@ -51,5 +49,5 @@ class Softmax(Sampler):
         loss = softplus(match.scores - match.positive_score[:, None])
         centred = loss - loss.mean(1, keepdim=True)  # the same weights
         variance = centred.square().sum(1, keepdim=True) / max(1, loss.shape[1] - 1)
-        tau = torch.sqrt(variance / (2 * self.rho))
-        return centred / (tau + EPSILON)
+        tau = torch.sqrt(variance / (2 * self.rho))  # 0 where all losses are the same, and weigh the same
+        return centred / tau.clamp(min=torch.finfo(tau.dtype).tiny)
