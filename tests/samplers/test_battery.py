@@ -22,7 +22,7 @@ from tests.samplers.oracle import same as equal
 from tests.samplers.world import DIM, KINDS, World, choice
 
 CLASSES = {name: cls for name, cls in named(Sampler).items() if cls.__module__.startswith("sahcns.")}
-CHANCE = {"dns-mn", "dns-mn/pick=harmonic", "mixgcf", "sahc-fixed", "softmax"}  # at random, given the pools
+CHANCE = {"dns-mn", "dns-mn/pick=harmonic", "mixgcf", "sahc-fixed", "softmax", "ans"}  # at random, given the pools
 SCATTERED = {"dns-mn", "dns-mn/pick=harmonic", "softmax"}  # any of equal candidates
 REMEMBERS = {"srns"}  # items of other pools than the pair's
 BY_BATCH = {"sahc-family", "sahc-family/sides=two"}  # gaps in units of the batch

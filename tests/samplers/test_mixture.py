@@ -105,6 +105,31 @@ def test_weights_lose_their_gradient() -> None:
     assert not raw.weights.requires_grad
 
 
+@pytest.mark.parametrize("axes", [3, 4])
+def test_a_share_for_each_dimension_and_a_shift(axes: int) -> None:
+    """negative = Σ_m w_m ⊙ V[item_m] + shift, in the short form and in the full one."""
+    items, shares = torch.stack([TABLE, TABLE.flip(0)], 1), torch.arange(24.0).view(2, 1, 3, 4) / 24
+    weights, shift = torch.cat([shares, 1 - shares], 1), torch.arange(24.0).view(2, 3, 4)
+    tables = [torch.randn(6, 4, generator=torch.Generator().manual_seed(t)) for t in range(3)]
+    mixture = Mixture(items, weights, shift)
+    if axes == 4:
+        mixture = Mixture(items[:, None], weights[:, None], shift[:, None])
+    made = mixture.apply(tables)
+    assert made.shape == (2, 1, 3, 4)
+    for b, t in ((0, 0), (0, 2), (1, 1)):
+        first, second = tables[t][items[b, 0, t]], tables[t][items[b, 1, t]]
+        expected = weights[b, 0, t] * first + weights[b, 1, t] * second + shift[b, t]
+        torch.testing.assert_close(made[b, 0, t], expected)
+    full = mixture.checked(2, 3, "S")
+    assert full.layer_weights is not None
+    torch.testing.assert_close(full.layer_weights[:, 0], weights.mean(-1))
+    assert not full.plain
+    assert not Mixture(items, weights).checked(2, 3, "S").plain
+    assert not Mixture(TABLE[:, None], None, shift).checked(2, 3, "S").plain
+    assert Mixture.blend(IDS, TABLE, 0.5).checked(2, 3, "S").plain
+    assert not Mixture.several(TABLE).checked(2, 3, "S").plain
+
+
 def test_three_axes_are_one_negative() -> None:
     weights = torch.full((2, 2, 3), 0.5)
     full = Mixture(torch.stack([TABLE, TABLE], 1), weights).checked(2, 3, "S")
@@ -123,6 +148,8 @@ def test_three_axes_are_one_negative() -> None:
         (Mixture(TABLE[:, None, None].float()), r"\(torch.float32\).*whole-number ids"),
         (Mixture(TABLE[:, None, :, None]), r"mixes 3 items but returned no weights"),
         (Mixture(TABLE[:, None, None], torch.ones(2, 1, 1, 2)), r"weights of shape \[2, 1, 1, 2\].*\[2, 1, 1, 3\]"),
+        (Mixture(TABLE[:, None, None], torch.ones(2, 1, 1, 2, 5)), r"weights of shape \[2, 1, 1, 2, 5\].*\[2, 1, 1, 3, 5\]"),
+        (Mixture(TABLE[:, None], shift=torch.ones(2, 2, 5)), r"shift of shape \[2, 1, 2, 5\]; expected \[2, 1, 3, 'd'\]"),
         (Mixture(TABLE[:, None, None], torch.ones(2, 1, 1)), r"weights of shape \[2, 1, 1\]"),
         (Mixture(TABLE[:, None, None] > 1), r"\(torch.bool\).*whole-number ids"),  # a mask
         (Mixture.several(TABLE[:, :0]), r"items of shape \[2, 0, 1, 1\]"),  # no negative at all

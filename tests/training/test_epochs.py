@@ -22,7 +22,7 @@ from sahcns.kernels import build_graph
 from sahcns.model import fit
 from sahcns.objectives import BPR
 from sahcns.rng import Rng
-from sahcns.samplers import DNS, RNS, DivNS, Matching, Mixture, Sampler
+from sahcns.samplers import DNS, RNS, SRNS, DivNS, Matching, Mixture, Sampler
 from sahcns.training import Protocol
 from sahcns.training.epochs import WARM_UP, Epochs
 from sahcns.training.profiler import Profiler
@@ -230,8 +230,9 @@ def test_state_that_is_replaced_is_not_replayed(captured: type[Played], how: str
     assert (captured.epochs.captured is None) == (mode != "captured")
 
 
-def test_what_divns_keeps_can_be_replayed(captured: type[Played]) -> None:
-    captured.epochs = epochs_of(DivNS(pool=5))
+@pytest.mark.parametrize("sampler", [DivNS(pool=5), SRNS(pool=5)], ids=lambda sampler: sampler.name)
+def test_what_a_sampler_keeps_can_be_replayed(captured: type[Played], sampler: Sampler) -> None:
+    captured.epochs = epochs_of(sampler)
     captured.epochs.capture, captured.epochs.mode = True, "captured"
     for epoch in range(2):
         captured.epochs.run(epoch)

@@ -9,7 +9,23 @@ from sahcns.data.split import Split
 from sahcns.errors import DataError
 from sahcns.lab.inspect.pairs import inspect_pairs
 from sahcns.model import fit
-from sahcns.samplers import AHNS, BNS, DENS, DNS, DNSMN, RNS, SAHC, DivNS, MixGCF, Popularity, Sampler
+from sahcns.samplers import (
+    AHNS,
+    ANS,
+    BNS,
+    DENS,
+    DINS,
+    DNS,
+    DNSMN,
+    RNS,
+    SAHC,
+    SRNS,
+    DivNS,
+    MixGCF,
+    Popularity,
+    Sampler,
+    Softmax,
+)
 from sahcns.training import Protocol
 from tests.splits import random_split
 from tests.training.spying import spying
@@ -20,6 +36,7 @@ PROTOCOL = Protocol(batch=8, epochs=2, evaluate_every=1, drop_last=False)
 SAMPLERS = (
     *(RNS(), Popularity(), DNS(pool=4), DNSMN(pool=6), MixGCF(pool=4), DENS(pool=4)),
     *(BNS(pool=4), BNS(pool=4, ranks_among="unseen"), AHNS(pool=4), DivNS(pool=6, ratio=2), SAHC(pool=4)),
+    *(SRNS(pool=6), Softmax(pool=6), DINS(pool=4), ANS(pool=4)),
 )
 
 

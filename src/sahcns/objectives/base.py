@@ -39,6 +39,7 @@ class Comparison:
     items: Tensor  # [B, K, M, T or 1]: what negative k is mixed of; [1, K, 1, 1] where all pairs have the same
     weights: Tensor | None  # [B, K, M, T], or [B, K, M, T, d], their shares; None for M = 1
     graph: Graph
+    shift: Tensor | None = None  # [B, K, T, d], added to what is mixed
     left_out: Tensor | None = None  # [B, K] bool: what is no negative for this pair; its score is -∞
     log_q: Tensor | None = None  # [n_items] log of how often the sampler gives each item, up to a constant
     own: int = 0  # so many of the shared items, at the front, are the batch's positives
@@ -99,7 +100,9 @@ class Comparison:
         Negatives that all pairs share are there once, [1, K, T, d].
         """
         users, positives, negatives = self._gather(self.batch.layers, self.items[:, self.own :], self.weights)
-        return users, positives, torch.cat([positives[None], negatives], 1) if self.own else negatives
+        if self.own:
+            negatives = torch.cat([positives[None], negatives], 1)
+        return users, positives, negatives if self.shift is None else negatives + self.shift
 
     @cached_property
     def unit(self) -> Rows:

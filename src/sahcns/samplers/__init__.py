@@ -1,6 +1,7 @@
 """One file a method. Any subclass of `Sampler` that has been imported, here or in a user's file, can be named."""
 
 from sahcns.samplers.ahns import AHNS as AHNS
+from sahcns.samplers.ans import ANS as ANS
 from sahcns.samplers.base import Sampler as Sampler
 from sahcns.samplers.bns import BNS as BNS
 from sahcns.samplers.dens import DENS as DENS

@@ -39,6 +39,10 @@ class Sampler(Configured):
         False  # its negatives may be items that the user has in training, and it says which not
     )
 
+    taught_by_choice: ClassVar[bool] = (
+        False  # `choose` runs with gradient to its own parameters, which a mixture's shift may carry
+    )
+
     remade: ClassVar[tuple[str, ...]] = ()  # of its state: what is made again from the rest, so no checkpoint holds it
 
     def choose(self, match: Matching, rng: Rng) -> Mixture:

@@ -48,11 +48,12 @@ def check_choice(sampler: Sampler, match: Matching, rng: Rng, choose: Choose | N
         raise TrainingError(f"{name}.choose() must return a Mixture; it returned {type(mixture).__name__}")
     mixture = mixture.checked(len(match.users), len(match.layers), name, match.layers[0].dtype)
     dim = match.layers[0].shape[1]
-    if mixture.weights is not None and mixture.weights.shape[4:] not in ((), (dim,)):
-        raise TrainingError(
-            f"{name} returned weights of shape {list(mixture.weights.shape)}; where each dimension has its own, the last "
-            f"axis is {dim}, the width of the layers"
-        )
+    for what, value in (("weights", mixture.weights), ("a shift", mixture.shift)):
+        if value is not None and value.shape[4 if what == "weights" else 3 :] not in ((), (dim,)):
+            raise TrainingError(
+                f"{name} returned {what} of shape {list(value.shape)}; where each dimension has its own, the last axis is "
+                f"{dim}, the width of the layers"
+            )
     if mixture.weights is not None and bool(mixture.weights.isnan().any()) and _scores_are_finite(match):
         raise TrainingError(
             f"{name} returned weights that are not numbers (NaN), though all scores are; look for 0/0, inf - inf, or the "

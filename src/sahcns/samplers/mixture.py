@@ -17,13 +17,19 @@ WHOLE = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)  # type
 class Mixture:
     """Which items, in which proportion, at which layer.
 
-        negative[b, k, t] = Σ_m weights[b, k, m, t] · V[items[b, k, m, t], t]
+        negative[b, k, t] = Σ_m weights[b, k, m, t] · V[items[b, k, m, t], t]  (+ shift[b, k, t])
 
     items    [B, M, T], or [B, K, M, T] for K negatives a pair
     weights  likewise, sums to 1 over M, carries no gradient; None stands for M = 1
 
     In both a last axis of 1 means the same at every layer. Weights with one axis more, [B, M, T, d] or [B, K, M, T, d],
-    have a share for each dimension. The rest is of negatives that all pairs share, [1, K, 1, 1]:
+    have a share for each dimension.
+
+    shift    [B, T, d] or [B, K, T, d], added to what is mixed; may carry gradient to the sampler's own parameters, and None
+             stands for 0
+    taught   [B, X] items whose layers the sampler's `extra_loss` is given in the place of the negatives, such as the pool
+
+    The rest is of negatives that all pairs share, [1, K, 1, 1]:
 
     shared    whether they do
     left_out  [B, K], which of them are no negatives of a pair
@@ -33,6 +39,8 @@ class Mixture:
 
     items: Tensor
     weights: Tensor | None = None
+    shift: Tensor | None = None
+    taught: Tensor | None = None
     shared: bool = False
     left_out: Tensor | None = None
     log_q: Tensor | None = None
@@ -88,9 +96,9 @@ class Mixture:
 
     @property
     def plain(self) -> bool:
-        """In its full form: one negative of each pair's own, and one share for all dimensions of a layer, which is what kernels know."""
-        one = self.items.shape[1] == 1 and not self.shared
-        return one and (self.weights is None or self.weights.dim() == 4)
+        """In its full form: one negative of rows, each pair's own, with one share for all dimensions: what kernels know."""
+        one_share = self.weights is None or self.weights.dim() == 4
+        return self.items.shape[1] == 1 and one_share and self.shift is None and not self.shared
 
     @property
     def layer_weights(self) -> Tensor | None:
@@ -104,7 +112,8 @@ class Mixture:
         pairs, several = full.items.shape[:2]
         weights = None if full.weights is None else full.weights.flatten(0, 1)
         (rows,) = mix_rows(tuple(item_layers), Read(full.items.flatten(0, 1), weights))
-        return rows.view(pairs, several, *rows.shape[1:])
+        rows = rows.view(pairs, several, *rows.shape[1:])
+        return rows if full.shift is None else rows + full.shift
 
     def checked(self, pairs: int, layers: int, sampler: str, dtype: torch.dtype | None = None) -> "Mixture":
         """In its full form, items [B, K, M, T or 1] and weights [B, K, M, T] of `dtype`; a wrong shape is an error."""
@@ -116,6 +125,7 @@ class Mixture:
             return self._shared_checked(pairs, sampler)
         if items.dim() == 3:
             items, weights = items[:, None], None if weights is None else weights[:, None]
+        shift = self.shift[:, None] if self.shift is not None and self.shift.dim() == 3 else self.shift
         fits = items.dim() == 4 and len(items) == pairs and items.shape[3] in (1, layers) and 0 not in items.shape
         if not fits or items.dtype not in WHOLE:
             raise TrainingError(
@@ -132,7 +142,11 @@ class Mixture:
                     f"expected {list(full)}, one for each item and layer (or 1)"
                 )
             weights = weights.detach().expand(full).contiguous().to(dtype or weights.dtype)
-        return Mixture(items.long(), weights)
+        if shift is not None and shift.shape[:-1] != (*items.shape[:2], layers):
+            raise TrainingError(
+                f"{sampler} returned a shift of shape {list(shift.shape)}; expected {[*items.shape[:2], layers, 'd']}"
+            )
+        return Mixture(items.long(), weights, shift, self.taught)
 
     def _shared_checked(self, pairs: int, sampler: str) -> "Mixture":
         form, left_out = list(self.items.shape), self.left_out

@@ -122,7 +122,7 @@ class TrainingStep:
             check_layers(layers, graph.n, type(self.backbone).__name__)
         # What a replayed step draws begins at the same call each time, so an eager one must too.
         self.streams.choice.call = max(self.streams.choice.call, self.first_call)
-        with profiler("match"), torch.no_grad():
+        with profiler("match"), torch.set_grad_enabled(self.sampler.taught_by_choice):
             mixture = self.negatives(self.matching(pairs, users, positives, candidates, layers))
         with profiler("loss"):
             return self.total_loss(self.batch(pairs, users, positives, layers), mixture)
@@ -160,7 +160,7 @@ class TrainingStep:
         strength = self.protocol.l2
         pairs = Comparison(
             batch, mixture.items, mixture.weights, self.graph,
-            mixture.left_out, mixture.log_q, mixture.own, self.objective_state,
+            mixture.shift, mixture.left_out, mixture.log_q, mixture.own, self.objective_state,
         )  # fmt: skip
         if fast and self.fast_loss is not None and mixture.plain:
             parts = {"objective": self.fast_loss(pairs, strength, self.table)}
@@ -181,7 +181,9 @@ class TrainingStep:
                 table = self.table if mixed else self.parameters["ego"]
                 parts["l2"] = l2(strength, *pairs.ego_rows(table, mixed))
         if self.sampler_loss is not None:
-            extra = self.sampler_loss(self.own, *pairs.layers, self.aggregation)
+            taught = mixture.taught
+            rows = pairs if taught is None else Comparison(batch, taught[:, :, None, None], None, self.graph)
+            extra = self.sampler_loss(self.own, *rows.layers, self.aggregation)
             parts |= {} if extra is None else {"sampler": one_number(extra, self.sampler)}
         ids = batch.users, batch.positives
         extra = self.backbone_loss(self.parameters, self.graph, *ids, noise, batch.layers)

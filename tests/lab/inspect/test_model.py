@@ -10,10 +10,24 @@ import torch
 from sahcns.backbones import NGCF, Backbone, LightGCN
 from sahcns.errors import DataError, SettingError
 from sahcns.kernels import build_graph
-from sahcns.lab.inspect.model import SampledEpoch, TrainedModel
+from sahcns.lab.inspect.model import Negatives, SampledEpoch, TrainedModel
 from sahcns.model import fit
 from sahcns.rng import Rng
-from sahcns.samplers import DENS, DNS, RNS, SAHC, DivNS, Matching, MixGCF, Mixture, Popularity, Sampler
+from sahcns.samplers import (
+    ANS,
+    DENS,
+    DINS,
+    DNS,
+    RNS,
+    SAHC,
+    DivNS,
+    Matching,
+    MixGCF,
+    Mixture,
+    Popularity,
+    SAHCFamily,
+    Sampler,
+)
 from sahcns.samplers.divns import Caches
 from sahcns.training import Protocol
 from tests.lab.inspect.small_models import BACKBONES, opened, small, trained
@@ -50,6 +64,20 @@ def test_a_model_that_does_not_fit_is_refused() -> None:
     deeper = LightGCN(dim=4, depth=3).to_dict() | {"name": "lightgcn"}
     with pytest.raises(DataError, match="do not give its vectors"):
         TrainedModel.of(replace(model, record={**model.record, "backbone": deeper}))
+
+
+@pytest.mark.parametrize("sampler", [DINS(pool=4), ANS(pool=4), SAHCFamily(pool=4, sides="two")])
+def test_negatives_are_what_the_mixture_says(sampler: Sampler) -> None:
+    """Shares of dimensions and shifts included; λ is a mean over dimensions."""
+    epoch = SampledEpoch(TrainedModel.of(trained("lightgcn"), device="cpu"), sampler)
+    match, mixture = epoch._sample(0, 0)
+    shown = Negatives(match, mixture)
+    made = mixture.apply([layer[match.graph.n_users :] for layer in match.layers])
+    assert torch.allclose(shown.layers, made, rtol=1e-5, atol=1e-7)
+    weights = mixture.weights
+    if isinstance(sampler, DINS):
+        assert weights is not None
+        assert torch.allclose(shown.strength, weights[:, :, 0].mean(-1))
 
 
 @dataclass(frozen=True)

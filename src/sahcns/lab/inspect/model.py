@@ -142,7 +142,7 @@ class Negatives:
         positive = items == match.positives[:, None, None, None]
         self.strength = self.weights.masked_fill(~positive, 0.0).sum(2)  # λ [B, K, T], the share of the positive
         self.shares = _shares(self.weights, positive)  # [B, K, M, T], of what is left without the positive
-        self.layers = self._mix(weights)  # [B, K, T, d]
+        self.layers = self._mix(weights) + (0.0 if mixture.shift is None else mixture.shift)  # [B, K, T, d]
         self.profile = self._profile(self.layers)  # [B, K, T], the layer-wise scores
         self.profile_before = self._profile(self._mix(self.shares))  # [B, K, T], without the positive
         self.scores = match.aggregation.score(self.profile)  # y⁻ [B, K]
