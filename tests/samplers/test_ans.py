@@ -147,7 +147,11 @@ def test_the_noise_is_bounded_and_goes_towards_the_positive() -> None:
 
 @pytest.mark.parametrize("likeness", [0.0, 1e-30, -1e-30])
 def test_parts_that_are_orthogonal_divide_nothing_by_zero(likeness: float) -> None:
-    gates = {**random_gates(), "margin.weight": torch.zeros(1, DIM).double(), "margin.bias": torch.tensor([likeness]).double()}
+    gates = {
+        **random_gates(),
+        "margin.weight": torch.zeros(1, DIM).double(),
+        "margin.bias": torch.tensor([likeness]).double(),
+    }
     sampler = ANS(pool=5)
     mixture = sampler.choose(World.random("mean", 2, 0).match(sampler, parameters=gates), choice())
     assert mixture.shift is not None

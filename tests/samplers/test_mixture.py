@@ -148,8 +148,14 @@ def test_three_axes_are_one_negative() -> None:
         (Mixture(TABLE[:, None, None].float()), r"\(torch.float32\).*whole-number ids"),
         (Mixture(TABLE[:, None, :, None]), r"mixes 3 items but returned no weights"),
         (Mixture(TABLE[:, None, None], torch.ones(2, 1, 1, 2)), r"weights of shape \[2, 1, 1, 2\].*\[2, 1, 1, 3\]"),
-        (Mixture(TABLE[:, None, None], torch.ones(2, 1, 1, 2, 5)), r"weights of shape \[2, 1, 1, 2, 5\].*\[2, 1, 1, 3, 5\]"),
-        (Mixture(TABLE[:, None], shift=torch.ones(2, 2, 5)), r"shift of shape \[2, 1, 2, 5\]; expected \[2, 1, 3, 'd'\]"),
+        (
+            Mixture(TABLE[:, None, None], torch.ones(2, 1, 1, 2, 5)),
+            r"weights of shape \[2, 1, 1, 2, 5\].*\[2, 1, 1, 3, 5\]",
+        ),
+        (
+            Mixture(TABLE[:, None], shift=torch.ones(2, 2, 5)),
+            r"shift of shape \[2, 1, 2, 5\]; expected \[2, 1, 3, 'd'\]",
+        ),
         (Mixture(TABLE[:, None, None], torch.ones(2, 1, 1)), r"weights of shape \[2, 1, 1\]"),
         (Mixture(TABLE[:, None, None] > 1), r"\(torch.bool\).*whole-number ids"),  # a mask
         (Mixture.several(TABLE[:, :0]), r"items of shape \[2, 0, 1, 1\]"),  # no negative at all

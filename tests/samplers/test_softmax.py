@@ -49,7 +49,9 @@ def test_between_rns_and_dns(kind: Kind, depth: int, seed: int) -> None:
     hard, even = Softmax(pool=6, rho=1e6), Softmax(pool=6, rho=1e-12)
     match = World.random(kind, depth, seed).match(hard, seed)
     assert torch.equal(hard.choose(match, choice()).items, DNS(pool=6).choose(match, choice()).items)
-    assert torch.softmax(even.logits(match), dim=1).flatten().tolist() == pytest.approx([1 / 6] * 6 * len(match.users), rel=1e-4)
+    assert torch.softmax(even.logits(match), dim=1).flatten().tolist() == pytest.approx(
+        [1 / 6] * 6 * len(match.users), rel=1e-4
+    )
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -61,7 +61,8 @@ def test_eight_epochs(kind: Kind, depth: int) -> None:
                 held = memory.get(pair.user, pair.pool[:3])
                 weight = 2.0 * min(1.0, epoch / 4)
                 merit = [
-                    sigmoid(pair.score(j) - pair.score(pair.positive)) + weight * std(pair, j, epoch, past) for j in held
+                    sigmoid(pair.score(j) - pair.score(pair.positive)) + weight * std(pair, j, epoch, past)
+                    for j in held
                 ]
                 assert negative == pair.real(held[first_largest(merit)])
                 renewed.setdefault(pair.user, pair)
@@ -143,10 +144,32 @@ def test_pairs_of_one_user_leave_one_memory_that_of_the_first() -> None:
     state = sampler.begin(world.graph)
     match = world.match(sampler, state=state)
     sampler.choose(match, choice())
-    first = {}
+    first: dict[int, list[int]] = {}
     for user, pool in zip(match.users.tolist(), match.candidates.tolist(), strict=True):
         first.setdefault(user, pool)
     assert all(set(state.items[user].tolist()) <= set(pool) for user, pool in first.items())
+
+
+def test_any_number_of_threads_leaves_the_same_memory() -> None:
+    """Of 60,000 pairs of 300 users every one writes."""
+    users, before, found = 300, torch.get_num_threads(), []
+    graph, match = many(users, [1, 2, 3, 4], [0.5, -1.0, 1.5, 0.0])
+    rows = torch.arange(200 * users) % users
+    table = torch.cat(
+        [match.layers[0][:users] * torch.linspace(0.5, 2, users).double()[:, None], match.layers[0][users:]]
+    )
+    sampler = SRNS(pool=4, memory=2, temperature=1.0)
+    for threads in (1, 4):
+        state = sampler.begin(graph)
+        torch.set_num_threads(threads)
+        for epoch in range(2):
+            drawn = graph.draw(rows, 4, choice(epoch))
+            told = graph, Aggregation("mean"), torch.tensor(float(epoch)), {}, state
+            sampler.choose(Matching(rows, rows * 0, drawn, rows, (table,), *told), choice(epoch))
+            sampler.end_epoch(state, table[users:], graph, choice())
+        found.append([tensor.clone() for tensor in vars(state).values()])
+    torch.set_num_threads(before)
+    assert all(torch.equal(one, four) for one, four in zip(*found, strict=True))
 
 
 def test_its_own_stream_makes_the_memory() -> None:
@@ -166,7 +189,9 @@ def test_without_memory_and_std_it_is_dns(kind: Kind, depth: int, seed: int) -> 
     match = world.match(sampler, seed, state=state)
     assert torch.equal(sampler.choose(match, choice()).items, DNS(pool=6).choose(match, choice()).items)
     sampler.end_epoch(state, match.item_vectors, world.graph, choice())
-    assert state.user_vectors.numel() == state.item_vectors.numel() == 0  # nothing is kept for a std that does not count
+    assert (
+        state.user_vectors.numel() == state.item_vectors.numel() == 0
+    )  # nothing is kept for a std that does not count
 
 
 def test_a_pool_smaller_than_the_memory_fills_it_with_repeats() -> None:

@@ -11,10 +11,10 @@ candidate is moved by a bounded noise, the less the less alike the hard parts ar
     n*(b, l) = argmax_n <e_u, ẽ_n> + ε (<e_u, ẽ_n> - <e_u, e_n>),   negative[b, l] = ẽ_{n*}
     L = γ · mean_b [ mean_l log(1 + Σ_n e^{<e_u, z_n> - <e_u, h_n>}) + mean_{n, l} ‖h_n - h_p‖ + mean_n Σ_l ‖z_p ⊙ z_n‖ ]
 
-W_item, W_user: Linear(d, d), w: Linear(d, 1). Followed is the authors' code; the paper draws Δ uniformly from 0 to .1 and cuts it
-at the margin. The code sums <e_u, e> over layers whatever the aggregation, and ranks by layer 0 alone; here both are the
-backbone's. Gates and w learn from Δ too, which the embeddings do not: to them it is a constant. L2 is on the negative, not on
-the whole pool. The defaults of γ and ε are ours.
+W_item, W_user: Linear(d, d), w: Linear(d, 1). Followed is the authors' code; the paper draws Δ uniformly from 0 to .1 and cuts
+it at the margin. The code sums <e_u, e> over layers whatever the aggregation, and ranks by layer 0 alone; here both are the
+backbone's. Gates and w learn from Δ too; to the embeddings it is a constant. L2 is on the negative, not on the whole pool.
+The defaults of γ and ε are ours.
 """
 
 import math
@@ -81,7 +81,8 @@ class ANS(Sampler):
         z_n, z_p = negatives - h_n, e_p - h_p
         contrast = softplus(torch.logsumexp((e_u * (z_n - h_n)).sum(-1), dim=1)).mean()
         alike = vector_norm(h_n - h_p, dim=-1).mean() + vector_norm(z_p * z_n, dim=-1).sum(-1).mean()
-        return self.gamma * (contrast + alike)
+        loss: Tensor = self.gamma * (contrast + alike)
+        return loss
 
 
 def gate(parameters: dict[str, Tensor], e_u: Tensor, e_n: Tensor) -> Tensor:

@@ -111,7 +111,10 @@ class SAHCFamily(SelectThenCalibrate):
         "batch", "gaps in units of their mean size in the batch, or as they are", choices=("batch", "none"), search=()
     )
     softness: float = setting(
-        0.0, "temperature τ of a softmax over q in the place of its argmax; 0 is the argmax", low=0, search=(0.0, 0.1, 0.3, 1.0)
+        0.0,
+        "temperature τ of a softmax over q in the place of its argmax; 0 is the argmax",
+        low=0,
+        search=(0.0, 0.1, 0.3, 1.0),
     )
     sides: str = setting(
         "one",

@@ -7,9 +7,9 @@ Shi, Chen, Feng, Zhang, Wu, Gao, He. On the Theories Behind Hard Negative Sampli
 Var has Bessel's correction, as in the authors' code. ρ is the distance from uniform weights that is allowed: near 0 it is RNS,
 and a large one DNS.
 
-The paper draws by a softmax; its code adds up the losses of all N candidates, each times its weight, Σ_n w_n Z_n. One candidate
-drawn by these weights has the same loss and gradient on average, at the price of one row in the place of N, and with a noise
-of its own. The code draws pools among all items, a user's own included; here they are those of all samplers.
+The paper speaks of sampling; its code adds up the losses of all N candidates, each times its weight, Σ_n w_n Z_n. One candidate
+drawn by these weights, as here, has the same loss and gradient on average, for one row in the place of N, and noise of its own.
+The code draws pools among all items, a user's own included; here they are those of all samplers.
 """
 
 from dataclasses import dataclass

@@ -56,7 +56,9 @@ class SRNS(Sampler):
         low=0,
         search=(2, 4, 8, 16),
     )
-    alpha: float = setting(5.0, "weight α of the std (their ML-1m: 5)", low=0, search=(0.0, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0))
+    alpha: float = setting(
+        5.0, "weight α of the std (their ML-1m: 5)", low=0, search=(0.0, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
+    )
     warmup: int = setting(50, "epochs T₀ until α has its full weight", low=1, search=())
     temperature: float = setting(
         10.0,
