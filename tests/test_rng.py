@@ -138,6 +138,12 @@ def test_normal_numbers() -> None:
     assert bool(x.isfinite().all())
 
 
+def test_the_largest_with_gumbel_noise_are_drawn_by_their_weights() -> None:
+    weights = torch.tensor([1.0, 2.0, 5.0])
+    drawn = (weights.log() + Rng(0, "x").gumbel(20_000, 3)).argmax(1)
+    assert chisquare(torch.bincount(drawn), [2500, 5000, 12_500]).pvalue > 1e-3
+
+
 def test_permutations() -> None:
     rng = Rng(0, "shuffle")
     orders: Counter[tuple[int, ...]] = Counter()

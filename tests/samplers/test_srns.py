@@ -164,8 +164,11 @@ def test_any_number_of_threads_leaves_the_same_memory() -> None:
         torch.set_num_threads(threads)
         for epoch in range(2):
             drawn = graph.draw(rows, 4, choice(epoch))
-            told = graph, Aggregation("mean"), torch.tensor(float(epoch)), {}, state
-            sampler.choose(Matching(rows, rows * 0, drawn, rows, (table,), *told), choice(epoch))
+            match = Matching(
+                rows, rows * 0, drawn, rows, (table,), graph, Aggregation("mean"), torch.tensor(float(epoch))
+            )
+            match.state = state
+            sampler.choose(match, choice(epoch))
             sampler.end_epoch(state, table[users:], graph, choice())
         found.append([tensor.clone() for tensor in vars(state).values()])
     torch.set_num_threads(before)

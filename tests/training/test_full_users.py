@@ -56,8 +56,9 @@ def with_full_users() -> Split:
     [
         *((sampler, kernels) for sampler in SAMPLERS for kernels in ("reference", "auto")),
         *(
-            (sampler, "triton") for sampler in (RNS(), Popularity(), DivNS(pool=6, ratio=2))
-        ),  # each way to draw and keep
+            (sampler, "triton")
+            for sampler in (RNS(), Popularity(), DivNS(pool=6, ratio=2), SRNS(pool=6), DINS(pool=4), ANS(pool=4))
+        ),  # each way to draw, keep and mix
     ],
     ids=lambda part: getattr(part, "name", part),
 )
