@@ -39,10 +39,10 @@ class Comparison:
     items: Tensor  # [B, K, M, T or 1]: what negative k is mixed of; [1, K, 1, 1] where all pairs have the same
     weights: Tensor | None  # [B, K, M, T], or [B, K, M, T, d], their shares; None for M = 1
     graph: Graph
-    shift: Tensor | None = None  # [B, K, T, d], added to what is mixed
     left_out: Tensor | None = None  # [B, K] bool: what is no negative for this pair; its score is -∞
     log_q: Tensor | None = None  # [n_items] log of how often the sampler gives each item, up to a constant
     own: int = 0  # so many of the shared items, at the front, are the batch's positives
+    shift: Tensor | None = None  # [B, K, T, d], added to what is mixed
     state: Any = None  # what the objective keeps from epoch to epoch
     averaged: bool = False  # whether the objective has asked for `mean`, where pairs have weights
     corrected: bool = False  # whether it has asked for `logits`, where there is `log_q`

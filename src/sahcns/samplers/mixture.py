@@ -64,7 +64,7 @@ class Mixture:
     ) -> "Mixture":
         """[K]: the same real items for all pairs, each a negative of its own."""
         _expect("for_all", ids, "ids", "[K]")
-        return cls(ids[None, :, None, None], None, True, left_out, log_q, own)
+        return cls(ids[None, :, None, None], shared=True, left_out=left_out, log_q=log_q, own=own)
 
     @classmethod
     def per_layer(cls, ids: Tensor) -> "Mixture":
@@ -146,7 +146,7 @@ class Mixture:
             raise TrainingError(
                 f"{sampler} returned a shift of shape {list(shift.shape)}; expected {[*items.shape[:2], layers, 'd']}"
             )
-        return Mixture(items.long(), weights, shift, self.taught)
+        return Mixture(items.long(), weights, shift=shift, taught=self.taught)
 
     def _shared_checked(self, pairs: int, sampler: str) -> "Mixture":
         form, left_out = list(self.items.shape), self.left_out

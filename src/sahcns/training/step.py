@@ -160,7 +160,7 @@ class TrainingStep:
         strength = self.protocol.l2
         pairs = Comparison(
             batch, mixture.items, mixture.weights, self.graph,
-            mixture.shift, mixture.left_out, mixture.log_q, mixture.own, self.objective_state,
+            mixture.left_out, mixture.log_q, mixture.own, mixture.shift, self.objective_state,
         )  # fmt: skip
         if fast and self.fast_loss is not None and mixture.plain:
             parts = {"objective": self.fast_loss(pairs, strength, self.table)}
