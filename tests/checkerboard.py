@@ -57,5 +57,5 @@ BACKBONES = {
     "simgcl": SimGCL(dim=8, depth=3, cl_weight=0.02),  # InfoNCE drives apart what the board holds together
     "lightgcnpp": LightGCNpp(dim=8, depth=1),
     "xsimgcl": XSimGCL(dim=8, depth=3, cl_weight=0.02),
-    "sgl": SGL(dim=8, depth=2, cl_weight=0.02),
+    "sgl": SGL(dim=8, depth=2, cl_weight=0.005),
 }
