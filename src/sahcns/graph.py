@@ -112,6 +112,24 @@ class Unseen:
         return cls(offsets, items, keys, slots, upto, total - seen, total)
 
 
+class Columns:
+    """The columns of every table that this process holds: all, unless a model is cut over several (`training.ranks`)."""
+
+    count: int = 1  # processes
+
+    def sum(self, x: Tensor) -> Tensor:
+        """What partial products over the columns come to in all processes together, with gradient."""
+        return x
+
+    def gather(self, x: Tensor) -> Tensor:
+        """[…, own columns] → […, all columns], with gradient; so too for several such blocks side by side."""
+        return x
+
+    def own(self, table: Tensor) -> Tensor:
+        """The own columns of a whole table; one that has no others stays as it is."""
+        return table
+
+
 @dataclass(frozen=True, eq=False)
 class Graph:
     """One split's training pairs as tensors on one device, and the four operations over them in plain torch."""
@@ -128,6 +146,7 @@ class Graph:
     unseen: Unseen
     path: str = "reference"  # which implementation of the operations this is; see kernels/paths.py
     pair_weights: Tensor | None = None  # [E] float32 with mean 1, where pairs count unalike
+    columns: Columns = Columns()
 
     @classmethod
     def of(cls, split: Split, device: torch.device | str = "cpu", dtype: torch.dtype = torch.float32) -> Self:
@@ -254,7 +273,7 @@ class Graph:
         users = torch.stack([layer.index_select(0, batch.users) for layer in batch.layers], dim=1)
         anchor = batch.aggregation.anchor(users)  # [B, T, d]
         rows = torch.cat([batch.positives[:, None], candidates], dim=1) + self.n_users
-        scores = torch.stack(self._dots(anchor, batch.layers, rows), dim=-1)
+        scores = self.columns.sum(torch.stack(self._dots(anchor, batch.layers, rows), dim=-1))
         return scores[:, 0], scores[:, 1:]
 
     def mix(self, layers: tuple[Tensor, ...], *reads: Read) -> tuple[Tensor, ...]:

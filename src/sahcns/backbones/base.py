@@ -29,6 +29,9 @@ class Backbone(Configured):
     normal_start: float = setting(0.0, "σ of tables that start as N(0, σ²); 0 is Xavier-uniform", low=0, late=True)
 
     has_ego_layer: ClassVar[bool] = True  # layers()[0] is the trainable table itself
+    # Column c of every layer is made of column c of the tables alone, in training too, and there is no loss of its own:
+    # such a model can be cut over processes. A class says so of itself; a subclass may mean something else.
+    by_columns: ClassVar[bool] = False
 
     @property
     def aggregation(self) -> Aggregation:

@@ -19,6 +19,7 @@ class LightGCN(Backbone):
     """Linear propagation, mean of layers 0 … L."""
 
     name: ClassVar[str] = "lightgcn"
+    by_columns: ClassVar[bool] = True
 
     def layers(self, parameters: Parameters, graph: Graph) -> tuple[Tensor, ...]:
         return graph.hops(parameters["ego"], self.depth, *self.normalisation)

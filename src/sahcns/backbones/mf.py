@@ -20,6 +20,7 @@ class MF(Backbone):
     """The tables themselves; layer-wise samplers see a single layer."""
 
     name: ClassVar[str] = "mf"
+    by_columns: ClassVar[bool] = True
 
     depth: int = setting(0, "propagation layers L: none", low=0, high=0)
 

@@ -87,6 +87,8 @@ def find(part: Backbone | Sampler | Objective, method: str, setup: Setup) -> Cal
     """The part's method as the graph's path does it in one kernel, or None: then the part's own is to be used."""
     if setup.backbone.aggregation.weights is not None:  # no kernel knows layer weights
         return None
+    if setup.graph.columns.count > 1 and method != "end_epoch":  # nor that a score is a sum over processes
+        return None
     family, key = setup.graph.path.partition("-")[0], _key(part)
     for one in _REGISTRY:
         if (one.family, one.method, one.replaces) == (family, method, key) and one.supports(setup):

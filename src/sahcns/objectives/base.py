@@ -99,10 +99,8 @@ class Comparison:
 
         Negatives that all pairs share are there once, [1, K, T, d].
         """
-        users, positives, negatives = self._gather(self.batch.layers, self.items[:, self.own :], self.weights)
-        if self.own:
-            negatives = torch.cat([positives[None], negatives], 1)
-        return users, positives, negatives if self.shift is None else negatives + self.shift
+        users, positives, negatives = map(self.graph.columns.gather, self._rows)
+        return users, positives, negatives
 
     @cached_property
     def unit(self) -> Rows:
@@ -111,14 +109,22 @@ class Comparison:
         return users, positives, negatives
 
     @cached_property
+    def _rows(self) -> Rows:
+        """The columns of `layers` that this process holds."""
+        users, positives, negatives = self._gather(self.batch.layers, self.items[:, self.own :], self.weights)
+        if self.own:
+            negatives = torch.cat([positives[None], negatives], 1)
+        return users, positives, negatives if self.shift is None else negatives + self.graph.columns.own(self.shift)
+
+    @cached_property
     def _scores(self) -> tuple[Tensor, Tensor]:
-        agg = self.batch.aggregation
-        users, positives, negatives = self.layers
+        agg, total = self.batch.aggregation, self.graph.columns.sum
+        users, positives, negatives = self._rows
         anchor = agg.anchor(users)
-        positive = agg.score((anchor * positives).sum(-1))
+        positive = total(agg.score((anchor * positives).sum(-1)))
         if len(negatives) < len(users):  # one product, where [B, K, T, d] would not fit
-            return positive, self._of_this_pair(agg.pool(users) @ agg.pool(negatives[0]).T)
-        return positive, self._of_this_pair(agg.score((anchor[:, None] * negatives).sum(-1)))
+            return positive, self._of_this_pair(total(agg.pool(users) @ agg.pool(negatives[0]).T))
+        return positive, self._of_this_pair(total(agg.score((anchor[:, None] * negatives).sum(-1))))
 
     @cached_property
     def _cosines(self) -> tuple[Tensor, Tensor]:
@@ -131,13 +137,15 @@ class Comparison:
         return scores if self.left_out is None else scores.masked_fill(self.left_out, -math.inf)
 
     def ego_rows(self, table: Tensor | None, mixed: bool = True) -> Rows:
-        """Rows for L2: users and positives [B, d], negatives [B, K, d], those that all pairs share once.
+        """Rows for L2, of the columns that this process holds.
+
+        Users and positives [B, d], negatives [B, K, d], those that all pairs share once.
 
         table  the trainable table, read with the first layer's mixture; None where layer 0 is that table
         mixed  the negative as it is mixed, or the real item, which stands last in every mixture
         """
         if table is None:
-            users, positives, negatives = self.layers
+            users, positives, negatives = self._rows
             return users[:, 0], positives[:, 0], negatives[:, self.own :, 0]
         items = self.items[:, self.own :, :, :1] if mixed else self.items[:, self.own :, -1:, :1]
         weights = None if self.weights is None or not mixed else self.weights[:, :, :, :1]

@@ -79,19 +79,19 @@ class Matching:
     @cached_property
     def user_layers(self) -> Tensor:
         """[B, T, d]."""
-        return torch.stack([layer[self.users] for layer in self.layers], dim=1)
+        return self.graph.columns.gather(torch.stack([layer[self.users] for layer in self.layers], dim=1))
 
     @cached_property
     def positive_layers(self) -> Tensor:
         """[B, T, d]."""
         rows = self.positives + self.graph.n_users
-        return torch.stack([layer[rows] for layer in self.layers], dim=1)
+        return self.graph.columns.gather(torch.stack([layer[rows] for layer in self.layers], dim=1))
 
     @cached_property
     def candidate_layers(self) -> Tensor:
         """[B, N, T, d]: the large one; only for samplers that need embeddings."""
         rows = self.candidates + self.graph.n_users
-        return torch.stack([layer[rows] for layer in self.layers], dim=2)
+        return self.graph.columns.gather(torch.stack([layer[rows] for layer in self.layers], dim=2))
 
     @cached_property
     def layer_scores(self) -> tuple[Tensor, Tensor]:
@@ -127,7 +127,8 @@ class Matching:
     @cached_property
     def item_vectors(self) -> Tensor:
         """[n_items, D]: the final embedding of every item."""
-        return self.aggregation.pool_layers(tuple(layer[self.graph.n_users :] for layer in self.layers))
+        items = tuple(layer[self.graph.n_users :] for layer in self.layers)
+        return self.graph.columns.gather(self.aggregation.pool_layers(items))
 
     @property
     def popularity(self) -> Tensor:

@@ -179,7 +179,7 @@ class TrainingStep:
             if strength > 0:
                 mixed = self.protocol.l2_on == "mixed"
                 table = self.table if mixed else self.parameters["ego"]
-                parts["l2"] = l2(strength, *pairs.ego_rows(table, mixed))
+                parts["l2"] = self.graph.columns.sum(l2(strength, *pairs.ego_rows(table, mixed)))
         if self.sampler_loss is not None:
             taught = mixture.taught
             rows = pairs if taught is None else Comparison(batch, taught[:, :, None, None], None, self.graph)
@@ -197,7 +197,8 @@ class TrainingStep:
     def final(self, parameters: Parameters) -> tuple[Tensor, Tensor]:
         """Final user [n_users, D] and item [n_items, D] embeddings."""
         if self.fast_layers is None:
-            return self.backbone.vectors(parameters, self.graph)
+            users, items = map(self.graph.columns.gather, self.backbone.vectors(parameters, self.graph))
+            return users, items
         with torch.no_grad():
             final = self.aggregation.pool_layers(self.fast_layers(parameters, self.graph))
         return final[: self.graph.n_users], final[self.graph.n_users :]
@@ -218,6 +219,7 @@ def sampler_for(objective: Objective, sampler: Sampler | None) -> Sampler:
 def initial_parameters(backbone: Backbone, sampler: Sampler, graph: Graph, streams: Streams) -> Parameters:
     """All that is trained, by name, on the graph's device; a sampler's names begin with `SAMPLER`."""
     tables = _copies(backbone.initial(graph, streams.start), f"{type(backbone).__name__}.initial()", graph.device)
+    tables = {name: graph.columns.own(table.detach()).requires_grad_() for name, table in tables.items()}
     trainable = sampler.trainable(backbone.dim, streams.choice, torch.float32)
     own = _copies(trainable, f"{type(sampler).__name__}.trainable()", graph.device)
     if own and not sampler.has_loss():

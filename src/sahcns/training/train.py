@@ -7,7 +7,8 @@ import warnings
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from numbers import Integral
 from typing import Any, TypeVar
 
@@ -37,8 +38,9 @@ from sahcns.training.epochs import Epochs
 from sahcns.training.log import Log
 from sahcns.training.profiler import Profiler
 from sahcns.training.protocol import Protocol
+from sahcns.training.ranks import Alone, meet
 from sahcns.training.record import Record
-from sahcns.training.step import Streams, TrainingStep, initial_parameters, sampler_for
+from sahcns.training.step import SAMPLER, Streams, TrainingStep, initial_parameters, sampler_for
 from sahcns.training.watch import Watch
 
 Start = Callable[[Mapping[str, Tensor]], Mapping[str, Tensor]]
@@ -111,13 +113,20 @@ def train(
     check_kinds(split=(split, Split), backbone=(backbone, Backbone), objective=(objective, Objective))
     sampler = sampler_for(objective, sampler)
     check_kinds(sampler=(sampler, Sampler), protocol=(protocol, Protocol), seed=(seed, Integral))
-    where = pick_device(device)
+    ranks, where = meet(backbone, pick_device(device))
     _check_monitor(protocol.monitor)
-    with answering(where), seeded_generators(seed, where), default_torch_state(), Watch(log) as watch:
+    with (
+        answering(where),
+        seeded_generators(seed, where),
+        default_torch_state(),
+        ranks.listening(),
+        Watch(log, ranks.rank > 0) as watch,
+    ):
         parts = split, backbone, sampler, objective, protocol
-        run = _Run(*parts, int(seed), where, kernels, whole, looks and not whole, on_epoch, watch, start)
+        run = _Run(*parts, int(seed), where, kernels, whole, looks and not whole, on_epoch, watch, start, ranks)
         if checkpoint is not None:
             run.keep_in(checkpoint, checkpoint_every, fresh)
+        ranks.agree({**run.identity(), "begin": run.first})
         watch.begin(run.step, run.record, run.split)
         return run.train()
 
@@ -140,29 +149,35 @@ class _Run:
         on_epoch: OnEpoch | None,
         watch: Watch,
         start: Start | None,
+        ranks: Alone,
     ) -> None:
         self.began = time.perf_counter()
         fingerprint, split = split.fingerprint, split.whole() if whole else split
         self.split, self.protocol, self.on_epoch, self.where = split, protocol, on_epoch, where
-        self.watch = watch
+        self.watch, self.ranks = watch, ranks
         self.valid = Truth.of(split, "valid", "train", where) if looks else None
         self.test = _test_truth(split, protocol, where)
-        graph = build_graph(split, where, path=kernels)
+        graph = replace(build_graph(split, where, path=kernels), columns=ranks)
         streams, self.profiler = Streams.of(seed, where), Profiler(where)
+        streams.start = ranks.rng(streams.start)
         self.parameters = initial_parameters(backbone, sampler, graph, streams)
+        self.shapes = {table.shape for name, table in self.parameters.items() if not name.startswith(SAMPLER)}
         if start is not None:
             with torch.no_grad():
-                for name, value in start(self.parameters).items():
-                    self.parameters[name].copy_(value)
+                for name, value in start(self._whole(self.parameters)).items():
+                    self.parameters[name].copy_(self._own(value, self.parameters[name]))
         self.step = TrainingStep(graph, backbone, sampler, objective, protocol, self.parameters, streams, self.profiler)
-        self.epochs = Epochs(self.step, capture=kernels != "reference")
+        # Nobody cuts a run whose steps are so short that launching them takes longer.
+        self.epochs = Epochs(self.step, capture=kernels != "reference" and ranks.count == 1)
         self.record = Record.of(split, backbone, sampler, protocol, seed, where, graph.path, objective)
+        if ranks.count > 1:
+            self.record.machine["processes"] = ranks.count
         if whole:
             self.record.data["whole_of"] = fingerprint
         if full := graph.full_users:
             self.record.data["users_with_every_item"] = full
         self.stopping = EarlyStopping(protocol.patience)
-        self.started_from = None if start is None else digest_of(self.parameters)
+        self.started_from = None if start is None else digest_of(self._whole(self.parameters))
         self.first = (0, 0)  # the epoch to begin with, and its steps that are done
         self.kept: Checkpoints | None = None
 
@@ -185,21 +200,21 @@ class _Run:
             raise TrainingError("the last step left vectors that are not finite; lower the learning rate")
         try:
             profiler.settle()
-            _judge(record, "best", (users, items), self.valid, self.test)
+            self._judge("best", (users, items))
             if record.stopped == "interrupted":
                 pass  # a cut epoch is no reading
             elif record.best_epoch == record.epochs_run - 1:  # the same weights, ranked already
                 for found in (record.valid, record.test):
                     found.update({"last": dict(found["best"])} if found else {})
             else:
-                _judge(record, "last", self.step.vectors(self.parameters), self.valid, self.test)
+                self._judge("last", self.step.vectors(self.parameters))
         except KeyboardInterrupt:
             _stop_judging(record)
         record.seconds = {part: round(value, 6) for part, value in profiler.seconds.items()}
         record.seconds["total"] = round(time.perf_counter() - self.began, 6)
 
         def trained() -> Trained:
-            weights = {name: value.cpu() for name, value in stopping.weights.items()}
+            weights = {name: value.cpu() for name, value in self._whole(stopping.weights).items()}
             return Trained(self.split, users.cpu(), items.cpu(), weights, record)
 
         return retry_once_on_interrupt(trained, record)
@@ -208,8 +223,7 @@ class _Run:
         """Epoch after epoch, until the best is long enough ago."""
         first, done = self.first
         for entry in self.record.history:  # of a run that goes on: who counts epochs begins anew
-            if self.on_epoch is not None:
-                self.on_epoch(entry)
+            self.ranks.first(partial(self._tell, entry))
         for epoch in range(first, self.protocol.epochs):
             entry = {"epoch": epoch, **_epoch(self.epochs, epoch, done if epoch == first else 0)}
             if self._look(epoch, entry):
@@ -227,12 +241,24 @@ class _Run:
             stop = last and self.stopping.update(epoch, 0.0, self.parameters)
         elif epoch % self.protocol.evaluate_every == 0 or last:
             with self.profiler("evaluate"):
-                entry["valid"] = evaluate(*self.step.vectors(self.parameters), self.valid, KS, WATCHED)
+                looked = partial(evaluate, *self.step.vectors(self.parameters), self.valid, KS, WATCHED)
+                entry["valid"] = self.ranks.first(looked)
             stop = self.stopping.update(epoch, entry["valid"][self.protocol.monitor], self.parameters)
         self.watch.epoch(entry)
+        self.ranks.first(partial(self._tell, entry))
+        return stop
+
+    def _tell(self, entry: dict[str, Any]) -> None:
         if self.on_epoch is not None:
             self.on_epoch(entry)
-        return stop
+        if self.kept is None:
+            self.ranks.end_if_told()
+
+    def _judge(self, reading: str, vectors: Vectors) -> None:
+        """All metrics of one reading, on the parts that there are."""
+        for truth, found in ((self.valid, self.record.valid), (self.test, self.record.test)):
+            if truth is not None:
+                found[reading] = self.ranks.first(partial(evaluate, *vectors, truth, KS, REPORTED))
 
     def keep_in(self, folder: str | os.PathLike[str], every: float, fresh: bool) -> None:
         """Write checkpoints into a folder, and go on from the newest that is there; one that cannot be kept goes on without."""
@@ -242,17 +268,21 @@ class _Run:
         except SettingError as reason:
             warnings.warn(f"this run cannot go on where it is stopped: {reason}", stacklevel=4)
             return
-        told = self.record.to_dict()
-        identity = {name: told[name] for name in ("seed", "backbone", "sampler", "objective", "protocol", "data")}
-        identity["kernels"] = told["machine"]["kernels"]
+        identity = self.identity()
         identity |= {"device": self.where.type, "validation": self.valid is not None, "code": self._own_code()}
         identity |= {"start": self.started_from}
-        self.kept = Checkpoints(folder, every, identity, self.where.type == "cuda")
+        self.kept = self.ranks.checkpoints(folder, every, identity, self.where.type == "cuda")
         self.epochs.between = self._keep
         if fresh:  # or the next call would find the former run's, which got further
-            forget(folder)
+            self.ranks.first(partial(forget, folder))
         elif (saved := self.kept.read()) is not None:
             self._restore(*saved)
+
+    def identity(self) -> dict[str, Any]:
+        """What the run was told."""
+        told = self.record.to_dict()
+        named = {name: told[name] for name in ("seed", "backbone", "sampler", "objective", "protocol", "data")}
+        return named | {"kernels": told["machine"]["kernels"]}
 
     def _own_code(self) -> str | None:
         """A digest of the user's own files; a class typed into an interpreter has none."""
@@ -267,7 +297,8 @@ class _Run:
         assert self.kept is not None
         if self.kept.due():
             _checked(self.epochs.losses[:at], epoch, self.step)
-            if not all(bool(table.isfinite().all()) for table in self.parameters.values()):
+            fine = torch.stack([table.isfinite().all() for table in self.parameters.values()]).all()
+            if int(self.ranks.sum(fine.long())) < self.ranks.count:
                 return  # the next loss will not be a number: the last good checkpoint stays
             self.kept.write(*self._state(epoch, at), wait=self.kept.stop)
             if self.kept.stop:
@@ -276,12 +307,13 @@ class _Run:
     def _state(self, epoch: int, at: int) -> Saved:
         """Everything that changes while a run goes on: live tensors by name, and plain values."""
         step, stopping = self.step, self.stopping
+        write = self.ranks.rank == 0
         kept, plain = part_state(step.state, step.sampler.remade, type(step.sampler).__name__)
         objective, simple = part_state(step.objective_state, (), type(step.objective).__name__)
         groups = {
-            "parameter": self.parameters,
-            "adam": step.optimiser.state(),
-            "best": stopping.weights,
+            "parameter": self._whole(self.parameters, write),
+            "adam": self._whole(step.optimiser.state(), write),
+            "best": self._whole(stopping.weights, write),
             "sampler": kept,
             "objective": objective,
             "generator": generators(self.where),
@@ -299,6 +331,17 @@ class _Run:
         }
         return {f"{group}.{name}": one for group, tensors in groups.items() for name, one in tensors.items()}, values
 
+    def _own(self, table: Tensor, like: Tensor) -> Tensor:
+        """The columns of a whole table that this process holds."""
+        return self.ranks.own(table) if like.shape in self.shapes else table
+
+    def _whole(self, tables: Mapping[str, Tensor], wanted: bool = True) -> dict[str, Tensor]:
+        """Tables of parameters with all their columns, whatever the number of processes."""
+        return {
+            name: self.ranks.whole(table, wanted) if table.shape in self.shapes else table
+            for name, table in tables.items()
+        }
+
     def _restore(self, tensors: dict[str, Tensor], values: dict[str, Any]) -> None:
         step, stopping = self.step, self.stopping
         groups: dict[str, dict[str, Tensor]] = defaultdict(dict)
@@ -310,13 +353,14 @@ class _Run:
         with torch.no_grad():
             for group, own in live.items():
                 for name, tensor in own.items():
-                    tensor.copy_(groups[group][name])
+                    tensor.copy_(self._own(groups[group][name], tensor))
             for part, state in (("sampler", step.state), ("objective", step.objective_state)):
                 here = {name: value.to(self.where) for name, value in groups[part].items()}
                 set_part_state(state, here, values.get(part, {}))
         step.streams.choice.call = values["call"]
         stopping.best, stopping.best_epoch, stopping.since = values["best"]
-        stopping.weights = {name: value.to(self.where) for name, value in groups["best"].items()}
+        best = {name: self._own(value, self.parameters[name]) for name, value in groups["best"].items()}
+        stopping.weights = {name: value.to(self.where) for name, value in best.items()}
         self.record.history.extend(values["history"])
         self.record.epochs_run = len(values["history"])
         seconds, parts = values["seconds"]
@@ -350,14 +394,6 @@ def _checked(losses: Tensor, epoch: int, step: TrainingStep) -> list[float]:
                 )
             )
     return values
-
-
-def _judge(record: Record, reading: str, vectors: Vectors, valid: Truth | None, test: Truth | None) -> None:
-    """All metrics of one reading, on the parts that there are."""
-    if valid is not None:
-        record.valid[reading] = evaluate(*vectors, valid, KS, REPORTED)
-    if test is not None:
-        record.test[reading] = evaluate(*vectors, test, KS, REPORTED)
 
 
 def _stop_judging(record: Record) -> None:

@@ -24,11 +24,13 @@ from sahcns.training.step import TrainingStep
 class Watch:
     """Tells `logs` of a run from `begin` on, and ends them when it is left; without logs it does nothing at all."""
 
-    def __init__(self, log: Log | Sequence[Log] | None) -> None:
+    def __init__(self, log: Log | Sequence[Log] | None, silent: bool = False) -> None:
+        """`silent` looks as the others do and tells nobody: of a run on several processes one speaks."""
         self.logs = [log] if isinstance(log, Log) else list(log or ())
         for one in self.logs:
             if not isinstance(one, Log):
                 raise SettingError(f"fit: log={one!r:.60} must be a Log, such as JsonLines('run.jsonl'), or several")
+        self.logs = [Log() for _ in self.logs] if silent else self.logs
         self.record: Record | None = None
         self.begun: list[Log] = []
 

@@ -56,7 +56,8 @@ class GpuGraph(Graph):
     def match(self, batch: Batch, candidates: Tensor) -> tuple[Tensor, Tensor]:
         if batch.aggregation.weights is not None:  # which the kernel does not know
             return super().match(batch, candidates)
-        return match(batch, self.n_users, candidates)
+        p, a = match(batch, self.n_users, candidates)
+        return self.columns.sum(p), self.columns.sum(a)
 
     def mix(self, layers: tuple[Tensor, ...], *reads: Read) -> tuple[Tensor, ...]:
         mixed: tuple[Tensor, ...] = Mix.apply(reads, self.path == "triton-ordered", *layers)
