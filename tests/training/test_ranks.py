@@ -1,6 +1,8 @@
 """One model on two processes is the model of one; a process that is killed costs nothing but time."""
 
+import json
 import os
+import shutil
 import signal
 import socket
 from collections.abc import Callable
@@ -15,14 +17,15 @@ from torch import Tensor
 
 from sahcns.aggregation import Aggregation
 from sahcns.backbones import MF, NGCF, Backbone, LightGCN, SimGCL
-from sahcns.errors import SettingError
+from sahcns.errors import SettingError, TrainingError
 from sahcns.model import Recommender, Run, fit
 from sahcns.objectives import SampledSoftmax
 from sahcns.rng import Rng
-from sahcns.samplers import DENS, RNS, SAHC, DivNS, Matching, Mixture, Sampler
+from sahcns.samplers import RNS, SAHC, Matching, Mixture, Sampler
 from sahcns.settings import named
-from sahcns.training import Protocol, checkpoint
-from sahcns.training.ranks import check, joined
+from sahcns.training import JsonLines, Protocol
+from sahcns.training.checkpoint import Checkpoints
+from sahcns.training.ranks import Ranks, check, joined
 from tests.lab.killing import ended, forked
 from tests.splits import random_split
 
@@ -72,7 +75,14 @@ CASES: dict[str, dict[str, Any]] = {
 
 
 def train(home: Path, case: str, **more: Any) -> Run:
-    how = {"backbone": LightGCN(dim=8), "sampler": SAHC(), "protocol": PROTOCOL, "seed": 5, "device": "cpu", **CASES[case]}
+    how = {
+        "backbone": LightGCN(dim=8),
+        "sampler": SAHC(),
+        "protocol": PROTOCOL,
+        "seed": 5,
+        "device": "cpu",
+        **CASES[case],
+    }
     if "start" in how:
         how["start"] = Recommender.load(home / "former")
     return fit(SPLIT, **how, **more)
@@ -82,8 +92,9 @@ def numbers(run: Run) -> dict[str, Any]:
     judged = {"valid": run.record.valid, "test": run.record.test, "epoch": run.record.best_epoch}
     losses = [entry["loss"] for entry in run.record.history]
     model = run.recommender
+    stopped = run.record.stopped
     tables = {"users": model.user_vectors, "items": model.item_vectors, **model.weights}
-    return {"judged": judged, "losses": losses, "tables": tables}
+    return {"judged": judged, "losses": losses, "tables": tables, "stopped": stopped}
 
 
 def in_two(work: Callable[..., None], *arguments: object) -> list[int | None]:
@@ -105,7 +116,23 @@ def _one_of_two(rank: int, port: int, work: Callable[..., None], *arguments: obj
 
 def train_all(rank: int, home: Path) -> None:
     found = {case: numbers(train(home, case)) for case in CASES}
+    found["stopped"] = numbers(train(home, "sahc", on_epoch=stopping_by(lambda: signal.raise_signal(signal.SIGINT))))
+    kept: dict[str, Any] = {"checkpoint": home / "kept", "checkpoint_every": 3600.0}
+    ended_by_it = train(home, "sahc", on_epoch=stopping_by(lambda: signal.raise_signal(signal.SIGTERM)), **kept)
+    assert (ended_by_it.record.stopped, ended_by_it.record.epochs_run) == ("interrupted", 2)
+    found["gone on"] = numbers(train(home, "sahc", **kept))
+    found["logged"] = numbers(train(home, "divns", log=JsonLines(home / "two.jsonl")))
     torch.save(found, home / f"{rank}.pt")
+
+
+def stopping_by(end: Callable[[], None]) -> Callable[[dict[str, Any]], None]:
+    """In the first process, after the second epoch; the other one is not asked."""
+
+    def stop(entry: dict[str, Any]) -> None:
+        if entry["epoch"] == 1:
+            end()
+
+    return stop
 
 
 @pytest.fixture(scope="module")
@@ -130,3 +157,90 @@ def test_two_processes_are_as_one(case: str, home: Path) -> None:
         assert first["judged"][part] == {
             reading: pytest.approx(metrics, abs=1e-5) for reading, metrics in one["judged"][part].items()
         }
+
+
+def same(one: Any, other: Any) -> bool:
+    """To the bit."""
+    tables = all(torch.equal(table, other["tables"][name]) for name, table in one["tables"].items())
+    return tables and all(one[what] == other[what] for what in ("judged", "losses", "stopped"))
+
+
+def test_who_is_told_to_stop_is_the_first(home: Path) -> None:
+    first, second = (torch.load(home / f"{rank}.pt") for rank in range(2))
+    assert (first["stopped"]["stopped"], len(first["stopped"]["losses"])) == ("interrupted", 2)
+    assert same(first["stopped"], second["stopped"])
+    assert same(first["gone on"], first["sahc"])
+
+
+def test_a_log_is_told_the_same_and_changes_nothing(home: Path) -> None:
+    train(home, "divns", log=JsonLines(home / "one.jsonl"))
+    one, two = ([json.loads(line) for line in (home / name).open()] for name in ("one.jsonl", "two.jsonl"))
+    assert [entry.keys() for entry in two] == [entry.keys() for entry in one]
+    looked = ("loss", "loss/objective", "loss/l2", "sampler/gap", "valid/recall@20")
+    for name in looked:
+        assert [entry[name] for entry in two if name in entry] == pytest.approx(
+            [entry[name] for entry in one if name in entry], abs=1e-5
+        )
+    found = torch.load(home / "0.pt")
+    assert same(found["logged"], found["divns"])
+
+
+def keep_each_step(rank: int, home: Path, dies_at: int) -> None:
+    """The second process is killed at a sum, which the first one waits for."""
+    Checkpoints.due = lambda self: True  # type: ignore[method-assign]  # this process has nothing else to do
+    real, sums = Ranks.sum, list[int]()
+
+    def deadly(self: Ranks, x: Tensor) -> Tensor:
+        sums.append(rank)
+        if rank == 1 and len(sums) == dies_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return real(self, x)
+
+    Ranks.sum = deadly  # type: ignore[method-assign]
+    run = train(home, "dens", checkpoint=home / "killed", checkpoint_every=0.0)
+    torch.save(numbers(run), home / f"after{rank}.pt")
+
+
+def test_a_process_that_is_killed_costs_nothing(home: Path) -> None:
+    assert in_two(keep_each_step, home, 20) == [1, -signal.SIGKILL]
+    shutil.copytree(home / "killed", home / "alone", ignore=shutil.ignore_patterns(".*"))
+    assert in_two(keep_each_step, home, 0) == [0, 0]
+    assert same(torch.load(home / "after0.pt"), torch.load(home / "0.pt")["dens"])
+
+    alone = train(home, "dens", checkpoint=home / "alone")  # one process goes on with what two have begun
+    kept = max((home / "alone").glob("*/values.json"), key=lambda path: path.stat().st_mtime_ns)
+    assert alone.record.history[0] == json.loads(kept.read_text())["history"][0]
+    one = numbers(train(home, "dens"))
+    for name, table in one["tables"].items():
+        torch.testing.assert_close(numbers(alone)["tables"][name], table, rtol=1e-5, atol=1e-5)
+
+
+def with_seeds(rank: int, home: Path) -> None:
+    wrong = "seed=1.*first one 0" if rank else "lost the others"
+    with pytest.raises(SettingError if rank else TrainingError, match=wrong):
+        fit(SPLIT, LightGCN(dim=8), RNS(), protocol=PROTOCOL, seed=rank, device="cpu")
+
+
+def test_another_seed_in_each_process_is_refused(tmp_path: Path) -> None:
+    assert in_two(with_seeds, tmp_path) == [0, 0]
+
+
+@dataclass(frozen=True)
+class Subclass(LightGCN):
+    """Whether it works column by column it does not say."""
+
+
+@pytest.mark.parametrize(
+    ("backbone", "device", "says"),
+    [
+        (LightGCN(dim=9), None, "dim=9.*10"),
+        (NGCF(), None, "NGCF.*by_columns"),
+        (SimGCL(), None, "SimGCL"),
+        (Subclass(), None, "Subclass"),
+        (LightGCN(), "cuda:0", "cuda:0|no GPU"),
+        pytest.param(LightGCN(dim=64 * 99), "cuda", "GPU", id="gpus"),
+    ],
+)
+def test_what_cannot_be_cut_is_a_sentence(backbone: Backbone, device: str | None, says: str) -> None:
+    with pytest.raises(SettingError, match=says):
+        check(backbone, 99 if device == "cuda" else 2, device)

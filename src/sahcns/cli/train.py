@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -74,6 +75,9 @@ def command(
     ] = None,
     fresh: Annotated[bool, option("Begin anew where a killed run would be gone on with.", None, "--fresh")] = False,
     imports: Imports = None,
+    nproc: Annotated[
+        int | None, option("Train one model on so many processes, each on its GPU.", "NUMBER", min=1)
+    ] = None,
     json: Json = False,
 ) -> None:
     """Train a recommender on a prepared set, or a file of orders, and store it, with its record, in a folder.
@@ -98,10 +102,12 @@ def command(
               sahcns train films --import my.py --sampler mine --out runs/my
               sahcns train films --log tensorboard --out runs/watched
               sahcns train shop --config runs/shop --start runs/shop --out runs/newer
+              sahcns train large --nproc 8 --out runs/large
     """
     from sahcns.cli.plan import build, merge, parse_parts, read_plan, terms_of
     from sahcns.cli.progress import say_it_resumes
     from sahcns.model.folder import check_place
+    from sahcns.training.ranks import check, joined, launched
     from sahcns.training.train import retry_once_on_interrupt
 
     tune_malloc()
@@ -121,7 +127,17 @@ def command(
     place = plan["out"].absolute()
     kept = place.with_name(f"{place.name}.checkpoint")
     how = {**terms_of(plan), "log": _logs(log or [], place), "checkpoint": kept, "fresh": fresh}
-    with say_it_resumes(kept):
+    if (processes := launched() or nproc or 1) > 1:
+        if holds_orders(plan["data"]):
+            raise SettingError(
+                f"{processes} processes train on a prepared set; make one: `sahcns data prepare FILE FOLDER`"
+            )
+        check(built[0], processes, None if launched() else how["device"])
+        if not launched():
+            from sahcns.cli.launch import launch
+
+            raise SystemExit(launch(sys.argv[1:], processes))
+    with say_it_resumes(kept), joined(how["device"]) as rank:
         if holds_orders(plan["data"]):
             from sahcns.cli.orders import open_orders, train_file
             from sahcns.model import Recommender
@@ -129,7 +145,9 @@ def command(
             made = train_file(open_orders(plan["data"], parse_reading(read or [])), plan, keep, quiet=json, **how)
             model, judged = Recommender.of(**made.parts), made.trained.record
         else:
-            model, judged = _train_set(plan, built, whole, start, json, {**how, "refit": refit})
+            model, judged = _train_set(plan, built, whole, start, json or rank > 0, {**how, "refit": refit})
+    if rank > 0:
+        return
     saved = retry_once_on_interrupt(lambda: _save(model, place))
     if judged.stopped != "interrupted":
         shutil.rmtree(kept, ignore_errors=True)

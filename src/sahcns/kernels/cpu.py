@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn.functional import embedding_bag, softplus
 from torch.optim.adam import adam
 
-from sahcns.graph import Adjacency, Graph, Read, mix_rows
+from sahcns.graph import Adjacency, Columns, Graph, Read, mix_rows
 from sahcns.kernels.registry import Setup, register
 from sahcns.objectives.base import Comparison, l2
 from sahcns.objectives.bpr import BPR
@@ -168,6 +168,7 @@ class PairLoss(torch.autograd.Function):
     def forward(
         ctx: Any,
         c: float,
+        columns: Columns,
         n_users: int,
         users: Tensor,
         positives: Tensor,
@@ -194,12 +195,12 @@ class PairLoss(torch.autograd.Function):
             ego = read if t == 0 else ego  # users, positives, negatives
             total += read
         anchor, apart = total[0] * c, (total[2] - total[1]) * c  # ē and D, [B, d]
-        margin = (anchor * apart).sum(1)
+        margin = columns.sum((anchor * apart).sum(1))
         ctx.kept = rows, shares, anchor, apart, ego
         ctx.slope, ctx.ridge = torch.sigmoid(margin)[:, None] * (c / batch), l2 / batch
         ctx.n, ctx.count = n, len(layers)
         loss = softplus(margin).mean()
-        return loss + (l2 / (2 * batch)) * ego.square().sum() if l2 else loss
+        return loss + (l2 / (2 * batch)) * columns.sum(ego.square().sum()) if l2 else loss
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
@@ -228,7 +229,7 @@ class PairLoss(torch.autograd.Function):
                 include_last_offset=True,
             )
             grads.append(gathered)
-        return (None,) * 7 + tuple(grads)
+        return (None,) * 8 + tuple(grads)
 
 
 def _shares(weights: Tensor) -> Tensor:
@@ -252,15 +253,18 @@ def _supports_bpr(setup: Setup) -> bool:
     return setup.l2_on == "mixed" and one_anchor and unweighted and not setup.sampler.has_loss()
 
 
-@register("cpu", "loss", BPR, supports=_supports_bpr)
+@register("cpu", "loss", BPR, supports=_supports_bpr, cut=True)
 def bpr_and_l2(objective: BPR, pairs: Comparison, strength: float, table: Tensor | None) -> Tensor:
     """See `registry.PairLoss`."""
     batch = pairs.batch
     c = 1.0 / len(batch.layers) if batch.aggregation.kind == "mean" else 1.0
     items, weights = pairs.items[:, 0].contiguous(), None if pairs.weights is None else pairs.weights[:, 0].contiguous()
+    columns = pairs.graph.columns
     ids = pairs.graph.n_users, batch.users, batch.positives
-    loss: Tensor = PairLoss.apply(c, *ids, items, weights, 0.0 if table is not None else strength, *batch.layers)  # type: ignore[no-untyped-call]
-    return loss if table is None else loss + l2(strength, *pairs.ego_rows(table))
+    loss: Tensor = PairLoss.apply(
+        c, columns, *ids, items, weights, 0.0 if table is not None else strength, *batch.layers
+    )  # type: ignore[no-untyped-call]
+    return loss if table is None else loss + columns.sum(l2(strength, *pairs.ego_rows(table)))
 
 
 class PlainAdam:

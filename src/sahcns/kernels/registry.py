@@ -5,7 +5,8 @@
 
 A fast path is called as the method that it replaces, the part first, and gives what that gives. `find` goes by the exact
 type and never by inheritance: a subclass, which may mean something else, has no fast path and runs as it is written.
-SAHC-NS and its ablations go by the exact types of their two parts.
+SAHC-NS and its ablations go by the exact types of their two parts. A run that is cut over processes has the fast paths that say
+`cut=True`: they add up over `graph.columns` what they find, or see whole rows.
 
 | part | method | replaces |
 |---|---|---|
@@ -66,18 +67,23 @@ class FastPath:
     replaces: Key
     run: Callable[..., Any]
     supports: Callable[[Setup], bool]
+    cut: bool  # whether it does the same where a process holds but some of the columns, and scores are sums
 
 
 _REGISTRY: list[FastPath] = []
 
 
 def register(
-    family: str, method: str, *replaces: type, supports: Callable[[Setup], bool] = lambda setup: True
+    family: str,
+    method: str,
+    *replaces: type,
+    supports: Callable[[Setup], bool] = lambda setup: True,
+    cut: bool = False,
 ) -> Callable[[Method], Method]:
     """Register the function below under an exact type, or under the exact pair of a selection and a calibration."""
 
     def note(run: Method) -> Method:
-        _REGISTRY.append(FastPath(family, method, replaces, run, supports))
+        _REGISTRY.append(FastPath(family, method, replaces, run, supports, cut))
         return run
 
     return note
@@ -87,11 +93,10 @@ def find(part: Backbone | Sampler | Objective, method: str, setup: Setup) -> Cal
     """The part's method as the graph's path does it in one kernel, or None: then the part's own is to be used."""
     if setup.backbone.aggregation.weights is not None:  # no kernel knows layer weights
         return None
-    if setup.graph.columns.count > 1 and method != "end_epoch":  # nor that a score is a sum over processes
-        return None
-    family, key = setup.graph.path.partition("-")[0], _key(part)
+    family, key, cut = setup.graph.path.partition("-")[0], _key(part), setup.graph.columns.count > 1
     for one in _REGISTRY:
-        if (one.family, one.method, one.replaces) == (family, method, key) and one.supports(setup):
+        known = (one.family, one.method, one.replaces) == (family, method, key) and (one.cut or not cut)
+        if known and one.supports(setup):
             return partial(one.run, part)
     return None
 

@@ -5,6 +5,8 @@ after a few ordinary steps one step is captured, and from then on a step is a si
 step to step (batch, counters of the random streams, Adam's state) lives in tensors, so the replayed step is the same code.
 """
 
+import math
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +19,7 @@ from sahcns.training.profiler import Profiler
 from sahcns.training.step import PARTS, TrainingStep
 
 WARM_UP = 4  # ordinary, checked steps before the capture
+GROWN, FAST = 1000.0, 0.1  # a loss, and a learning rate, with which nothing is learnt
 
 
 class Epochs:
@@ -167,6 +170,32 @@ class Epochs:
             self.step.profiler = self.profiler
             streams = self.step.streams
             streams.pools.call = streams.choice.call = streams.noise.call = 0
+
+
+def timed_epoch(epochs: Epochs, epoch: int, first: int) -> dict[str, Any]:
+    """One pass over the shuffled training pairs: mean loss and seconds."""
+    began = time.perf_counter()
+    values = checked_losses(epochs.run(epoch, first), epoch, epochs.step)
+    return {"loss": sum(values) / len(values), "seconds": round(time.perf_counter() - began, 6)}
+
+
+def checked_losses(losses: Tensor, epoch: int, step: TrainingStep) -> list[float]:
+    """The losses of the steps so far, each a number."""
+    values: list[float] = losses.tolist()
+    for at, value in enumerate(values):
+        if not math.isfinite(value):
+            kind, rate = type(step.sampler).__name__, step.protocol.learning_rate
+            grew = rate > FAST or (at > 0 and values[at - 1] > GROWN)
+            raise TrainingError(
+                f"the loss became {value} at step {at} of epoch {epoch} with {kind}, most likely because "
+                + (f"the learning rate, {rate:g}, is too high; try --learning-rate 0.0001" if grew else "")
+                + (
+                    ""
+                    if grew
+                    else f"of the weights that {kind} gives or of a loss of your own; look for what is not finite"
+                )
+            )
+    return values
 
 
 def contents(state: Any) -> dict[Any, Any]:

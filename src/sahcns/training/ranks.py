@@ -10,6 +10,7 @@ writes and is told to stop; it says to the others what came of it.
 """
 
 import os
+import re
 import signal
 import threading
 import time
@@ -41,6 +42,7 @@ class Alone(Columns):
     """What a run asks of the processes it is cut over, where it is not cut."""
 
     rank: int = 0
+    told: bool = False  # to stop, by a signal that it noted
 
     def rng(self, start: Rng) -> Rng:
         """The stream that tables are drawn from: it gives the own columns of what it would give."""
@@ -62,9 +64,6 @@ class Alone(Columns):
     def agree(self, told: dict[str, Any]) -> None:
         """Refuse a process that was told something else than the first."""
 
-    def end_if_told(self) -> None:
-        """In the first process: a `KeyboardInterrupt` if it was sent Ctrl-C or SIGTERM before."""
-
     @contextmanager
     def listening(self) -> Iterator[None]:
         """Within, a signal to the first process is noted, and another one ends it; the others hear none."""
@@ -78,7 +77,6 @@ class Ranks(Alone):
         self.rank, self.count = dist.get_rank(), dist.get_world_size()
         self.dim, self.width = dim, dim // self.count
         self.columns = slice(self.rank * self.width, (self.rank + 1) * self.width)
-        self.told = False  # to stop
 
     def sum(self, x: Tensor) -> Tensor:
         total: Tensor = _Sum.apply(x)  # type: ignore[no-untyped-call]
@@ -125,11 +123,6 @@ class Ranks(Alone):
                     f"process {self.rank} of {self.count} has {name}={told[name]!r}, and the first one {value!r}; start all "
                     "with the same settings and seed, on the same data, and with one folder of checkpoints that all can read"
                 )
-
-    def end_if_told(self) -> None:
-        if self.told:
-            self.told = False
-            raise KeyboardInterrupt
 
     @contextmanager
     def listening(self) -> Iterator[None]:
@@ -218,7 +211,7 @@ class _Shared(Checkpoints):
 
     def due(self) -> bool:
         self.left -= 1
-        if self.left:
+        if self.left > 0 and not self.stop:
             return False
         due, self.stop, self.left = self.ranks.first(self._decide)
         return due
@@ -227,7 +220,7 @@ class _Shared(Checkpoints):
         now = time.monotonic()
         wanted = int(self.stretch * min(1.0, self.every) / max(now - self.asked, 1e-9))
         self.stretch, self.asked = max(1, min(wanted, 2 * self.stretch)), now
-        self.stop, self.ranks.told = self.ranks.told, False
+        self.stop = self.ranks.told
         return super().due(), self.stop, self.stretch
 
     def write(self, tensors: dict[str, Tensor], values: dict[str, Any], wait: bool = False) -> None:
@@ -241,7 +234,7 @@ def _connected() -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
-        reason = str(error).partition("\n")[0]
+        reason = re.sub(r"^\[\S+\] ", "", str(error).partition("\n")[0].partition(". ")[0])  # where in its own code it arose
         raise TrainingError(
             f"this process has lost the others of its run ({reason}); what is kept is there for the same command"
         ) from error
@@ -289,15 +282,15 @@ def _local_rank() -> int:
     return int(os.environ.get("LOCAL_RANK", dist.get_rank()))
 
 
-def launched() -> bool:
-    """Whether torchrun, or `--nproc`, has started this process as one of several."""
-    return int(os.environ.get("WORLD_SIZE", 1)) > 1 and "RANK" in os.environ
+def launched() -> int:
+    """How many processes torchrun, or `--nproc`, has started of which this is one; 0 where nobody has."""
+    return int(os.environ.get("WORLD_SIZE", 0)) if "RANK" in os.environ else 0
 
 
 @contextmanager
 def joined(device: str) -> Iterator[int]:
     """Within, this process and those that were started with it train one model; the rank of this one, 0 alone."""
-    if not launched():
+    if launched() < 2:
         yield 0
         return
     if parent := os.environ.get(PARENT):
@@ -305,9 +298,15 @@ def joined(device: str) -> Iterator[int]:
     where = _own_device(pick_device(device), int(os.environ.get("LOCAL_RANK", os.environ["RANK"])))
     if where.type == "cuda":
         torch.cuda.set_device(where)
-    dist.init_process_group("nccl" if where.type == "cuda" else "gloo", timeout=PATIENCE)
+    with _connected():
+        dist.init_process_group("nccl" if where.type == "cuda" else "gloo", timeout=PATIENCE)
+    rank = dist.get_rank()
     try:
-        yield dist.get_rank()
+        yield rank
+    except KeyboardInterrupt:
+        if rank == 0:
+            raise
+        raise SystemExit(130) from None  # the first says so for all
     finally:
         dist.destroy_process_group()
 

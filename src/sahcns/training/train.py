@@ -1,6 +1,5 @@
 """Training: the whole loop, in the order it happens."""
 
-import math
 import os
 import time
 import warnings
@@ -34,7 +33,7 @@ from sahcns.training.checkpoint import (
     set_part_state,
 )
 from sahcns.training.device import answering, default_torch_state, pick_device, seeded_generators
-from sahcns.training.epochs import Epochs
+from sahcns.training.epochs import Epochs, checked_losses, timed_epoch
 from sahcns.training.log import Log
 from sahcns.training.profiler import Profiler
 from sahcns.training.protocol import Protocol
@@ -49,7 +48,6 @@ OnEpoch = Callable[[dict[str, Any]], None]
 Vectors = tuple[Tensor, Tensor]  # of users and items
 Made = TypeVar("Made")
 KS = (10, 20)
-GROWN, FAST = 1000.0, 0.1  # a loss, and a learning rate, with which nothing is learnt
 WATCHED = ("recall", "ndcg")  # at each look at the validation part
 REPORTED = ("recall", "ndcg", "precision", "hit", "mrr", "map", "coverage", "popularity", "bias", "gini")
 
@@ -225,7 +223,7 @@ class _Run:
         for entry in self.record.history:  # of a run that goes on: who counts epochs begins anew
             self.ranks.first(partial(self._tell, entry))
         for epoch in range(first, self.protocol.epochs):
-            entry = {"epoch": epoch, **_epoch(self.epochs, epoch, done if epoch == first else 0)}
+            entry = {"epoch": epoch, **timed_epoch(self.epochs, epoch, done if epoch == first else 0)}
             if self._look(epoch, entry):
                 self.record.stopped = "patience"
                 break
@@ -245,14 +243,17 @@ class _Run:
                 entry["valid"] = self.ranks.first(looked)
             stop = self.stopping.update(epoch, entry["valid"][self.protocol.monitor], self.parameters)
         self.watch.epoch(entry)
-        self.ranks.first(partial(self._tell, entry))
+        if self.ranks.first(partial(self._tell, entry)):
+            if self.kept is None:
+                raise KeyboardInterrupt
+            self.kept.stop = True
         return stop
 
-    def _tell(self, entry: dict[str, Any]) -> None:
+    def _tell(self, entry: dict[str, Any]) -> bool:
+        """Report an epoch; whether the run was told to stop."""
         if self.on_epoch is not None:
             self.on_epoch(entry)
-        if self.kept is None:
-            self.ranks.end_if_told()
+        return self.ranks.told
 
     def _judge(self, reading: str, vectors: Vectors) -> None:
         """All metrics of one reading, on the parts that there are."""
@@ -296,7 +297,7 @@ class _Run:
         """A checkpoint if it is time for one; and the end of the run here, if somebody asked for it."""
         assert self.kept is not None
         if self.kept.due():
-            _checked(self.epochs.losses[:at], epoch, self.step)
+            checked_losses(self.epochs.losses[:at], epoch, self.step)
             fine = torch.stack([table.isfinite().all() for table in self.parameters.values()]).all()
             if int(self.ranks.sum(fine.long())) < self.ranks.count:
                 return  # the next loss will not be a number: the last good checkpoint stays
@@ -368,32 +369,6 @@ class _Run:
         self.profiler.seconds.update(parts)
         set_generators(groups["generator"], self.where)
         self.first = values["epoch"], values["at"]
-
-
-def _epoch(epochs: Epochs, epoch: int, first: int) -> dict[str, Any]:
-    """One epoch: mean loss and seconds."""
-    began = time.perf_counter()
-    values = _checked(epochs.run(epoch, first), epoch, epochs.step)
-    return {"loss": sum(values) / len(values), "seconds": round(time.perf_counter() - began, 6)}
-
-
-def _checked(losses: Tensor, epoch: int, step: TrainingStep) -> list[float]:
-    """The losses of the steps so far, each a number."""
-    values: list[float] = losses.tolist()
-    for at, value in enumerate(values):
-        if not math.isfinite(value):
-            kind, rate = type(step.sampler).__name__, step.protocol.learning_rate
-            grew = rate > FAST or (at > 0 and values[at - 1] > GROWN)
-            raise TrainingError(
-                f"the loss became {value} at step {at} of epoch {epoch} with {kind}, most likely because "
-                + (f"the learning rate, {rate:g}, is too high; try --learning-rate 0.0001" if grew else "")
-                + (
-                    ""
-                    if grew
-                    else f"of the weights that {kind} gives or of a loss of your own; look for what is not finite"
-                )
-            )
-    return values
 
 
 def _stop_judging(record: Record) -> None:

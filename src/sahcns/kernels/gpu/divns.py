@@ -159,7 +159,7 @@ def _supports(setup: Setup) -> bool:
     return isinstance(setup.sampler, DivNS) and setup.sampler.selector == "kdpp"
 
 
-@register("triton", "end_epoch", DivNS, supports=_supports)
+@register("triton", "end_epoch", DivNS, supports=_supports, cut=True)
 def end_epoch(sampler: DivNS, state: Caches, item_vectors: Tensor, graph: Graph, rng: Rng) -> None:
     """Groups too large for the kernels are filled by plain torch."""
     unit = normalize(item_vectors, dim=1)
