@@ -390,7 +390,7 @@ def test_killed_in_training_the_same_command_goes_on(
     later = ("train", prepared, *QUICK, "--evaluate-every", "3", "--epochs", "5")
     sahcns(*later, "--out", tmp_path / "undisturbed")
     fitting, losses = sys.modules["sahcns.training.train"], list[object]()
-    epoch = fitting._epoch
+    epoch = fitting.timed_epoch
 
     def signalled(*values: Any) -> Any:
         losses.append(values[1])
@@ -398,7 +398,7 @@ def test_killed_in_training_the_same_command_goes_on(
             signal.raise_signal(signal.SIGTERM)
         return epoch(*values)
 
-    monkeypatch.setattr(fitting, "_epoch", signalled)
+    monkeypatch.setattr(fitting, "timed_epoch", signalled)
     stopped = sahcns(*later, "--out", tmp_path / "run")
     kept = tmp_path / "run.checkpoint"
     assert (kept.is_dir(), str(kept) in stopped.out + stopped.err) == (True, True)

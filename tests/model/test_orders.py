@@ -88,7 +88,7 @@ def test_stopped_in_either_training_it_goes_on_there(
     orders: Orders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first signal ends the training that is judged early, the others the one of every pair."""
-    peace, epoch, seen = learn_of(orders, keep="model"), training._epoch, list[int]()
+    peace, epoch, seen = learn_of(orders, keep="model"), training.timed_epoch, list[int]()
 
     def signalled(*values: Any) -> Any:
         seen.append(values[1])
@@ -96,7 +96,7 @@ def test_stopped_in_either_training_it_goes_on_there(
             signal.raise_signal(signal.SIGTERM)
         return epoch(*values)
 
-    monkeypatch.setattr(training, "_epoch", signalled)
+    monkeypatch.setattr(training, "timed_epoch", signalled)
     for _ in range(2):
         with pytest.raises(KeyboardInterrupt):
             learn_of(orders, keep="model", checkpoint=tmp_path)

@@ -56,9 +56,9 @@ def test_nothing_is_gathered_unasked() -> None:
     batch = Batch(graph.pair_users, graph.pair_items, layers, Aggregation("mean"))
     pairs = Comparison(batch, graph.pair_items[:, None, None, None], None, graph)
     assert len(pairs.users) == 15
-    assert "layers" not in vars(pairs)
+    assert "_rows" not in vars(pairs)
     assert pairs.positive.shape == (15,)
-    assert "layers" in vars(pairs)
+    assert "_rows" in vars(pairs)
 
 
 @pytest.mark.parametrize("backbone", list(BACKBONES))

@@ -66,6 +66,8 @@ def fit(
     the best and for the last epoch. Ctrl-C, or a notebook's stop button, ends training early and keeps the best epoch
     so far; before the first look there is none, and it ends the call. During that ranking it ends the ranking and keeps
     the model: test numbers are then missing, and `evaluate` has them.
+    Where `torch.distributed.init_process_group()` was called before, the processes of that group train one model, each with
+    some of its columns, and each gets the whole of it.
     The pairs of users who have every item shape the graph and are not trained on: there is nothing to prefer them to.
 
     backbone   LightGCN() by default

@@ -234,7 +234,9 @@ def _connected() -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
-        reason = re.sub(r"^\[\S+\] ", "", str(error).partition("\n")[0].partition(". ")[0])  # where in its own code it arose
+        reason = re.sub(
+            r"^\[\S+\] ", "", str(error).partition("\n")[0].partition(". ")[0]
+        )  # where in its own code it arose
         raise TrainingError(
             f"this process has lost the others of its run ({reason}); what is kept is there for the same command"
         ) from error
