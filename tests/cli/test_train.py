@@ -15,7 +15,7 @@ import pytest
 from sahcns import folders
 from sahcns.data import Split, load_split, save_split
 from sahcns.model import Recommender
-from sahcns.training.train import EarlyStopping
+from sahcns.training.stopping import EarlyStopping
 from tests.cli.conftest import Sahcns, refused
 from tests.cli.short_runs import QUICK, record_of
 from tests.model.films import films

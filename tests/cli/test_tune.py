@@ -14,7 +14,7 @@ from sahcns.lab.grid.result import results_in
 from sahcns.lab.tune.search import read_search
 from sahcns.samplers import Sampler
 from sahcns.settings import named
-from sahcns.training.train import EarlyStopping
+from sahcns.training.stopping import EarlyStopping
 from tests.cli.conftest import Sahcns, refused
 from tests.model.films import films
 

@@ -19,7 +19,7 @@ from sahcns.training import Protocol, train
 from sahcns.training.epochs import Epochs
 from sahcns.training.profiler import Profiler
 from sahcns.training.step import Streams, TrainingStep, initial_parameters
-from sahcns.training.train import EarlyStopping
+from sahcns.training.stopping import EarlyStopping
 from tests.model.films import films
 from tests.splits import random_split
 from tests.training.spying import spying

@@ -8,7 +8,7 @@ import pytest
 
 from sahcns.training import Protocol
 from sahcns.training.progress import Bar, train_progress
-from sahcns.training.train import EarlyStopping
+from sahcns.training.stopping import EarlyStopping
 
 
 @pytest.fixture

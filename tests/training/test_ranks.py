@@ -19,7 +19,7 @@ from sahcns.aggregation import Aggregation
 from sahcns.backbones import MF, NGCF, Backbone, LightGCN, SimGCL
 from sahcns.errors import SettingError, TrainingError
 from sahcns.model import Recommender, Run, fit
-from sahcns.objectives import SampledSoftmax
+from sahcns.objectives import Objective, SampledSoftmax
 from sahcns.rng import Rng
 from sahcns.samplers import RNS, SAHC, Matching, Mixture, Sampler
 from sahcns.settings import named
@@ -62,11 +62,13 @@ class Nearest(Sampler):
 
 
 SAMPLERS = [kind() for kind in named(Sampler).values() if kind.__module__.startswith("sahcns.")] + [Nearest()]
+OBJECTIVES = {name: kind() for name, kind in named(Objective).items() if kind.__module__.startswith("sahcns.")}
 CASES: dict[str, dict[str, Any]] = {
     **{sampler.name: {"sampler": sampler} for sampler in SAMPLERS},
     "mf": {"backbone": MF(dim=8)},
     "concat": {"backbone": SideBySide(dim=8, depth=2)},
     "concat, rows": {"backbone": SideBySide(dim=8, depth=2), "sampler": Nearest()},
+    **{f"objective {name}": {"sampler": None, "objective": objective} for name, objective in OBJECTIVES.items()},
     "softmax": {"sampler": RNS(pool=5), "objective": SampledSoftmax()},
     "real": {"protocol": Protocol(batch=16, epochs=2, l2=0.1, l2_on="real", drop_last=False)},
     "whole": {"whole": True, "kernels": "reference"},

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import torch
 
-from sahcns.training.train import EarlyStopping
+from sahcns.training.stopping import EarlyStopping
 
 
 def follow(values: list[float], patience: int) -> tuple[EarlyStopping, int | None]:

@@ -13,7 +13,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Column
 
 from sahcns.training.protocol import Protocol
-from sahcns.training.train import EarlyStopping, OnEpoch
+from sahcns.training.stopping import EarlyStopping
+from sahcns.training.train import OnEpoch
 
 PAUSE = 60  # seconds between two lines of a log
 

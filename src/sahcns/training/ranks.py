@@ -247,7 +247,7 @@ def meet(backbone: Backbone, where: torch.device) -> tuple[Alone, torch.device]:
     if not (dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1):
         return Alone(), where
     check(backbone, dist.get_world_size())
-    return Ranks(backbone.dim), _own_device(where, _local_rank())
+    return Ranks(backbone.dim), _take_device(where, dist.get_rank())
 
 
 def check(backbone: Backbone, processes: int, device: str | None = None) -> None:
@@ -280,8 +280,12 @@ def _own_device(where: torch.device, rank: int) -> torch.device:
     return torch.device("cuda", rank)
 
 
-def _local_rank() -> int:
-    return int(os.environ.get("LOCAL_RANK", dist.get_rank()))
+def _take_device(where: torch.device, rank: int) -> torch.device:
+    """The own device, which torch's exchanges are to use too; on several machines the launcher says which GPU that is."""
+    own = _own_device(where, int(os.environ.get("LOCAL_RANK", rank)))
+    if own.type == "cuda":
+        torch.cuda.set_device(own)
+    return own
 
 
 def launched() -> int:
@@ -297,9 +301,7 @@ def joined(device: str) -> Iterator[int]:
         return
     if parent := os.environ.get(PARENT):
         threading.Thread(target=_end_with, args=(int(parent),), daemon=True).start()
-    where = _own_device(pick_device(device), int(os.environ.get("LOCAL_RANK", os.environ["RANK"])))
-    if where.type == "cuda":
-        torch.cuda.set_device(where)
+    where = _take_device(pick_device(device), int(os.environ["RANK"]))
     with _connected():
         dist.init_process_group("nccl" if where.type == "cuda" else "gloo", timeout=PATIENCE)
     rank = dist.get_rank()

@@ -6,7 +6,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
 from typing import Any, TypeVar
@@ -40,6 +40,7 @@ from sahcns.training.protocol import Protocol
 from sahcns.training.ranks import Alone, meet
 from sahcns.training.record import Record
 from sahcns.training.step import SAMPLER, Streams, TrainingStep, initial_parameters, sampler_for
+from sahcns.training.stopping import EarlyStopping
 from sahcns.training.watch import Watch
 
 Start = Callable[[Mapping[str, Tensor]], Mapping[str, Tensor]]
@@ -50,27 +51,6 @@ Made = TypeVar("Made")
 KS = (10, 20)
 WATCHED = ("recall", "ndcg")  # at each look at the validation part
 REPORTED = ("recall", "ndcg", "precision", "hit", "mrr", "map", "coverage", "popularity", "bias", "gini")
-
-
-@dataclass
-class EarlyStopping:
-    """Patience counts looks, not epochs; an equal value counts as a new best, as in the lineage."""
-
-    patience: int
-    best: float = float("-inf")
-    best_epoch: int = -1
-    since: int = 0
-    weights: dict[str, Tensor] = field(default_factory=dict)
-
-    def update(self, epoch: int, value: float, parameters: dict[str, Tensor]) -> bool:
-        """Take note of one look; true when training should stop."""
-        if value >= self.best:
-            weights = {name: tensor.detach().clone() for name, tensor in parameters.items()}
-            # Together, and after the copying: a Ctrl-C within it leaves the former best as it was.
-            self.best, self.best_epoch, self.since, self.weights = value, epoch, 0, weights
-            return False
-        self.since += 1
-        return self.since >= self.patience
 
 
 @dataclass(frozen=True, eq=False)
