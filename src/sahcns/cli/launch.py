@@ -11,6 +11,7 @@ from types import FrameType
 
 from sahcns.cli.console import tell
 from sahcns.errors import TrainingError
+from sahcns.training.ranks import PARENT
 
 AGAIN = 3  # times that they are started anew
 GRACE = 10.0  # seconds for the others, when one has ended
@@ -56,7 +57,7 @@ def _start(arguments: Sequence[str], count: int) -> Processes:
     shared = {
         "OMP_NUM_THREADS": str(max(1, (os.cpu_count() or 1) // count)),
         **os.environ,
-        "SAHCNS_PARENT": str(os.getpid()),
+        PARENT: str(os.getpid()),
     }
     shared |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": str(count)}
     command = [sys.executable, "-m", "sahcns", *arguments]

@@ -234,9 +234,8 @@ def _connected() -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
-        reason = re.sub(
-            r"^\[\S+\] ", "", str(error).partition("\n")[0].partition(". ")[0]
-        )  # where in its own code it arose
+        said = re.split(r"\n|\. ", str(error))[0]
+        reason = re.sub(r"^\[\S+\] ", "", said)  # without the place in gloo's own code
         raise TrainingError(
             f"this process has lost the others of its run ({reason}); what is kept is there for the same command"
         ) from error
