@@ -176,7 +176,8 @@ def test_who_is_told_to_stop_is_the_first(home: Path) -> None:
 
 def test_a_log_is_told_the_same_and_changes_nothing(home: Path) -> None:
     train(home, "divns", log=JsonLines(home / "one.jsonl"))
-    one, two = ([json.loads(line) for line in (home / name).open()] for name in ("one.jsonl", "two.jsonl"))
+    texts = ((home / name).read_text() for name in ("one.jsonl", "two.jsonl"))
+    one, two = ([json.loads(line) for line in text.splitlines()] for text in texts)
     assert [entry.keys() for entry in two] == [entry.keys() for entry in one]
     looked = ("loss", "loss/objective", "loss/l2", "sampler/gap", "valid/recall@20")
     for name in looked:
