@@ -126,7 +126,7 @@ class Columns:
         return x
 
     def own(self, table: Tensor) -> Tensor:
-        """The own columns of a whole table; one that has no others stays as it is."""
+        """The own columns of what all processes hold whole, with gradient; what has no others stays as it is."""
         return table
 
 

@@ -33,6 +33,8 @@ def test_embeddings_are_those_of_the_ids(kind: Kind, depth: int, seed: int) -> N
         assert match.user_layers[b].tolist() == pair.users[pair.user]
         assert match.positive_layers[b].tolist() == pair.items[pair.positive]
         assert match.candidate_layers[b].tolist() == [pair.items[j] for j in pair.pool]
+        each = match.item_layers(match.candidates[:, [t % 3 for t in range(depth)]])[b].tolist()  # one for each layer
+        assert each == [pair.items[pair.pool[t % 3]][t] for t in range(depth)]
         for j in pair.pool:
             assert items[j] == pytest.approx(pair.final_item(j), abs=1e-12)
 

@@ -116,7 +116,29 @@ def _one_of_two(rank: int, port: int, work: Callable[..., None], *arguments: obj
         work(rank, *arguments)
 
 
+def check_gradients() -> None:
+    """Of a loss that has whole tensors, own columns of them, what is gathered and what is added up."""
+    ranks = Ranks(6)
+    x, y, z = (torch.randn(4, 6, generator=torch.Generator().manual_seed(at)).requires_grad_() for at in range(3))
+
+    def loss(
+        own: Callable[[Tensor], Tensor], gather: Callable[[Tensor], Tensor], total: Callable[[Tensor], Tensor]
+    ) -> Tensor:
+        product: Tensor = total((own(x) * own(y) * own(z)).sum(1)).exp().sum()
+        lengths: Tensor = gather(own(y)).norm(dim=1) * x.norm(dim=1)
+        return product + lengths.sum()
+
+    def same(x: Tensor) -> Tensor:
+        return x
+
+    expected = torch.autograd.grad(loss(same, same, same), (x, y, z))
+    found = torch.autograd.grad(loss(ranks.own, ranks.gather, ranks.sum), (x, y, z))
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, other)
+
+
 def train_all(rank: int, home: Path) -> None:
+    check_gradients()
     found = {case: numbers(train(home, case)) for case in CASES}
     found["stopped"] = numbers(train(home, "sahc", on_epoch=stopping_by(lambda: signal.raise_signal(signal.SIGINT))))
     kept: dict[str, Any] = {"checkpoint": home / "kept", "checkpoint_every": 3600.0}

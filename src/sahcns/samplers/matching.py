@@ -84,14 +84,18 @@ class Matching:
     @cached_property
     def positive_layers(self) -> Tensor:
         """[B, T, d]."""
-        rows = self.positives + self.graph.n_users
-        return self.graph.columns.gather(torch.stack([layer[rows] for layer in self.layers], dim=1))
+        return self.item_layers(self.positives[:, None])
 
     @cached_property
     def candidate_layers(self) -> Tensor:
         """[B, N, T, d]: the large one; only for samplers that need embeddings."""
-        rows = self.candidates + self.graph.n_users
-        return self.graph.columns.gather(torch.stack([layer[rows] for layer in self.layers], dim=2))
+        return self.item_layers(self.candidates[:, :, None])
+
+    def item_layers(self, items: Tensor) -> Tensor:
+        """Of items [B, …, T], one for each layer, or [B, …, 1], the same for all → [B, …, T, d]."""
+        rows = items + self.graph.n_users
+        each = [layer[rows[..., min(t, rows.shape[-1] - 1)]] for t, layer in enumerate(self.layers)]
+        return self.graph.columns.gather(torch.stack(each, dim=-2))
 
     @cached_property
     def layer_scores(self) -> tuple[Tensor, Tensor]:

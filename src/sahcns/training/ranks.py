@@ -90,7 +90,10 @@ class Ranks(Alone):
         return _OwnColumns(start, self)
 
     def own(self, table: Tensor) -> Tensor:
-        return table if table.shape[-1] == self.width else table[..., self.columns].contiguous()
+        if table.shape[-1] == self.width:
+            return table
+        own: Tensor = _Own.apply(table, self)  # type: ignore[no-untyped-call]
+        return own
 
     def whole(self, table: Tensor, wanted: bool = True) -> Tensor:
         blocks = (self.gather(rows) for rows in torch.split(table.detach(), ROWS))
@@ -175,6 +178,19 @@ class _Gather(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         return _blocks(grad, ctx.ranks.dim)[..., ctx.ranks.columns].flatten(-2), None
+
+
+class _Own(torch.autograd.Function):
+    """The own columns of what all processes hold alike; each has the gradient of its own, so backward gathers them."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, ranks: Ranks) -> Tensor:
+        ctx.ranks = ranks
+        return x.detach()[..., ranks.columns].clone(memory_format=torch.contiguous_format)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        return ctx.ranks.gather(grad), None
 
 
 def _blocks(x: Tensor, width: int) -> Tensor:
