@@ -3,6 +3,7 @@
 python examples/tune_sampler.py
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 import sahcns
@@ -31,9 +32,10 @@ def main(split: sahcns.Split, out: Path, trials: int = 8, epochs: int = 15) -> N
 
     # The test part was not looked at so far. Each is built again from what was chosen, and trained from another seed.
     for name, settings in found.chosen.items():
-        depth = settings.pop("backbone.depth")
+        depth, terms = settings.pop("backbone.depth"), [one for one in settings if one.startswith("protocol.")]
+        chosen = replace(protocol, **{one.removeprefix("protocol."): settings.pop(one) for one in terms})
         sampler = by_name(sahcns.Sampler, name, settings)
-        run = sahcns.fit(split, sahcns.LightGCN(dim=32, depth=depth), sampler, protocol=protocol, seed=1)
+        run = sahcns.fit(split, sahcns.LightGCN(dim=32, depth=depth), sampler, protocol=chosen, seed=1)
         print(f"{name}: recall@20 {run.test['recall@20']:.2%} on the test part")
 
 

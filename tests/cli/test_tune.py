@@ -12,8 +12,10 @@ import pytest
 from sahcns.data import save_split
 from sahcns.lab.grid.result import results_in
 from sahcns.lab.tune.search import read_search
+from sahcns.objectives import SampledSoftmax
 from sahcns.samplers import Sampler
 from sahcns.settings import named
+from sahcns.training.record import described
 from sahcns.training.stopping import EarlyStopping
 from tests.cli.conftest import Sahcns, refused
 from tests.model.films import films
@@ -214,7 +216,7 @@ def test_two_budgets_several_seeds_and_an_objective(sahcns: Sahcns, prepared: Pa
     assert done.code == 0
     assert "5 trials or 7 epochs, whichever is spent first. Spent: all epochs: rns, dns." in " ".join(done.out.split())
     search = read_search(out)
-    assert search.objective == {"name": "sampled-softmax", "temperature": 0.1}
+    assert search.objective == described(SampledSoftmax(temperature=0.1))
     assert {name: list(space) for name, space in search.spaces.items()} == {
         "rns": ["objective.temperature"],
         "dns": ["pool", "objective.temperature", "protocol.learning_rate"],
@@ -227,7 +229,7 @@ def test_two_budgets_several_seeds_and_an_objective(sahcns: Sahcns, prepared: Pa
     assert compared.code == 0
     for one in compared.json["results"]:
         temperature = search.chosen[one["label"]]["objective.temperature"]
-        assert one["objective"] == {"name": "sampled-softmax", "temperature": temperature}
+        assert one["objective"] == described(SampledSoftmax(temperature=temperature))
         assert one["protocol"]["l2"] == 0.001
 
 

@@ -28,8 +28,10 @@ class LightGCNpp(Backbone):
     name: ClassVar[str] = "lightgcnpp"
 
     depth: int = setting(2, "propagation layers L", low=1)
-    alpha: float = setting(0.6, "exponent α of a node's own degree")
-    beta: float = setting(-0.1, "exponent β of its neighbours' degrees; below 0 those of high degree count more")
+    alpha: float = setting(0.6, "exponent α of a node's own degree", low=-2, high=2)
+    beta: float = setting(
+        -0.1, "exponent β of its neighbours' degrees; below 0 those of high degree count more", low=-2, high=2
+    )
     gamma: float = setting(0.2, "weight γ of layer 0", low=0, high=1)
 
     @property

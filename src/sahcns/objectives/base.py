@@ -154,6 +154,8 @@ class Comparison:
 
     def _gather(self, layers: tuple[Tensor, ...], items: Tensor, weights: Tensor | None) -> Rows:
         first = self.graph.n_users
+        if weights is not None and weights.dim() == 5:
+            weights = self.graph.columns.own(weights)
         users, positives, negatives = self.graph.mix(
             layers,
             Read(self.users[:, None, None], None),

@@ -47,7 +47,7 @@ def check_choice(sampler: Sampler, match: Matching, rng: Rng, choose: Choose | N
     if not isinstance(mixture, Mixture):
         raise TrainingError(f"{name}.choose() must return a Mixture; it returned {type(mixture).__name__}")
     mixture = mixture.checked(len(match.users), len(match.layers), name, match.layers[0].dtype)
-    dim = match.layers[0].shape[1]
+    dim = match.layers[0].shape[1] * match.graph.columns.count
     for what, value in (("weights", mixture.weights), ("a shift", mixture.shift)):
         if value is not None and value.shape[4 if what == "weights" else 3 :] not in ((), (dim,)):
             raise TrainingError(

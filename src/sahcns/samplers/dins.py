@@ -44,7 +44,6 @@ class DINS(Sampler):
 
     def shares(self, match: Matching, hardest: Tensor) -> Tensor:
         """w [B, T, d], of candidates [B, T]."""
-        rows = hardest + match.graph.n_users
-        n = torch.stack([layer[rows[:, t]] for t, layer in enumerate(match.layers)], dim=1)  # [B, T, d]
+        n = match.item_layers(hardest)  # [B, T, d]
         u = match.aggregation.anchor(match.user_layers)
         return torch.sigmoid(u * (n - match.positive_layers) - math.log(self.alpha))

@@ -16,6 +16,7 @@ from sahcns.lab.tune.search import tuned_remarks
 from sahcns.objectives import SampledSoftmax
 from sahcns.rng import Rng
 from sahcns.samplers import DNS, RNS, SAHC, Matching, Mixture, Sampler
+from sahcns.training.record import described
 from tests.lab.grid.jobs import QUICK, prepared
 from tests.model.films import films
 
@@ -74,7 +75,7 @@ def test_a_row_may_have_its_own_of_everything_it_is_trained_with(data: Path) -> 
     l2 = {"plain": QUICK.l2, "named": 0.5, "row": 0.25, "other": QUICK.l2, "hot": QUICK.l2}
     assert {label: job.protocol["l2"] for label, job in jobs.items()} == l2
     assert {label: job.protocol["epochs"] for label, job in jobs.items()} == {**dict.fromkeys(rows, 2), "row": 1}
-    softmax = {"name": "sampled-softmax", "temperature": 0.2}
+    softmax = described(SampledSoftmax(temperature=0.2))
     assert {label: job.objective for label, job in jobs.items()} == {
         **dict.fromkeys(rows, softmax), "other": {"name": "bpr"}, "hot": softmax | {"temperature": 0.5}
     }  # fmt: skip

@@ -21,6 +21,7 @@ from sahcns.model import fit
 from sahcns.objectives import BPR, SampledSoftmax
 from sahcns.samplers import DNS, SAHC, Sampler
 from sahcns.settings import class_named
+from sahcns.training.record import described
 from tests.lab.grid.jobs import QUICK, job, prepared
 from tests.model.films import films
 
@@ -83,7 +84,7 @@ def test_a_result_has_its_objective_and_is_that_of_fit(tmp_path: Path) -> None:
     assert result.test == run.record.test
     assert result.path is not None
     again = Result.load(result.path)
-    assert again.objective == {"name": "sampled-softmax", "temperature": 0.3}
+    assert again.objective == described(SampledSoftmax(temperature=0.3))
     assert again.around["objective.temperature"] == 0.3
 
 

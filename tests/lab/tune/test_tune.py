@@ -21,6 +21,7 @@ from sahcns.objectives import SampledSoftmax
 from sahcns.rng import Rng
 from sahcns.samplers import DNS, DNSMN, RNS, SAHC, Matching, Mixture, Sampler
 from sahcns.settings import setting
+from sahcns.training.record import described
 from tests.lab.tune.process import MODEL, QUICK, essence, quick
 from tests.model.films import films
 
@@ -286,6 +287,6 @@ def test_an_objective_is_searched_with_the_rest_and_its_folder_is_for_it_alone(t
         minimised = SampledSoftmax(temperature=temperature)
         run = fit(films(), MODEL, DNS(pool=4), minimised, protocol=QUICK, device="cpu").record
         assert value == run.valid["best"]["ndcg@10"]
-    assert read_tuned(tmp_path / "out")["objective"] == {"name": "sampled-softmax", "temperature": 0.5}
+    assert read_tuned(tmp_path / "out")["objective"] == described(SampledSoftmax(temperature=0.5))
     with pytest.raises(DataError, match="objective name = sampled-softmax, not bpr"):
         quick(tmp_path / "out", DNS)
