@@ -17,11 +17,11 @@ from sahcns.baselines import ItemWeights
 from sahcns.data.ids import Id, IdMap, Texts
 from sahcns.data.split import Pairs, Split
 from sahcns.errors import DataError, SettingError
+from sahcns.model.card import describe, describe_html
 from sahcns.model.explain import Explanation, Paths, Reason, explain
 from sahcns.model.filters import Limits, Shelves, hidden_items, refuse_one, shelves_of, whole
 from sahcns.model.fold_in import gram
 from sahcns.model.folder import read_model, write_model
-from sahcns.model.notebook import describe, describe_html
 from sahcns.model.wishes import SOURCES, Ranked, Source, pairs_of, rank_people
 from sahcns.ranking import Csr, recommend
 from sahcns.ranking.retrieval import best_of_scores, not_finite
