@@ -61,6 +61,21 @@ def _replace(target: Path, pieces: Iterable[bytes]) -> None:
             beside.unlink()
 
 
+def nearest_folder(path: str | os.PathLike[str]) -> Path:
+    """What is there of the way to `path`, which is where it would begin to be written."""
+    return next(place for place in Path(os.path.realpath(path)).parents if place.exists())
+
+
+def writable(folder: Path) -> bool:
+    return folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
+
+
+def refuse_unwritable(path: str | os.PathLike[str], what: str) -> None:
+    """An error now, before anything is computed, if nothing could be written at `path` later."""
+    if not writable(near := nearest_folder(path)):
+        raise DataError(f"cannot write the {what} {path}: {near} is not a folder that can be written to")
+
+
 def unfinished_name(target: Path) -> str:
     """Hidden, and another each time: for what is to become `target`, beside it; what is left of one is cleared away."""
     return f".{target.name}.{secrets.token_hex(4)}"

@@ -8,6 +8,7 @@ from importlib import metadata
 
 from sahcns.cli.console import Json, show, show_json, table
 from sahcns.errors import SahcnsError
+from sahcns.files import nearest_folder, writable
 from sahcns.version import __version__
 
 FOR_WORK_ON_SAHCNS = ("dev", "docs", "plot")
@@ -60,8 +61,7 @@ def cache() -> str:
         folder = cache_folder()
     except SahcnsError as error:
         return str(error)
-    near = next(path for path in (folder, *folder.parents) if path.exists())
-    fits = near.is_dir() and os.access(near, os.W_OK | os.X_OK)
+    fits = writable(nearest_folder(folder / "set"))
     return f"{folder}{'' if fits else ', which cannot be written: set XDG_CACHE_HOME to a folder that can'}"
 
 

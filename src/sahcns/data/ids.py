@@ -6,7 +6,7 @@ is a binary search, both are plain `.npy` files, and a table of a hundred millio
 
 import re
 from bisect import bisect_left
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from operator import lt
@@ -93,6 +93,9 @@ class IdMap:
         value = self.values[position]
         return value if isinstance(value, str) else int(value)
 
+    def __iter__(self) -> Iterator[Id]:
+        return map(self.__getitem__, range(len(self)))
+
     def decode(self, positions: Iterable[int]) -> list[Id]:
         return [self[int(position)] for position in positions]
 
@@ -114,11 +117,16 @@ class IdMap:
     def encode(self, values: Iterable[Id], *, what: str = "id") -> npt.NDArray[np.int64]:
         """Positions of the ids; an unknown one is an error that names it."""
         values = list(values)
-        positions = [self.find(value) for value in values]
+        positions = self.places(values)
         for value, position in zip(values, positions, strict=True):
-            if position is None:
+            if position < 0:
                 raise DataError(f"{what} {value!r} is not in the data{self._hint(value)}")
-        return np.array(positions, np.int64)
+        return positions
+
+    def places(self, values: Iterable[Id]) -> npt.NDArray[np.int64]:
+        """Positions of the ids, -1 for an unknown one."""
+        positions = map(self.find, values)
+        return np.array([-1 if position is None else position for position in positions], np.int64)
 
     def take(self, positions: npt.NDArray[np.integer]) -> "IdMap":
         """The map of a subset; `positions` ascending."""
@@ -141,7 +149,7 @@ class IdMap:
             return f"; did you mean {self[like]!r}?"
         if not isinstance(self.values, Texts):
             return f" (ids run from {int(self.values[0])} to {int(self.values[-1])})"
-        close = did_you_mean(str(value), map(str, self.decode(range(len(self))))) if len(self) < SEARCHED else ""
+        close = did_you_mean(str(value), map(str, self)) if len(self) < SEARCHED else ""
         return close or f" (ids are such as {self.values[0]!r})"
 
 

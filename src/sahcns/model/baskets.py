@@ -32,8 +32,7 @@ class Baskets:
     def of(cls, model: Recommender, source: Interactions | Having) -> "Baskets":
         """From what `sahcns.read` gives, whose ratings and times do not count, or from {person: items}."""
         name, user_ids, item_ids, users, items = columns(source)
-        each = (model.item_ids.find(item) for item in item_ids.decode(range(len(item_ids))))
-        places = np.array([-1 if place is None else place for place in each], np.int64)
+        places = model.item_ids.places(item_ids)
         rows = np.bincount(items, minlength=len(item_ids))
         unknown = {item_ids[int(place)]: int(rows[place]) for place in np.flatnonzero(places < 0)}
         positions = places[items]

@@ -10,7 +10,6 @@ A score is the inner product of a user's and an item's vector. Who has no vector
 has zeros; what somebody has is not taken out.
 """
 
-import io
 import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -20,10 +19,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from sahcns.data.ids import IdMap
 from sahcns.errors import SahcnsError, SettingError, nearest
 from sahcns.folders import File, FolderKind, npy, write_folder
 from sahcns.model.fold_in import fold_in
+from sahcns.model.lists import id_series, parquet
 from sahcns.model.recommender import Recommender
 from sahcns.ranking import recommend
 
@@ -115,11 +114,11 @@ def _files(
         from sahcns.model.wishes import SOURCES
 
         users = pl.DataFrame({
-            "user": _series(model.user_ids),
+            "user": id_series(model.user_ids),
             "source": pl.Series(SOURCES).gather(sources.numpy()),
             "vector": _vectors(vectors),
         })  # fmt: skip
-        yield "users.parquet", [_parquet(users)]
+        yield "users.parquet", [parquet(users)]
         every = range(len(model.item_ids))
         texts = {
             name: pl.Series([column[item] or None for item in every], dtype=pl.String)
@@ -128,14 +127,19 @@ def _files(
         }
         people = pl.Series(model.holders.long().numpy())
         items = pl.DataFrame(
-            {"item": _series(model.item_ids), **texts, "people": people, "vector": _vectors(model.item_vectors)}
+            {
+                "item": id_series(model.item_ids),
+                **texts,
+                "people": people,
+                "vector": _vectors(model.item_vectors),
+            }
         )
-        yield "items.parquet", [_parquet(items)]
+        yield "items.parquet", [parquet(items)]
     if "npy" in formats:
         yield "users.npy", npy(vectors.numpy())
         yield "items.npy", npy(model.item_vectors.numpy())
         for stem, ids in (("user_ids", model.user_ids), ("item_ids", model.item_ids)):
-            yield f"{stem}.npy", npy(np.array(ids.decode(range(len(ids)))))
+            yield f"{stem}.npy", npy(np.array(list(ids)))
     if "faiss" in formats:
         yield "items.faiss", [index]
 
@@ -178,19 +182,7 @@ def _share_found(found: npt.NDArray[Any], best: npt.NDArray[Any]) -> float:
     return float(np.mean(hits) / best.shape[1])
 
 
-def _series(ids: IdMap) -> "pl.Series":
-    import polars as pl
-
-    return pl.Series(ids.decode(range(len(ids))), dtype=pl.Int64 if ids.kind == "int" else pl.String)
-
-
 def _vectors(table: Tensor) -> "pl.Series":
     import polars as pl
 
     return pl.Series(table.numpy(), dtype=pl.Array(pl.Float32, table.shape[1]))
-
-
-def _parquet(frame: "pl.DataFrame") -> bytes:
-    content = io.BytesIO()
-    frame.write_parquet(content)
-    return content.getvalue()

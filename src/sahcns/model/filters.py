@@ -61,8 +61,8 @@ def _shelf(shelves: Shelves, name: str) -> Tensor:
 
 def _places(ids: IdMap, argument: str, items: Iterable[Id]) -> Tensor:
     refuse_one(argument, items)
-    places = (ids.find(item) for item in items)
-    return torch.tensor([place for place in places if place is not None], dtype=torch.int64, device="cpu")
+    places = torch.from_numpy(ids.places(items))
+    return places[places >= 0]
 
 
 def refuse_one(argument: str, ids: object) -> None:

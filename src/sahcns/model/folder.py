@@ -26,6 +26,7 @@ from torch import Tensor
 from sahcns.baselines import ItemWeights
 from sahcns.data.ids import ID_FILES, Texts, load_ids, load_texts
 from sahcns.errors import DataError
+from sahcns.files import refuse_unwritable
 from sahcns.folders import File, FolderKind, load_folder, npy, refuse_foreign, write_folder
 from sahcns.model.card import CARD, card
 
@@ -59,11 +60,7 @@ def read_model(kind: type[Model], folder: str | os.PathLike[str]) -> Model:
 def check_place(folder: str | os.PathLike[str]) -> None:
     """An error now, before hours of training, if a model could not be saved at `folder` later."""
     refuse_foreign(RUN, folder)
-    near = Path(os.path.realpath(folder)).parent
-    while not near.exists():
-        near = near.parent
-    if not near.is_dir() or not os.access(near, os.W_OK | os.X_OK):
-        raise DataError(f"cannot write the {RUN.what} {folder}: {near} is not a folder that can be written to")
+    refuse_unwritable(folder, RUN.what)
 
 
 def _read(kind: type[Model], home: Path, record: dict[str, Any]) -> Model:

@@ -12,7 +12,7 @@ import torch
 
 from sahcns.data.ids import Id, IdMap
 from sahcns.errors import DataError, SettingError
-from sahcns.files import FORMULA, NUMBER, unfinished_name, write_whole
+from sahcns.files import FORMULA, NUMBER, nearest_folder, refuse_unwritable, unfinished_name, write_whole
 from sahcns.model.baskets import Baskets
 from sahcns.model.filters import Limits
 from sahcns.model.recommender import Recommender
@@ -33,9 +33,7 @@ def write_lists(
     k: int = 20,
     *,
     exclude: str = "known",
-    without: Sequence[Id] = (),
-    only: Sequence[Id] | None = None,
-    category: Sequence[str] = (),
+    **limits: Unpack[Limits],
 ) -> Path:
     """One row for each recommended item: user, rank, item, title (where there are titles), score, source.
 
@@ -44,7 +42,7 @@ def write_lists(
     have. The ending of `path` says the format: .csv, .jsonl or .parquet. In a .csv an id or title that a spreadsheet would
     take for a formula gets an apostrophe before it.
     """
-    write_blocks(blocks(model, users, k, exclude=exclude, without=without, only=only, category=category), path)
+    write_blocks(blocks(model, users, k, exclude=exclude, **limits), path)
     return Path(path)
 
 
@@ -87,18 +85,13 @@ def _parquet_pieces(frames: Iterable["pl.DataFrame"], target: Path) -> Generator
     """
     import polars as pl
 
-    home = Path(os.path.realpath(target)).parent
-    while not home.exists():
-        home = home.parent
-    beside = home / unfinished_name(target)
+    beside = nearest_folder(target) / unfinished_name(target)
     beside.mkdir()
     try:
         parts = list[Path]()
         for frame in frames:
             parts.append(beside / f"{len(parts)}.parquet")
-            content = io.BytesIO()
-            frame.write_parquet(content)
-            parts[-1].write_bytes(content.getvalue())
+            parts[-1].write_bytes(parquet(frame))
         whole = beside / "whole.parquet"
         # The names are these files and nothing else: neither a [1] nor a year=2020 in the name of a folder means anything.
         try:
@@ -154,9 +147,8 @@ def blocks(
             model.user_ids,
             torch.arange(len(model.user_ids), device="cpu") if users is None else model.rows(users),
         )
-    every = range(len(model.item_ids))
-    item_ids, titles = _ids(model.item_ids, every), pl.Series([model.title(item) for item in every], dtype=pl.String)
-    sources = pl.Series(SOURCES)
+    item_ids, sources = id_series(model.item_ids), pl.Series(SOURCES)
+    titles = pl.Series(map(model.title, range(len(model.item_ids))), dtype=pl.String)
     for part in torch.split(rows, BLOCK)[skip:]:
         if isinstance(users, Baskets):
             ranked = model.ranked_new([users.having[row] for row in part.tolist()], k, **limits)
@@ -167,7 +159,7 @@ def blocks(
         what = ranked.items[there].numpy()
         frame = pl.DataFrame(
             {
-                "user": _ids(people, part.tolist()).gather(whose.numpy()),
+                "user": id_series(people, part.tolist()).gather(whose.numpy()),
                 "rank": (place + 1).to(torch.int32).numpy(),
                 "item": item_ids.gather(what),
                 "score": ranked.scores[there].numpy(),
@@ -184,14 +176,18 @@ def check_target(path: str | os.PathLike[str]) -> None:
         raise SettingError(f"{os.fspath(path)!r} must end in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}")
     if target.is_dir():
         raise DataError(f"cannot write the recommendations {target}: it is a folder; name a file in it")
-    near = target.absolute().parent
-    while not near.exists():
-        near = near.parent
-    if not near.is_dir() or not os.access(near, os.W_OK | os.X_OK):
-        raise DataError(f"cannot write the recommendations {target}: {near} is not a folder that can be written to")
+    refuse_unwritable(target, "recommendations")
 
 
-def _ids(ids: IdMap, positions: Iterable[int]) -> "pl.Series":
+def id_series(ids: IdMap, positions: Iterable[int] | None = None) -> "pl.Series":
     import polars as pl
 
-    return pl.Series(ids.decode(positions), dtype=pl.Int64 if ids.kind == "int" else pl.String)
+    some = list(ids) if positions is None else ids.decode(positions)
+    return pl.Series(some, dtype=pl.Int64 if ids.kind == "int" else pl.String)
+
+
+def parquet(frame: "pl.DataFrame") -> bytes:
+    """The bytes of a Parquet file."""
+    content = io.BytesIO()
+    frame.write_parquet(content)
+    return content.getvalue()

@@ -53,9 +53,7 @@ def add_items(model: Recommender, buyers: Interactions | Buyers, titles: Mapping
         name, people, items, who, what = columns(buyers)
     else:
         name, items, people, what, who = columns(buyers)
-    fresh = np.array([model.item_ids.find(item) is None for item in items.decode(range(len(items)))], bool)
-    found = [model.user_ids.find(person) for person in people.decode(range(len(people)))]
-    places = np.array([-1 if place is None else place for place in found], np.int64)
+    fresh, places = model.item_ids.places(items) < 0, model.user_ids.places(people)
     trained = np.zeros(len(places), bool)
     trained[places >= 0] = model.has_training(torch.from_numpy(places[places >= 0])).numpy()
     rows = fresh[what]
@@ -109,12 +107,12 @@ def _grown(
     model: Recommender, added: list[Id], buyers: list[Tensor], vectors: Tensor, texts: Mapping[Id, str]
 ) -> Recommender:
     """The model with items in between, as ids are sorted; who bought them has them, set aside from what was learnt."""
-    ids = IdMap.of([*model.item_ids.decode(range(len(model.item_ids))), *added])
+    ids = IdMap.of([*model.item_ids, *added])
     if ids.kind != model.item_ids.kind:
         raise DataError(
             f"item {added[0]!r} is a text, and the items of the model are whole numbers such as {model.item_ids[0]!r}"
         )
-    former = torch.from_numpy(ids.encode(model.item_ids.decode(range(len(model.item_ids)))))
+    former = torch.from_numpy(ids.encode(model.item_ids))
     places = torch.from_numpy(ids.encode(added))
     table = model.item_vectors.new_empty(len(ids), model.item_vectors.shape[1])
     table[former], table[places] = model.item_vectors, vectors

@@ -1,6 +1,5 @@
 """Lists of everyone that can be cut off at any moment and gone on with: each block is kept until the whole file is there."""
 
-import io
 import json
 import os
 import shutil
@@ -13,7 +12,7 @@ from sahcns.data.ids import Id
 from sahcns.errors import DataError
 from sahcns.files import write_whole
 from sahcns.model.baskets import Baskets
-from sahcns.model.lists import BLOCK, blocks, check_target, write_blocks
+from sahcns.model.lists import BLOCK, blocks, check_target, parquet, write_blocks
 from sahcns.model.recommender import Recommender
 
 if TYPE_CHECKING:
@@ -57,9 +56,7 @@ def _frames(
         yield pl.read_parquet(part, glob=False, hive_partitioning=False)
         done += 1
     for at, frame in enumerate(blocks(model, users, **asked, skip=done), done):
-        content = io.BytesIO()
-        frame.write_parquet(content)
-        write_whole(home / f"{at}.parquet", content.getvalue(), "recommendations")
+        write_whole(home / f"{at}.parquet", parquet(frame), "recommendations")
         yield frame
 
 
@@ -82,7 +79,7 @@ def _digest(model: Recommender, users: Sequence[Id] | Baskets | None) -> str:
     people: Iterable[object] = (
         users or ()
         if not isinstance(users, Baskets)
-        else zip(users.people.decode(range(len(users))), (items.tolist() for items in users.having), strict=True)
+        else zip(users.people, (items.tolist() for items in users.having), strict=True)
     )
     for one in people:
         digest.update(f"{one!r}\n".encode())

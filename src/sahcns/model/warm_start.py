@@ -84,9 +84,9 @@ def compare(former: Recommender, model: Recommender, split: Split) -> dict[str, 
 
 def _rows(old: IdMap, new: IdMap) -> tuple[Tensor, Tensor]:
     """Positions of the ids that both have, in the one and in the other."""
-    found = [(at, place) for at in range(len(old)) if (place := new.find(old[at])) is not None]
-    places = torch.tensor(found, dtype=torch.int64, device="cpu").reshape(-1, 2)
-    return places[:, 0], places[:, 1]
+    places = torch.from_numpy(new.places(old))
+    stay = (places >= 0).nonzero()[:, 0]
+    return stay, places[stay]
 
 
 def _in_new_places(former: Recommender, split: Split) -> tuple[Tensor, tuple[Tensor, Tensor]]:

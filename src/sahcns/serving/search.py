@@ -64,9 +64,9 @@ class Search:
     def __init__(self, model: Recommender) -> None:
         self.model, n_users = model, len(model.user_ids)
         self.items_of_users = model.known_users.bincount(minlength=n_users)
-        self.users = TextIndex(map(str, model.user_ids.decode(range(n_users))), self.items_of_users)
-        ids = map(str, model.item_ids.decode(range(len(model.item_ids))))
-        self.items = TextIndex((f"{model.title(item) or ''} {one}" for item, one in enumerate(ids)), model.holders)
+        self.users = TextIndex(map(str, model.user_ids), self.items_of_users)
+        texts = (f"{model.title(item) or ''} {one}" for item, one in enumerate(model.item_ids))
+        self.items = TextIndex(texts, model.holders)
 
     def find(self, question: str, k: int) -> dict[str, list[dict[str, Any]]]:
         users = self.users.find(question, k)

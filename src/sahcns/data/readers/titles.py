@@ -42,8 +42,7 @@ class ItemTexts:
 
     def align(self, item_ids: IdMap, offset: int) -> tuple[Texts | None, Texts | None]:
         """One title and one category per item, empty where there is none; None where no item has one."""
-        names = item_ids.decode(range(len(item_ids)))
-        keys = [str(name + offset if isinstance(name, int) else name) for name in names]
+        keys = [str(name + offset if isinstance(name, int) else name) for name in item_ids]
         titles = [one_line(self.titles.get(key, "")) for key in keys]
         categories = [_join_categories(self.categories.get(key, "")) for key in keys]
         self.record["items_with_title"] = sum(map(bool, titles))
