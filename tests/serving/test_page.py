@@ -1,11 +1,8 @@
 """The page in a real browser: search, basket, explanation, the sampler, by mouse and by keys, on a desk and a phone."""
 
 import dataclasses
-import os
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 
@@ -14,27 +11,13 @@ from sahcns.model import fit
 from sahcns.samplers import RNS
 from sahcns.serving.gate import Limits
 from sahcns.training import Protocol
+from tests.browser import Open, visiting
+from tests.browser import browser as browser
 from tests.model.films import films
 from tests.model.test_recommender import made
 from tests.serving.test_app import Running, running
 
 pytestmark = pytest.mark.browser
-FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-if CHROMIUM is None and os.environ.get("SAHCNS_BROWSER") != "required":
-    pytest.skip("these tests open the page in Chromium, and none is installed here", allow_module_level=True)
-
-Open = Callable[..., Any]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as play:
-        shell = play.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
-        yield shell
-        shell.close()
 
 
 @pytest.fixture(scope="module")
@@ -50,26 +33,9 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 @pytest.fixture(scope="module")
 def visit(browser: Any, service: Running) -> Iterator[Open]:
-    """Open the page; at the end nothing may have been said on the console, or asked of anybody else."""
-    opened: list[Any] = []
-    here = f"127.0.0.1:{service.port}"
-
-    def open_page(hash_: str = "", width: int = 1280, height: int = 800, **settings: Any) -> Any:
-        page = browser.new_context(viewport={"width": width, "height": height}, **settings).new_page()
-        page.messages, page.asked = [], []
-        page.on("console", lambda message: page.messages.append(message.text))
-        page.on("pageerror", lambda error: page.messages.append(str(error)))
-        page.on("request", lambda request: page.asked.append(urlsplit(request.url).netloc))
-        page.set_default_timeout(10_000)
-        page.goto(f"http://{here}/{hash_}")
-        opened.append(page)
-        return page
-
-    yield open_page
-    for page in opened:
-        assert page.messages == []
-        assert set(page.asked) == {here}
-        page.context.close()
+    home = f"http://127.0.0.1:{service.port}/"
+    with visiting(browser, lambda url: url.startswith(home)) as open_url:
+        yield lambda place="", *size, **settings: open_url(home + place, *size, **settings)
 
 
 def titles(page: Any, column: int = 0) -> list[str]:

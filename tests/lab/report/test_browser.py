@@ -1,38 +1,19 @@
 """The page in a real browser: quiet, alone, drawn, readable on a desk, a phone and paper."""
 
-import os
 import re
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sahcns.lab.report.page import to_html
+from tests.browser import Open, visiting
+from tests.browser import browser as browser
 from tests.lab.report.sample import FIGURES, REPORT
 
 pytestmark = pytest.mark.browser
-FLAGS = (
-    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-)
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-# A newcomer's machine may have no browser, and `make test` must pass there; CI installs one and requires these tests.
-if CHROMIUM is None and os.environ.get("SAHCNS_BROWSER") != "required":
-    pytest.skip("these tests open the page in Chromium, and none is installed here", allow_module_level=True)
-
-Open = Callable[..., Any]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as play:
-        shell = play.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
-        yield shell
-        shell.close()
 
 
 @pytest.fixture(scope="module")
@@ -44,27 +25,13 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def visit(browser: Any, file: Path) -> Iterator[Open]:
-    """Open the page; at the end nothing may have been said on the console, or asked of a network."""
-    opened: list[Any] = []
-
-    def open_page(width: int = 1280, height: int = 800, **settings: Any) -> Any:
-        context = browser.new_context(
-            viewport={"width": width, "height": height}, reduced_motion="reduce", color_scheme="light", **settings
-        )
-        page = context.new_page()
-        page.messages, page.requests = [], []
-        page.on("console", lambda message: page.messages.append(message.text))
-        page.on("pageerror", lambda error: page.messages.append(str(error)))
-        page.on("request", lambda request: page.requests.append(request.url))
-        page.goto(file.as_uri())
-        opened.append(page)
-        return page
-
-    yield open_page
-    for page in opened:
-        assert page.messages == []
-        assert [url for url in page.requests if not url.startswith("blob:")] == [file.as_uri()]
-        page.context.close()
+    with visiting(
+        browser,
+        lambda url: url == file.as_uri() or url.startswith("blob:"),
+        reduced_motion="reduce",
+        color_scheme="light",
+    ) as open_url:
+        yield partial(open_url, file.as_uri())
 
 
 def unfold(page: Any) -> None:
