@@ -29,22 +29,14 @@ from sahcns.samplers import DENS, SAHC, HCOnly, Matching, Mixture, Sampler, With
 from sahcns.samplers.bns import Count
 from sahcns.samplers.bns import count_below as plain_count_below
 from tests.kernels.conftest import DEVICE
+from tests.kernels.test_registry import assert_near, normal, parameters_of
 from tests.samplers.stepping import loss_of, step_of
 from tests.splits import random_split
-
-
-def normal(*shape: int, seed: int = 0) -> Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)).to(DEVICE)
 
 
 def plain_and_fast(users: int = 9, items: int = 14, path: str = "triton") -> tuple[Graph, Graph]:
     graph = build_graph(random_split(users, items, each=4), DEVICE, path="reference")
     return graph, with_path(graph, path)
-
-
-def assert_near(found: Tensor, expected: Tensor, tolerance: float = 1e-5) -> None:
-    error = float((found - expected).norm() / expected.norm().clamp(min=1e-6))
-    assert error < tolerance, f"relative error {error:.1e}"
 
 
 # Choices from a pool.
@@ -217,11 +209,6 @@ def test_the_choice_of_dens_from_layers_far_apart(layers: tuple[Tensor, ...]) ->
 # NGCF and DENS.
 
 
-def parameters_of(backbone: NGCF, graph: Graph) -> dict[str, Tensor]:
-    tables = backbone.initial(graph, Rng(1, "start", DEVICE))
-    return {name: (2 * value).requires_grad_() for name, value in tables.items()}
-
-
 def ngcf_gradients(backbone: NGCF, graph: Graph, of: dict[str, Tensor], only: tuple[int, ...]) -> list[Tensor | None]:
     layers = backbone.layers(of, graph) if graph.path == "reference" else ngcf.layers(backbone, of, graph)
     total = torch.stack([(layers[t] * normal(*layers[t].shape, seed=t)).sum() for t in only]).sum()
@@ -280,7 +267,7 @@ def test_ngcf_in_16_bits_stays_near_and_ranks_in_full_precision() -> None:
     mine, theirs = (ngcf_gradients(backbone, one, parameters, (0, 1, 2, 3))[0] for one in (fast, graph))
     assert mine is not None
     assert theirs is not None
-    assert_near(mine, theirs, 0.02)
+    assert_near(mine, theirs, within=0.02)
     with torch.no_grad():
         assert_near(ngcf.layers(backbone, parameters, fast)[3], expected[3].detach())
 

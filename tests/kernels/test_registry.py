@@ -129,10 +129,10 @@ def exact(*shape: int, seed: int = 0) -> Tensor:
     return (torch.randint(-4, 5, shape, generator=torch.Generator().manual_seed(seed)) / 4).to(DEVICE)
 
 
-def assert_near(found: Tensor, expected: Tensor, name: str = "") -> None:
+def assert_near(found: Tensor, expected: Tensor, name: str = "", within: float = 1e-5) -> None:
     assert found.shape == expected.shape, name
     error = float((found - expected).detach().norm() / expected.detach().norm().clamp(min=1e-6))
-    assert error < 1e-5, f"{name}: {error:.1e}"
+    assert error < within, f"{name}: {error:.1e}"
 
 
 def assert_same_gradients(found: Tensor, expected: Tensor, tables: dict[str, Tensor]) -> None:
