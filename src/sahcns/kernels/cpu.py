@@ -26,14 +26,12 @@ BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8  # Adam's
 
 def product(adjacency: Adjacency, x: Tensor) -> Tensor:
     """Ã x, [n, d] → [n, d]."""
-    return embedding_bag(
-        adjacency.columns,
-        x.contiguous(),
-        adjacency.offsets,
-        mode="sum",
-        per_sample_weights=adjacency.values,
-        include_last_offset=True,
-    )
+    return _sums(adjacency.columns, x.contiguous(), adjacency.offsets, adjacency.values)
+
+
+def _sums(rows: Tensor, table: Tensor, offsets: Tensor, weights: Tensor | None) -> Tensor:
+    """Sum k is of the rows [offsets[k], offsets[k+1]) of a table [n, d], each times its weight."""
+    return embedding_bag(rows, table, offsets, mode="sum", per_sample_weights=weights, include_last_offset=True)
 
 
 class _Hops(torch.autograd.Function):
@@ -99,18 +97,8 @@ def _gathered_back(reads: tuple[Read, ...], grads: tuple[Tensor, ...], t: int, n
             source.new_ones(where.numel()) if weights is None else weights[..., t].reshape(-1).to(source.dtype)
         )
         first += len(grad)
-    rows = torch.cat(used)
-    order = torch.argsort(rows, stable=True)
-    offsets = torch.zeros(n + 1, dtype=torch.int64)
-    torch.cumsum(torch.bincount(rows, minlength=n), 0, out=offsets[1:])
-    return embedding_bag(
-        torch.cat(reader)[order],
-        source,
-        offsets,
-        mode="sum",
-        per_sample_weights=torch.cat(share)[order],
-        include_last_offset=True,
-    )
+    order, offsets = _by_row(torch.cat(used), n)
+    return _sums(torch.cat(reader)[order], source, offsets, torch.cat(share)[order])
 
 
 @cache
@@ -185,12 +173,7 @@ class PairLoss(torch.autograd.Function):
         total, ego = layers[0].new_zeros(3, batch, dim), layers[0]
         for t, layer in enumerate(layers):
             row = rows[min(t, width - 1)]
-            if shares is None:
-                read = layer.index_select(0, row)
-            else:
-                read = embedding_bag(
-                    row, layer.detach(), starts, mode="sum", per_sample_weights=shares[t], include_last_offset=True
-                )
+            read = layer.index_select(0, row) if shares is None else _sums(row, layer.detach(), starts, shares[t])
             read = read.view(3, batch, dim)
             ego = read if t == 0 else ego  # users, positives, negatives
             total += read
@@ -220,15 +203,8 @@ class PairLoss(torch.autograd.Function):
                 continue
             if 0 < t < len(rows):
                 order, offsets = _by_row(rows[t], ctx.n)
-            gathered = embedding_bag(
-                reader[order],
-                (source if t else first).view(3 * batch, dim),
-                offsets,
-                mode="sum",
-                per_sample_weights=None if shares is None else shares[t][order],
-                include_last_offset=True,
-            )
-            grads.append(gathered)
+            reads = (source if t else first).view(3 * batch, dim)
+            grads.append(_sums(reader[order], reads, offsets, None if shares is None else shares[t][order]))
         return (None,) * 8 + tuple(grads)
 
 
@@ -275,10 +251,10 @@ class PlainAdam:
 
     def __init__(self, parameters: Iterable[Tensor], lr: float) -> None:
         self.lr = lr
-        self.tables = [
+        self.tables = [  # each with both moments and how many steps it has had
             (one, torch.zeros_like(one), torch.zeros_like(one), torch.zeros((), dtype=torch.float32, device=one.device))
             for one in parameters
-        ]  # each with both moments and how many steps it has had
+        ]
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         for parameter, *_ in self.tables:
