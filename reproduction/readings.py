@@ -18,15 +18,13 @@ class PoolReadings(TypedDict):
     """What Figs 1 and 5(a) are in one model."""
 
     pairs: int
-    gaps: dict[
-        str, dict[str, float]
-    ]  # by what a gap is divided by: shares of pools `near`, under 0.10, and `far`, over 0.20
+    # by what a gap is divided by: shares of pools `near`, under 0.10, and `far`, over 0.20
+    gaps: dict[str, dict[str, float]]
     similar: int  # pairs of candidates with |Δs| < 0.01
     over_020: float | None  # share of them with |Δσ| > 0.20
     over_050: float | None
-    choices: dict[
-        str, dict[str, float | None]
-    ]  # by α: relative changes of the mean `sigma` and `mu` from DNS's choice to SA's
+    # by α: relative changes of the mean `sigma` and `mu` from DNS's choice to SA's
+    choices: dict[str, dict[str, float | None]]
 
 
 def read_pools(model: "lab.TrainedModel", alphas: Sequence[float], pool: int, seed: int = 0) -> PoolReadings:

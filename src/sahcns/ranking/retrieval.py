@@ -91,9 +91,8 @@ def most_popular(truth: Truth, k: int) -> Tensor:
     order = truth.popularity.argsort(descending=True, stable=True)  # [I], item at each place
     place = torch.empty_like(order).index_copy_(0, order, torch.arange(n, device=order.device))
     at_place = (masked.rows * n + place[masked.items]).sort().values  # row · n + p, ascending
-    before = at_place - (
-        torch.arange(len(at_place), device=at_place.device) - masked.starts[masked.rows]
-    )  # row · n + p - t
+    among = torch.arange(len(at_place), device=at_place.device) - masked.starts[masked.rows]  # t
+    before = at_place - among  # row · n + p - t
     free = torch.arange(min(k, n), device=order.device)  # j
     rows = torch.arange(len(truth), device=order.device)[:, None]
     at = free + torch.searchsorted(before, rows * n + free, right=True) - masked.starts[:-1, None]  # [E, ≤ k]

@@ -51,9 +51,8 @@ def to_html(table: Table, looks: Mapping[str, Look] | None = None) -> str:
     columns, rows = table.columns[grouped:], [row[grouped:] for row in whole]
     of_samplers = bool(columns) and _name(columns[0]).lower() in SAMPLERS
     prosaic = any(len(cell.text) > PROSE for row in rows for cell in row)
-    named = [
-        f' data-name="{escape(_name(column))}"' * prosaic for column in columns[1:]
-    ]  # where a phone hides the heads
+    # where a phone hides the heads
+    named = [f' data-name="{escape(_name(column))}"' * prosaic for column in columns[1:]]
     body = []
     for at, (first, *rest) in enumerate(rows):
         if grouped and (at == 0 or whole[at][0].text != whole[at - 1][0].text):
@@ -192,12 +191,8 @@ PRINTED = frozenset(
     "ǍǎǏǐǑǒǓǔǦǧǨǩȘșȚțȲȳḂḃḍḞḟḠḡḥḰḱḷṃṅṇṛṣṭẎẏẐẑẞỲỳ‐‑‘’“”†‡•€™←↑↓µ"
     "«»ÐðÞþĄąĐđĘęĮįŲųŊŋ"
 )
-COLUMN, LINE, WORDS, GAP = (
-    65,
-    75,
-    22,
-    2,
-)  # letters in a column of two, in a line, in words before they are broken; a gap
+# Letters in a column of two, in a line, in words before they are broken, and between columns.
+COLUMN, LINE, WORDS, GAP = 65, 75, 22, 2
 FITTED = [
     r"\setlength{\tabcolsep}{4pt}",
     r"\providecommand{\resizebox}[3]{#3}% without \usepackage{graphicx} it stays as wide as it is",
