@@ -239,8 +239,7 @@ class Recommender:
         """`recommend` in positions: users [B] → items and scores [B, ≤ k]."""
         if exclude not in EXCLUDE:
             raise SettingError(f"exclude={exclude!r} must be one of {', '.join(EXCLUDE)}")
-        masked = self.seen(rows, exclude) or Csr.of_lists([NOBODY] * len(rows), len(self.item_ids))
-        return rank_people(self, rows, {}, masked, self._most(k), self.hidden(**limits))
+        return rank_people(self, rows, {}, self.seen(rows, exclude), self._most(k), self.hidden(**limits))
 
     def ranked_new(self, having: Sequence[Tensor], k: int, **limits: Unpack[Limits]) -> Ranked:
         """`recommend_new` in positions: what each of B people has, without repeats → items and scores [B, ≤ k]."""
@@ -280,11 +279,9 @@ class Recommender:
         items = self.known_items[own].long()
         return items[self.known_part[own] == 0] if which == "train" else items
 
-    def seen(self, rows: Tensor, exclude: str) -> Csr | None:
+    def seen(self, rows: Tensor, exclude: str) -> Csr:
         """What each of some users (positions [B]) is not to be shown."""
-        if exclude == "nothing":
-            return None
-        whose, place = pairs_of(self.known_users, rows)
+        whose, place = pairs_of(self.known_users, rows[:0] if exclude == "nothing" else rows)
         if exclude == "train":
             trained = self.known_part[place] == 0
             whose, place = whose[trained], place[trained]
@@ -310,9 +307,7 @@ class Recommender:
 
     def everything_of(self, user: int) -> Tensor:
         """Item positions that a user (position) has in any part, or that a filter took out; ascending."""
-        own = [pairs_of(column, column.new_tensor([user]))[1] for column in (self.known_users, self.aside_users)]
-        items: Tensor = torch.unique(torch.cat([self.known_items[own[0]], self.aside_items[own[1]]]))
-        return items.long()
+        return self.seen(torch.tensor([user], device="cpu"), "known").items
 
     def prepare(self) -> None:
         """Compute now what requests share, so that the first one does not wait for it."""

@@ -7,7 +7,6 @@ own parts) is carried over where its shape is still the same. Who is new starts 
 from collections.abc import Mapping
 from typing import Any, Literal
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -16,7 +15,6 @@ from sahcns.data.split import Split
 from sahcns.errors import SettingError
 from sahcns.model.recommender import Recommender
 from sahcns.ranking import Truth, evaluate, recommend
-from sahcns.ranking.truth import Csr
 from sahcns.training.step import SAMPLER
 
 SHOWN = 20  # places of the lists that are compared
@@ -73,10 +71,8 @@ def compare(former: Recommender, model: Recommender, split: Split) -> dict[str, 
             _, values = evaluate(*tables, truth, (SHOWN,), ("recall", "ndcg"), per_user=True)
             told[name] = {metric: float(value[judged.numpy()].mean()) for metric, value in values.items()}
         told |= {"part": part, "judged": int(judged.sum())}
-    seen = _seen(split, users)
-    first, second = (
-        recommend(tables[0][users], tables[1], seen, min(SHOWN, split.n_items))[0] for tables in (vectors, own)
-    )
+    seen, k = model.seen(users, "train"), min(SHOWN, split.n_items)
+    first, second = (recommend(tables[0][users], tables[1], seen, k)[0] for tables in (vectors, own))
     there = first >= 0
     same = ((first[:, :, None] == second[:, None, :]).any(2) & there).sum() / there.sum().clamp(min=1)
     return {**told, "same": float(same)}
@@ -101,10 +97,3 @@ def _in_new_places(former: Recommender, split: Split) -> tuple[Tensor, tuple[Ten
     )
     tables[1][items[1], width] = 0.0
     return users[1].sort().values, tables
-
-
-def _seen(split: Split, users: Tensor) -> Csr:
-    order = np.argsort(split.train.users, kind="stable")
-    who, what = torch.from_numpy(split.train.users[order]).long(), torch.from_numpy(split.train.items[order]).long()
-    bounds = torch.searchsorted(who, torch.stack([users, users + 1]))
-    return Csr.of_lists([what[first:end] for first, end in bounds.T.tolist()], split.n_items)

@@ -137,8 +137,7 @@ def _seen_of_users(model: "Recommender", wishes: Sequence[Wish]) -> list[tuple[T
     for exclude in {wish.exclude for wish in wishes}:
         own = [at for at, wish in enumerate(wishes) if wish.exclude == exclude]
         masked = model.seen(torch.tensor([wishes[at].user for at in own], device="cpu"), exclude)
-        if masked is not None:
-            found.append((torch.tensor(own, device="cpu")[masked.rows], masked.items))
+        found.append((torch.tensor(own, device="cpu")[masked.rows], masked.items))
     return found
 
 
