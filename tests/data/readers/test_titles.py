@@ -83,17 +83,22 @@ def test_a_column_of_a_spreadsheet(tmp_path: Path) -> None:
     assert made.source["files"][0]["unused"] == []
 
 
+def written(frame: pl.DataFrame, folder: Path) -> list[Path | pl.DataFrame]:
+    """A table in every format, and as it is."""
+    csv, jsonl, parquet = (folder / f"log.{ending}" for ending in ("csv", "jsonl", "parquet"))
+    frame.write_csv(csv)
+    frame.write_ndjson(jsonl)
+    frame.write_parquet(parquet)
+    return [csv, jsonl, parquet, frame]
+
+
 def test_the_first_title_that_is_not_empty_wins_in_every_format(tmp_path: Path) -> None:
     """Logs often leave it out here and there; the same rows have the same titles in CSV, JSON lines, Parquet and a frame."""
     frame = pl.DataFrame(
         {"user": [1, 2, 3, 4], "item": [7, 7, 7, 8], "title": ["", "Tea", "Green tea", None]},
         schema_overrides={"title": pl.String},
     )
-    paths = [tmp_path / name for name in ("log.csv", "log.jsonl", "log.parquet")]
-    frame.write_csv(paths[0])
-    frame.write_ndjson(paths[1])
-    frame.write_parquet(paths[2])
-    for source in (*paths, frame):
+    for source in written(frame, tmp_path):
         assert titles(read(source, title="title")) == {7: "Tea", 8: ""}
     january, february = tmp_path / "january.csv", tmp_path / "february.csv"
     january.write_text("user,item,title\n1,7,\n2,8,Cup\n")
@@ -121,21 +126,9 @@ def test_categories_of_an_item_file(tmp_path: Path) -> None:
 
 def test_categories_beside_a_column_of_titles(tmp_path: Path) -> None:
     """In every format; the column of events, which may have the same name, holds none."""
-    frame = pl.DataFrame(
-        {
-            "user": [1, 2, 3],
-            "item": [7, 7, 8],
-            "title": ["Tea", "", "Cup"],
-            "type": ["view"] * 3,
-            "genre": ["", "x", "y"],
-        }
-    )
-    paths = [tmp_path / name for name in ("log.csv", "log.jsonl", "log.parquet")]
-    frame.write_csv(paths[0])
-    frame.write_ndjson(paths[1])
-    frame.write_parquet(paths[2])
-    for source in (*paths, frame):
+    columns: dict[str, list[object]] = {"user": [1, 2, 3], "item": [7, 7, 8], "title": ["Tea", "", "Cup"]}
+    frame = pl.DataFrame(columns | {"type": ["view"] * 3, "genre": ["", "x", "y"]})
+    for source in written(frame, tmp_path):
         assert categories(read(source, title="title")) == {7: "x", 8: "y"}
-    frame.drop("genre").write_csv(paths[0])
-    for source in (paths[0], frame.drop("genre")):
+    for source in written(frame.drop("genre"), tmp_path):
         assert read(source, title="title").categories is None
