@@ -17,18 +17,15 @@ import numpy as np
 import numpy.typing as npt
 
 from sahcns.errors import DataError, nearest
+from sahcns.folders import File, npy
 
 Id = int | str
-TEXT_FILES = (".utf8.npy", ".offsets.npy")
-ID_FILES = frozenset(  # what a folder may hold, by the type of its ids, and whether there are titles and categories
-    f"{stem}{ending}"
-    for stem, endings in (
-        ("user_ids", (".npy", *TEXT_FILES)),
-        ("item_ids", (".npy", *TEXT_FILES)),
-        ("item_titles", TEXT_FILES),
-        ("item_categories", TEXT_FILES),
-    )
-    for ending in endings
+IDS, TEXTS = ("user_ids", "item_ids"), ("item_titles", "item_categories")
+ID_FILES = frozenset(
+    [  # what a folder may hold, by the type of its ids, and whether there are titles and categories
+        *(f"{stem}.npy" for stem in IDS),
+        *(f"{stem}.{part}.npy" for stem in (*IDS, *TEXTS) for part in ("utf8", "offsets")),
+    ]
 )
 SEARCHED = 2000  # the most texts among which an unknown one is looked for by its likeness
 
@@ -49,6 +46,10 @@ class Texts:
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """What is stored: `{".utf8": uint8, ".offsets": int64}`."""
+        return {".utf8": self.blob, ".offsets": self.offsets}
 
     def raw(self, k: int) -> bytes:
         return self.blob[self.offsets[k] : self.offsets[k + 1]].tobytes()
@@ -134,11 +135,9 @@ class IdMap:
             return IdMap(self.values.take(positions))
         return IdMap(self.values[positions])
 
-    def arrays(self) -> dict[str, npt.NDArray[np.int64] | npt.NDArray[np.uint8]]:
-        """What is stored: `{"": int64}` or `{".utf8": uint8, ".offsets": int64}`."""
-        if isinstance(self.values, Texts):
-            return {".utf8": self.values.blob, ".offsets": self.values.offsets}
-        return {"": self.values}
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """What is stored: `{"": int64}`, or texts."""
+        return self.values.arrays() if isinstance(self.values, Texts) else {"": self.values}
 
     def _hint(self, value: Id) -> str:
         if not len(self):
@@ -159,7 +158,31 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f"; {hint}" if hint.startswith("did you mean") else ""
 
 
-def load_texts(folder: Path, stem: str, *, mapped: bool = True) -> Texts:
+def id_files(users: IdMap, items: IdMap, titles: Texts | None, categories: Texts | None) -> Iterator[File]:
+    """The files of a folder that hold its ids and what is said of the items."""
+    for stem, column in zip((*IDS, *TEXTS), (users, items, titles, categories), strict=True):
+        for suffix, array in ({} if column is None else column.arrays()).items():
+            yield f"{stem}{suffix}.npy", npy(array)
+
+
+def load_id_files(
+    folder: Path, listed: Container[str], *, mapped: bool = True
+) -> tuple[IdMap, IdMap, Texts | None, Texts | None]:
+    """What `id_files` wrote; memory-mapped unless told.
+
+    listed   the files that belong to the folder: one that was copied over another may hold ids of the former, too
+    """
+    users, items = (_load_ids(folder, stem, listed, mapped) for stem in IDS)
+    titles, categories = (
+        _load_texts(folder, stem, mapped) if f"{stem}.offsets.npy" in listed else None for stem in TEXTS
+    )
+    for stem, texts in zip(TEXTS, (titles, categories), strict=True):
+        if texts is not None and len(texts) != len(items):
+            raise ValueError(f"{len(texts):,} {stem.removeprefix('item_')} for {len(items):,} items")
+    return users, items, titles, categories
+
+
+def _load_texts(folder: Path, stem: str, mapped: bool) -> Texts:
     """Texts whose pieces cover the blob, each UTF-8; a folder put together by hand may hold anything."""
     blob = load_column(folder / f"{stem}.utf8.npy", np.uint8, mapped)
     offsets = load_column(folder / f"{stem}.offsets.npy", np.int64, mapped)
@@ -173,16 +196,12 @@ def load_texts(folder: Path, stem: str, *, mapped: bool = True) -> Texts:
     return Texts(blob, offsets)
 
 
-def load_ids(folder: Path, stem: str, listed: Container[str], *, mapped: bool = True) -> IdMap:
-    """The map from the files that `arrays` names, `stem` before each suffix; memory-mapped unless told.
-
-    listed   the files that belong to the folder: one that was copied over another may hold ids of the former, too
-    """
+def _load_ids(folder: Path, stem: str, listed: Container[str], mapped: bool) -> IdMap:
     if f"{stem}.npy" in listed:
         numbers = load_column(folder / f"{stem}.npy", np.int64, mapped)
         ids, ascending = IdMap(numbers), bool((numbers[1:] > numbers[:-1]).all())
     else:
-        ids = IdMap(texts := load_texts(folder, stem, mapped=mapped))
+        ids = IdMap(texts := _load_texts(folder, stem, mapped))
         data, ends = texts.blob.tobytes(), texts.offsets.tolist()
         each = [data[start:end] for start, end in pairwise(ends)]
         ascending = all(map(lt, each, each[1:]))

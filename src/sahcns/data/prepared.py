@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from sahcns.data.ids import ID_FILES, load_column, load_ids, load_texts
+from sahcns.data.ids import ID_FILES, id_files, load_column, load_id_files
 from sahcns.data.split import PARTS, Pairs, Split
 from sahcns.data.splitting import FORMAT, FORMAT_VERSION
 from sahcns.data.stats import statistics
@@ -67,11 +67,7 @@ def _loaded(home: Path, manifest: dict[str, Any]) -> Split:
         _check_manifest(home, manifest)
         train, valid, test = map(pairs, PARTS)
         aside = pairs(ASIDE) if f"{ASIDE}.users.npy" in listed else Pairs.none()
-        titles, categories = (
-            load_texts(home, stem) if f"{stem}.offsets.npy" in listed else None
-            for stem in ("item_titles", "item_categories")
-        )
-        users, items = (load_ids(home, stem, listed) for stem in ("user_ids", "item_ids"))
+        users, items, titles, categories = load_id_files(home, listed)
         split = Split(train, valid, test, users, items, titles, manifest, aside, categories)
         _agree(split)
     except (OSError, ValueError) as error:
@@ -88,9 +84,6 @@ def _agree(split: Split) -> None:
         weights = np.ones(len(pairs)) if pairs.weights is None else pairs.weights
         if len(weights) != len(pairs) or not (np.isfinite(weights) & (weights >= 0)).all():
             raise ValueError(f"{part}.weights.npy does not hold {len(pairs):,} numbers of 0 or more")
-    for name, texts in (("titles", split.titles), ("categories", split.categories)):
-        if texts is not None and len(texts) != split.n_items:
-            raise ValueError(f"{len(texts):,} {name} for {split.n_items:,} items")
 
 
 def _check_manifest(home: Path, manifest: dict[str, Any]) -> None:
@@ -113,10 +106,4 @@ def _files(split: Split) -> Iterator[File]:
         yield f"{part}.items.npy", npy(np.asarray(pairs.items, "<i4"))
         if pairs.weights is not None:
             yield f"{part}.weights.npy", npy(np.asarray(pairs.weights, "<f4"))
-    for stem, ids in (("user_ids", split.user_ids), ("item_ids", split.item_ids)):
-        for suffix, array in ids.arrays().items():
-            yield f"{stem}{suffix}.npy", npy(array)
-    for stem, texts in (("item_titles", split.titles), ("item_categories", split.categories)):
-        if texts is not None:
-            yield f"{stem}.utf8.npy", npy(texts.blob)
-            yield f"{stem}.offsets.npy", npy(texts.offsets)
+    yield from id_files(split.user_ids, split.item_ids, split.titles, split.categories)

@@ -12,7 +12,7 @@ item_weights           .safetensors, of EASE, GF-CF and item-kNN: offsets, colum
 """
 
 import os
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -24,10 +24,10 @@ from scipy.sparse import csr_matrix
 from torch import Tensor
 
 from sahcns.baselines import ItemWeights
-from sahcns.data.ids import ID_FILES, Texts, load_ids, load_texts
+from sahcns.data.ids import ID_FILES, id_files, load_id_files
 from sahcns.errors import DataError
 from sahcns.files import refuse_unwritable
-from sahcns.folders import File, FolderKind, load_folder, npy, refuse_foreign, write_folder
+from sahcns.folders import File, FolderKind, load_folder, refuse_foreign, write_folder
 from sahcns.model.card import CARD, card
 
 if TYPE_CHECKING:
@@ -68,12 +68,13 @@ def _read(kind: type[Model], home: Path, record: dict[str, Any]) -> Model:
     try:
         vectors, known = _owned(_tensors(home, "vectors")), _owned(_tensors(home, "known"))
         nobody = torch.zeros(0, dtype=torch.int32, device="cpu")
+        users, items, titles, categories = load_id_files(home, files, mapped=False)
         model = kind(
             vectors["users"],
             vectors["items"],
-            load_ids(home, "user_ids", files, mapped=False),
-            load_ids(home, "item_ids", files, mapped=False),
-            _texts(home, "item_titles", files),
+            users,
+            items,
+            titles,
             known["users"],
             known["items"],
             known["part"],
@@ -82,7 +83,7 @@ def _read(kind: type[Model], home: Path, record: dict[str, Any]) -> Model:
             known.get("aside_users", nobody),
             known.get("aside_items", nobody),
             _item_weights(home, len(vectors["items"])) if WEIGHTS in files else None,
-            _texts(home, "item_categories", files),
+            categories,
             known.get("weights"),
         )
         _agree(model)
@@ -106,17 +107,7 @@ def _files(model: "Recommender") -> Iterator[File]:
             "values": sparse.data,
         }
         yield WEIGHTS, [_packed({name: torch.from_numpy(column) for name, column in columns.items()})]
-    for stem, ids in (("user_ids", model.user_ids), ("item_ids", model.item_ids)):
-        for suffix, array in ids.arrays().items():
-            yield f"{stem}{suffix}.npy", npy(array)
-    for stem, texts in (("item_titles", model.titles), ("item_categories", model.categories)):
-        if texts is not None:
-            yield f"{stem}.utf8.npy", npy(texts.blob)
-            yield f"{stem}.offsets.npy", npy(texts.offsets)
-
-
-def _texts(home: Path, stem: str, files: Container[str]) -> Texts | None:
-    return load_texts(home, stem, mapped=False) if f"{stem}.offsets.npy" in files else None
+    yield from id_files(model.user_ids, model.item_ids, model.titles, model.categories)
 
 
 def _packed(tensors: dict[str, Tensor]) -> bytes:
@@ -167,9 +158,6 @@ def _agree(model: "Recommender") -> None:
         if len(positions) and not 0 <= int(positions.min()) <= int(positions.max()) < count:
             places = f"{int(positions.min())} to {int(positions.max())} of {count:,}"
             raise ValueError(f"{name.replace('_', ' ')} at positions {places}")
-    for name, texts in (("titles", model.titles), ("categories", model.categories)):
-        if texts is not None and len(texts) != items:
-            raise ValueError(f"{len(texts):,} {name} for {items:,} items")
 
 
 def _reason(error: Exception) -> str:
