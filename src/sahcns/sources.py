@@ -71,10 +71,10 @@ def _typed_text(kind: type) -> bytes:
     """The text of the methods of a class without a file, which a notebook remembers."""
     parts = [getattr(value, "fget", None) or getattr(value, "__func__", value) for value in vars(kind).values()]
     methods = [inspect.unwrap(part) for part in parts if inspect.isfunction(part)]
-    written = [method for method in methods if method.__code__.co_filename != "<string>"]  # which dataclass makes
+    own = [method for method in methods if method.__code__.co_filename != "<string>"]  # which dataclass makes
     try:
-        if written:
-            return "\n".join([kind.__qualname__, *map(inspect.getsource, written)]).encode()
+        if own:
+            return "\n".join([kind.__qualname__, *map(inspect.getsource, own)]).encode()
     except (TypeError, OSError):
         pass
     raise DataError(

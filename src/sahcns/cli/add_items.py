@@ -1,7 +1,7 @@
 """`sahcns add-items`."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from sahcns.cli.console import Json, count, show, show_json, warn
 from sahcns.cli.options import RunFolder, argument, option
@@ -32,15 +32,14 @@ def command(
     options = parse_reading(read or [], BASKETS)
     check_place(out)
     model = Recommender.load(run)
-    found = add_items(model, read_baskets(files, options))
-    if found.unknown:
-        rows = count(sum(found.unknown.values()), "row")
-        warn(f"{rows} of {count(len(found.unknown), 'person', 'people')} of whom the model learnt nothing, left aside")
-    if found.left_out:
-        warn(f"{count(len(found.left_out), 'item')} bought by nobody else, left out: {found.left_out[0]} first")
-    saved = found.model.save(out)
-    told: dict[str, Any] = {"run": saved, "added": list(found.added), "left_out": list(found.left_out)}
+    grown = add_items(model, read_baskets(files, options))
+    if grown.unknown:
+        rows = count(sum(grown.unknown.values()), "row")
+        warn(f"{rows} of {count(len(grown.unknown), 'person', 'people')} of whom the model learnt nothing, left aside")
+    if grown.left_out:
+        warn(f"{count(len(grown.left_out), 'item')} bought by nobody else, left out: {grown.left_out[0]} first")
+    saved = grown.model.save(out)
     if json:
-        show_json(told)
+        show_json({"run": saved, "added": grown.added, "left_out": grown.left_out})
         return
-    show(f"{count(len(found.added), 'item')} added to {len(model.item_ids):,}, saved in {saved}")
+    show(f"{count(len(grown.added), 'item')} added to {len(model.item_ids):,}, saved in {saved}")

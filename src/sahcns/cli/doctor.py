@@ -22,20 +22,20 @@ def command(json: Json = False) -> None:
     Examples: sahcns doctor
               sahcns doctor --json
     """
-    found = {**versions(), **device(), "cache": cache()}
-    found |= {f"extra {name}": state for name, state in extras().items()}
+    facts = {**versions(), **device(), "cache": cache()}
+    facts |= {f"extra {name}": state for name, state in extras().items()}
     if json:
-        show_json(found)
+        show_json(facts)
         return
     rows = table("what", "found")
-    for name, state in found.items():
+    for name, state in facts.items():
         rows.add_row(name, state)
     show(rows)
 
 
 def versions() -> dict[str, str]:
-    named = {name: metadata.version(name) for name in ("torch", "numpy", "scipy", "polars")}
-    return {"sahcns": __version__, "python": f"{platform.python_version()} on {platform.platform(terse=True)}", **named}
+    parts = {name: metadata.version(name) for name in ("torch", "numpy", "scipy", "polars")}
+    return {"sahcns": __version__, "python": f"{platform.python_version()} on {platform.platform(terse=True)}", **parts}
 
 
 def device() -> dict[str, str]:
@@ -67,18 +67,18 @@ def cache() -> str:
 
 def extras() -> dict[str, str]:
     """Each extra with the versions of its packages, or what would install it."""
-    wanted: dict[str, list[str]] = defaultdict(list)
+    packages: dict[str, list[str]] = defaultdict(list)
     for requirement in metadata.requires("sahcns") or ():
         name, _, condition = requirement.partition(";")
         needed_for = re.search(r"extra == ['\"](\w+)['\"]", condition)
         if needed_for is not None and needed_for[1] not in FOR_WORK_ON_SAHCNS:
-            wanted[needed_for[1]] += re.findall(r"^[\w.-]+", name)
-    found: dict[str, str] = {}
-    for extra, names in wanted.items():
+            packages[needed_for[1]] += re.findall(r"^[\w.-]+", name)
+    states: dict[str, str] = {}
+    for extra, names in packages.items():
         missing = [name for name in names if _version(name) == "not installed"]
-        there = ", ".join(f"{name} {_version(name)}" for name in names)
-        found[extra] = f"without {', '.join(missing)}: pip install 'sahcns[{extra}]'" if missing else there
-    return found
+        versions = ", ".join(f"{name} {_version(name)}" for name in names)
+        states[extra] = f"without {', '.join(missing)}: pip install 'sahcns[{extra}]'" if missing else versions
+    return states
 
 
 def _version(name: str) -> str:

@@ -32,17 +32,17 @@ def command(
     from sahcns.model.export import EXPORT, FILES, export
 
     refuse_foreign(EXPORT, to)
-    told = export(Recommender.load(run), to, tuple(formats or ("parquet",)), index=index, recall=recall, k=k)
-    judged = told.get("index", {})
+    about = export(Recommender.load(run), to, tuple(formats or ("parquet",)), index=index, recall=recall, k=k)
+    judged = about.get("index", {})
     reached = next((value for name, value in judged.items() if name.startswith("recall@")), None)
     if reached is not None and reached < recall:
         warn(f"the index finds {reached:.1%} of the true best items, less than --recall {recall:g}")
     if json:
-        show_json(told)
+        show_json(about)
         return
-    show(f"{told['users']:,} users and {told['items']:,} items of {told['dimensions']} dimensions written to {to}")
-    show(*(f"  {name}" for form in told["formats"] for name in FILES[form]))
+    show(f"{about['users']:,} users and {about['items']:,} items of {about['dimensions']} dimensions written to {to}")
+    show(*(f"  {name}" for form in about["formats"] for name in FILES[form]))
     if reached is not None:
         show(
-            f"the index finds {reached:.1%} of the true best {min(k, told['items'])} items, by {judged['judged_by']:,} users"
+            f"the index finds {reached:.1%} of the true best {min(k, about['items'])} items, by {judged['judged_by']:,} users"
         )

@@ -40,7 +40,7 @@ class Config:
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self.values, self.asked = values, set[str]()
-        self.told: list[str] = []  # what is done in another way than there
+        self.notes: list[str] = []  # what is done in another way than there
 
     def get(self, name: str, default: Any = None) -> Any:
         self.asked.add(name)
@@ -54,7 +54,7 @@ class Config:
         except (TypeError, ValueError):
             raise SettingError(f"{name}={value!r} must be a number") from None
 
-    def left(self) -> list[str]:
+    def unread(self) -> list[str]:
         return sorted({str(name) for name, value in self.values.items() if value is not None} - self.asked - NO_MATTER)
 
 
@@ -87,7 +87,7 @@ def command(
     file.parent.mkdir(parents=True, exist_ok=True)
     places = {"data": str(data.absolute()), "out": str(out.absolute())}
     file.write_text(MARK + yaml.safe_dump({**places, **plan}, sort_keys=False), "utf-8")
-    for note in [*settings.told, *(f"{name} is not taken over" for name in settings.left())]:
+    for note in [*settings.notes, *(f"{name} is not taken over" for name in settings.unread())]:
         warn(note)
     for line in (prepare, ["train", "--config", str(file)], evaluate):
         tell(f"$ sahcns {shlex.join(line)}")
@@ -104,12 +104,12 @@ def prepare_line(config: Config, beside: Path, data: Path) -> list[str]:
         )
     parts = config.get("benchmark_filename") or []
     stems = [f"{name}.{part}" for part in parts] or [name]
-    given = Path(str(config.get("data_path", "dataset")))
+    data_path = Path(str(config.get("data_path", "dataset")))
     # RecBole looks from where it is started; beside the configuration is a good guess too
-    tried = [root / given / inner for root in (Path(), beside) for inner in (name, "")]
-    folder = next((one for one in tried if (one / f"{stems[0]}.inter").is_file()), None)
+    places = [root / data_path / inner for root in (Path(), beside) for inner in (name, "")]
+    folder = next((one for one in places if (one / f"{stems[0]}.inter").is_file()), None)
     if folder is None:
-        raise DataError(f"{tried[0] / stems[0]}.inter is not there; data_path says where the folder {name} is")
+        raise DataError(f"{places[0] / stems[0]}.inter is not there; data_path says where the folder {name} is")
     files = [str(folder / f"{stem}.inter") for stem in stems]
     fields = {"user": "USER_ID_FIELD", "item": "ITEM_ID_FIELD", "rating": "RATING_FIELD", "time": "TIME_FIELD"}
     columns = {role: config.values[key] for role, key in fields.items() if config.get(key) is not None}
@@ -127,47 +127,47 @@ def prepare_line(config: Config, beside: Path, data: Path) -> list[str]:
 
 def _filters(config: Config) -> dict[str, Any]:
     """`[10,inf)` for users and items, which is a k-core, and `rating: "[4,inf)"`."""
-    found: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     least = {name: _least(config.get(name)) for name in ("user_inter_num_interval", "item_inter_num_interval")}
     if any(least.values()):
-        found["core"] = int(max(least.values()))
+        options["core"] = int(max(least.values()))
         if len(set(least.values())) > 1:
-            config.told.append(f"users and items have one least number of rows here, --core {found['core']}")
+            config.notes.append(f"users and items have one least number of rows here, --core {options['core']}")
     for field, interval in config.get("val_interval", {}).items():
         if field == config.get("RATING_FIELD", "rating"):
-            found["min-rating"] = f"{_least(interval):g}"
+            options["min-rating"] = f"{_least(interval):g}"
         else:
-            config.told.append(f"val_interval of {field} is not taken over")
-    if (kept := config.get("rm_dup_inter")) is not None:
-        found["duplicates"] = kept
-    return found
+            config.notes.append(f"val_interval of {field} is not taken over")
+    if (duplicates := config.get("rm_dup_inter")) is not None:
+        options["duplicates"] = duplicates
+    return options
 
 
 def _least(interval: Any) -> float:
     """The 10 of `[10,inf)`; 0 where there is no interval."""
     if interval is None:
         return 0.0
-    found = re.fullmatch(r"\[\s*([\d.]+)\s*,\s*inf\s*[)\]]", str(interval).strip())
-    if found is None:
+    bound = re.fullmatch(r"\[\s*([\d.]+)\s*,\s*inf\s*[)\]]", str(interval).strip())
+    if bound is None:
         raise SettingError(f"the interval {interval!r} must be of the kind [10,inf)")
-    return float(found[1])
+    return float(bound[1])
 
 
 def _split(config: Config) -> dict[str, Any]:
-    told = {"split": {"RS": [0.8, 0.1, 0.1]}, "group_by": "user", "order": "RO", **config.get("eval_args", {})}
-    modes = told.get("mode", "full")
+    args = {"split": {"RS": [0.8, 0.1, 0.1]}, "group_by": "user", "order": "RO", **config.get("eval_args", {})}
+    modes = args.get("mode", "full")
     for mode in {*(modes.values() if isinstance(modes, dict) else [modes])} - {"full"}:
-        config.told.append(f"mode {mode} is not taken over: every list is of all items")
-    rule, by_user = dict(told["split"]), told["group_by"] in ("user", "user_id")
+        config.notes.append(f"mode {mode} is not taken over: every list is of all items")
+    rule, by_user = dict(args["split"]), args["group_by"] in ("user", "user_id")
     seed = int(config.number("seed", 2020))
     if "LS" in rule:
-        if rule["LS"] != "valid_and_test" or told["order"] != "TO":
-            raise SettingError(f"eval_args={told!r}: leave-one-out is taken over as LS: valid_and_test with order: TO")
+        if rule["LS"] != "valid_and_test" or args["order"] != "TO":
+            raise SettingError(f"eval_args={args!r}: leave-one-out is taken over as LS: valid_and_test with order: TO")
         return {"split": "leave-last-out"}
-    if "RS" not in rule or told["order"] not in ("RO", "TO") or len(rule["RS"]) != 3:
-        raise SettingError(f"eval_args={told!r}: a split is taken over as RS with three shares, or LS: valid_and_test")
+    if "RS" not in rule or args["order"] not in ("RO", "TO") or len(rule["RS"]) != 3:
+        raise SettingError(f"eval_args={args!r}: a split is taken over as RS with three shares, or LS: valid_and_test")
     ratios = ":".join(f"{share:g}" for share in rule["RS"])
-    return {"split": SPLITS[told["order"], by_user], "ratios": ratios, "seed": seed}
+    return {"split": SPLITS[args["order"], by_user], "ratios": ratios, "seed": seed}
 
 
 def run_file(config: Config) -> dict[str, Any]:
@@ -181,11 +181,11 @@ def run_file(config: Config) -> dict[str, Any]:
         widths = config.get("hidden_size_list", [64, 64, 64])
         backbone |= {"depth": len(widths), "variant": "original"}
         if set(widths) != {backbone["dim"]}:
-            config.told.append(
+            config.notes.append(
                 f"hidden_size_list={widths} is not taken over: every layer has {backbone['dim']} dimensions"
             )
     if (learner := config.get("learner", "adam")) != "adam":
-        config.told.append(f"learner {learner} is not taken over: training is by Adam")
+        config.notes.append(f"learner {learner} is not taken over: training is by Adam")
     protocol = {
         "epochs": int(config.number("epochs", 300)),
         "batch": int(config.number("train_batch_size", 2048)),
@@ -203,26 +203,26 @@ def run_file(config: Config) -> dict[str, Any]:
 
 
 def _monitor(config: Config) -> str:
-    told = str(config.get("valid_metric", "MRR@10"))
-    name, _, k = told.partition("@")
+    metric = str(config.get("valid_metric", "MRR@10"))
+    name, _, k = metric.partition("@")
     if METRICS.get(name) in ("recall", "ndcg") and k in ("10", "20"):
         return f"{METRICS[name]}@{k}"
-    config.told.append(f"valid_metric {told} is not watched here: ndcg@10 picks the epoch")
+    config.notes.append(f"valid_metric {metric} is not watched here: ndcg@10 picks the epoch")
     return "ndcg@10"
 
 
 def _sampler(config: Config) -> dict[str, Any]:
     """Uniform, popular or dynamic negatives: the last is DNS, the hardest of some candidates."""
-    told = {"distribution": "uniform", "sample_num": 1, "dynamic": False} | (config.get("train_neg_sample_args") or {})
-    if told["dynamic"]:
-        return {"name": "dns", "pool": int(told.get("candidate_num", 10))}
-    if told["distribution"] == "popularity":
-        return {"name": "popularity", "pool": int(told["sample_num"]), "power": float(told.get("alpha", 1.0))}
-    if told["distribution"] != "uniform":
+    args = {"distribution": "uniform", "sample_num": 1, "dynamic": False} | (config.get("train_neg_sample_args") or {})
+    if args["dynamic"]:
+        return {"name": "dns", "pool": int(args.get("candidate_num", 10))}
+    if args["distribution"] == "popularity":
+        return {"name": "popularity", "pool": int(args["sample_num"]), "power": float(args.get("alpha", 1.0))}
+    if args["distribution"] != "uniform":
         raise SettingError(
-            f"train_neg_sample_args: distribution={told['distribution']!r} must be uniform or popularity"
+            f"train_neg_sample_args: distribution={args['distribution']!r} must be uniform or popularity"
         )
-    return {"name": "rns", "pool": int(told["sample_num"])}
+    return {"name": "rns", "pool": int(args["sample_num"])}
 
 
 def evaluate_line(config: Config, out: Path) -> list[str]:
@@ -231,6 +231,6 @@ def evaluate_line(config: Config, out: Path) -> list[str]:
     cuts, names = ([one] if not isinstance(one, list) else one for one in (cuts, names))
     for name in names:
         if name not in METRICS:
-            config.told.append(f"metric {name} is not taken over; there are {', '.join(METRICS)}")
-    known = [METRICS[name] for name in names if name in METRICS] or ["recall", "ndcg"]
-    return ["evaluate", str(out), "-k", ",".join(map(str, cuts)), "--metrics", ",".join(known)]
+            config.notes.append(f"metric {name} is not taken over; there are {', '.join(METRICS)}")
+    ours = [METRICS[name] for name in names if name in METRICS] or ["recall", "ndcg"]
+    return ["evaluate", str(out), "-k", ",".join(map(str, cuts)), "--metrics", ",".join(ours)]

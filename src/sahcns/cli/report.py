@@ -58,11 +58,11 @@ def command(
         raise DataError(f"there is no folder {folder}; `sahcns compare` and `sahcns tune` make one")
     rows, columns = parse_names("--samplers", samplers), parse_names("--metrics", metrics)
     results = _results(folder, rows)
-    found = reports_in(folder, results, baseline, columns, margin)
+    reports = reports_in(folder, results, baseline, columns, margin)
     for name, value in zip(GIVEN, (baseline, samplers, metrics, margin), strict=True):
-        if value and "comparison" not in found:
+        if value and "comparison" not in reports:
             raise SettingError(f"--{name} {value} is for a comparison, and {folder} holds none")
-    every = list(found.values())
+    every = list(reports.values())
     report = replace(
         every[0],
         title=title or every[0].title,
@@ -70,32 +70,32 @@ def command(
         sections=[section for one in every for section in one.sections],
         facts=[fact for one in every for fact in one.facts],
     )
-    written: dict[str, Any] = {}
+    files: dict[str, Any] = {}
     if figures is not None:
         from sahcns.lab.report.chart import save_all
 
-        written["figures"] = save_all(report.figures(), figures, looks_in(report))
+        files["figures"] = save_all(report.figures(), figures, looks_in(report))
     if not can_draw():
         tell("figures are tables of their values, because altair is not installed; pip install 'sahcns[report]'")
-    written["page"] = write_whole(page, to_html(report), "page")
+    files["page"] = write_whole(page, to_html(report), "page")
     if tables is not None:
-        written["tables"] = list(_tables(report.tables(), results, tables))
+        files["tables"] = list(_tables(report.tables(), results, tables))
     if json:
-        show_json({"source": folder, "kind": " and ".join(found), "title": report.title, **written})
+        show_json({"source": folder, "kind": " and ".join(reports), "title": report.title, **files})
         return
-    show(f"page in {written['page']}")
+    show(f"page in {files['page']}")
     for name, where in (("figures", figures), ("tables", tables)):
         if where is not None:
-            show(f"{len(written[name])} files of {name} in {where}")
+            show(f"{len(files[name])} files of {name} in {where}")
 
 
 def reports_in(
     folder: Path, results: "Sequence[Result]", baseline: str | None, metrics: Sequence[str], margin: float | None = None
 ) -> "dict[str, Report]":
     """What a folder or file holds, each thing in a word, and the report of it."""
-    found: dict[str, Report] = {}
+    reports: dict[str, Report] = {}
     if folder.is_file():
-        found["inspection"] = _inspection(folder)
+        reports["inspection"] = _inspection(folder)
     elif results:
         from sahcns.lab.comparison import comparison_report
         from sahcns.lab.comparison.statistics import MARGIN
@@ -103,20 +103,20 @@ def reports_in(
 
         _tell_versions(results)
         within = MARGIN if margin is None else margin
-        made = comparison_report(results, baseline=baseline, metrics=metrics or METRICS, margin=within)
-        found["comparison"] = replace(made, sections=[*made.sections, *_failures(folder, results)])
+        comparison = comparison_report(results, baseline=baseline, metrics=metrics or METRICS, margin=within)
+        reports["comparison"] = replace(comparison, sections=[*comparison.sections, *_failures(folder, results)])
     if (folder / "trials.json").exists():
         from sahcns.lab.tune.report import search_report
 
-        found["search"] = search_report(folder)
-    if not found:
+        reports["search"] = search_report(folder)
+    if not reports:
         for name, what in OTHERS.items():
             if (folder / name).exists():
                 raise DataError(f"{folder} is {what}")
         raise DataError(
             f"{folder} holds nothing to report on: neither runs (`sahcns compare`) nor trials.json (`sahcns tune`)"
         )
-    return found
+    return reports
 
 
 def _results(folder: Path, samplers: Sequence[str]) -> "Sequence[Result]":

@@ -273,9 +273,9 @@ def _pieces(content: IO[bytes], path: Path, sha256: str | None, again: str = "; 
         _check_sha256(path, digest.hexdigest(), sha256, again)
 
 
-def _check_sha256(path: Path, found: str, wanted: str, remedy: str) -> None:
-    if found != wanted:
-        raise DataError(f"{path} is not the expected file: its SHA-256 is {found}, not {wanted}{remedy}")
+def _check_sha256(path: Path, own: str, wanted: str, remedy: str) -> None:
+    if own != wanted:
+        raise DataError(f"{path} is not the expected file: its SHA-256 is {own}, not {wanted}{remedy}")
 
 
 def _content(path: Path) -> IO[bytes]:

@@ -211,9 +211,9 @@ class PairLoss(torch.autograd.Function):
 def _shares(weights: Tensor) -> Tensor:
     """weights [B, M, T] → [T, (2+M)·B]: what each read counts, 1 for a user and a positive."""
     batch, mixed, count = weights.shape
-    made = weights.new_ones(count, (2 + mixed) * batch)
-    made[:, 2 * batch :] = weights.permute(2, 0, 1).reshape(count, -1)
-    return made
+    shares = weights.new_ones(count, (2 + mixed) * batch)
+    shares[:, 2 * batch :] = weights.permute(2, 0, 1).reshape(count, -1)
+    return shares
 
 
 def _by_row(rows: Tensor, n: int) -> tuple[Tensor, Tensor]:

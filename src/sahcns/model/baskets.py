@@ -36,9 +36,9 @@ class Baskets:
         rows = np.bincount(items, minlength=len(item_ids))
         unknown = {item_ids[int(place)]: int(rows[place]) for place in np.flatnonzero(places < 0)}
         positions = places[items]
-        known = positions >= 0
+        in_model = positions >= 0
         n_items = len(model.item_ids)
-        pairs = np.unique(users[known].astype(np.int64) * n_items + positions[known])  # by person, then item
+        pairs = np.unique(users[in_model].astype(np.int64) * n_items + positions[in_model])  # by person, then item
         who, first = np.unique(pairs // n_items, return_index=True)
         if not len(who):
             raise DataError(

@@ -65,10 +65,10 @@ def _sources(model: "Recommender") -> Iterator[tuple[str, str]]:
     """Of how many users the lists are the model's own, a fold-in, or what is popular."""
     every = torch.arange(len(model.user_ids), device="cpu")
     fresh = model.untrained(every)
-    known = torch.zeros(len(every), dtype=torch.bool, device="cpu")
+    has_items = torch.zeros(len(every), dtype=torch.bool, device="cpu")
     for column in (model.known_users, model.aside_users):
-        known[column.long()] = True
-    folded = int(known[fresh].sum())
+        has_items[column.long()] = True
+    folded = int(has_items[fresh].sum())
     meanings = ("what was learnt of them", "a fold-in of what is known of them", "what most people have")
     for source, meaning, count in zip(
         SOURCES, meanings, (len(every) - len(fresh), folded, len(fresh) - folded), strict=True
@@ -90,15 +90,15 @@ def _settings(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _metrics(record: Mapping[str, Any]) -> list[str]:
     """The best epoch on the held-out parts."""
-    found = {part: record.get(part, {}).get("best", {}) for part in ("valid", "test")}
-    names = [name for name in found["test"] or found["valid"] if name.partition("@")[0] in SHOWN]
+    best = {part: record.get(part, {}).get("best", {}) for part in ("valid", "test")}
+    names = [name for name in best["test"] or best["valid"] if name.partition("@")[0] in SHOWN]
     if not names:
         return [
             "Nothing was held out, so nothing was measured: what is known of it is what is known of the run it repeats."
         ]
     rows = ["| | validation | test |", "|---|---:|---:|"]
     for name in names:
-        cells = (f"{100 * values[name]:.2f} %" if name in values else "" for values in found.values())
+        cells = (f"{100 * values[name]:.2f} %" if name in values else "" for values in best.values())
         rows.append(f"| {name} | {' | '.join(cells)} |")
     return ["\n".join(rows)]
 

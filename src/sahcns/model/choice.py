@@ -110,13 +110,13 @@ def _judged(
     scorer: Scorer, matrix: csr_matrix, truth: Truth
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Recall and NDCG [E] of each person."""
-    found = []
+    tops = []
     places = torch.arange(len(truth), device="cpu")
     for part in torch.split(places, block_rows(truth.n_items, places.device)):
         users = truth.users[part]
         scores = scorer.scores(users, matrix[users.numpy()]).contiguous()
-        found.append(best_of_scores(scores, truth.masked.take(part), K)[0])
-    values = {name: table[:, 0].double().numpy() for name, table in measure(torch.cat(found), truth, (K,)).items()}
+        tops.append(best_of_scores(scores, truth.masked.take(part), K)[0])
+    values = {name: table[:, 0].double().numpy() for name, table in measure(torch.cat(tops), truth, (K,)).items()}
     return values["recall"], values["ndcg"]
 
 

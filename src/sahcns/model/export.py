@@ -155,30 +155,30 @@ def _index(kind: str, users: Tensor, items: Tensor, recall: float, k: int) -> tu
     count, width = items.shape
     k, widest = min(k, count), WIDEST
     if kind == "hnsw":
-        made, name = faiss.IndexHNSWFlat(width, NEIGHBOURS, faiss.METRIC_INNER_PRODUCT), f"HNSW{NEIGHBOURS}"
-        made.hnsw.efConstruction, breadth = 200, max(16, k)
+        built, name = faiss.IndexHNSWFlat(width, NEIGHBOURS, faiss.METRIC_INNER_PRODUCT), f"HNSW{NEIGHBOURS}"
+        built.hnsw.efConstruction, breadth = 200, max(16, k)
     else:
         widest, breadth = (
             max(1, min(round(4 * count**0.5), count // 39)),
             1,
         )  # faiss wants 39 items a centre to find it by
-        made, name = faiss.index_factory(width, f"IVF{widest},Flat", faiss.METRIC_INNER_PRODUCT), f"IVF{widest}"
-        made.train(items.numpy())
-    made.add(items.numpy())
+        built, name = faiss.index_factory(width, f"IVF{widest},Flat", faiss.METRIC_INNER_PRODUCT), f"IVF{widest}"
+        built.train(items.numpy())
+    built.add(items.numpy())
     chosen = torch.linspace(0, len(users) - 1, min(JUDGED_BY, len(users))).long()
     best = recommend(users[chosen], items, None, k)[0].numpy()
     while True:
-        faiss.ParameterSpace().set_index_parameter(made, BREADTHS[kind], breadth)
-        found = _share_found(made.search(users[chosen].numpy(), k)[1], best)
-        if found >= recall or breadth >= widest:
+        faiss.ParameterSpace().set_index_parameter(built, BREADTHS[kind], breadth)
+        reached = _share_found(built.search(users[chosen].numpy(), k)[1], best)
+        if reached >= recall or breadth >= widest:
             break
         breadth = min(2 * breadth, widest)
     about = {"kind": f"{name}, inner product", "breadth": breadth, "judged_by": len(chosen)}
-    return faiss.serialize_index(made).tobytes(), {**about, f"recall@{k}": found, "wanted": recall}
+    return faiss.serialize_index(built).tobytes(), {**about, f"recall@{k}": reached, "wanted": recall}
 
 
-def _share_found(found: npt.NDArray[Any], best: npt.NDArray[Any]) -> float:
-    hits = [len(np.intersect1d(one, true)) for one, true in zip(found, best, strict=True)]
+def _share_found(lists: npt.NDArray[Any], best: npt.NDArray[Any]) -> float:
+    hits = [len(np.intersect1d(one, true)) for one, true in zip(lists, best, strict=True)]
     return float(np.mean(hits) / best.shape[1])
 
 

@@ -24,11 +24,11 @@ class Limits(TypedDict, total=False):
 
 def shelves_of(categories: Texts | None) -> Shelves:
     """From one text an item, several categories with `|` between."""
-    found: dict[str, list[int]] = {}
+    shelves: dict[str, list[int]] = {}
     for item in range(0 if categories is None else len(categories)):
         for name in filter(None, categories[item].split("|") if categories is not None else ()):
-            found.setdefault(name, []).append(item)
-    return {name: torch.tensor(found[name], device="cpu") for name in sorted(found, key=str.casefold)}
+            shelves.setdefault(name, []).append(item)
+    return {name: torch.tensor(shelves[name], device="cpu") for name in sorted(shelves, key=str.casefold)}
 
 
 def hidden_items(

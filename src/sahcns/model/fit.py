@@ -29,9 +29,9 @@ class Run:
     record: Record
 
     def __repr__(self) -> str:
-        found = ", ".join(f"{name} {self.test[name]:.2%}" for name in ("recall@20", "ndcg@20") if name in self.test)
+        metrics = ", ".join(f"{name} {self.test[name]:.2%}" for name in ("recall@20", "ndcg@20") if name in self.test)
         judged = (
-            f", best epoch {self.record.best_epoch}{', test ' if found else ''}{found}" if self.record.valid else ""
+            f", best epoch {self.record.best_epoch}{', test ' if metrics else ''}{metrics}" if self.record.valid else ""
         )
         return f"Run({self.recommender!r}, {self.record.epochs_run} epochs{judged})"
 

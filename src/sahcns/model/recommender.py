@@ -185,8 +185,8 @@ class Recommender:
             )
         own, units = self.rows([user]), normalize(self.user_vectors, dim=1)
         places, scores = recommend(units[own], units, [own], whole(k))
-        found = zip(places[0].tolist(), scores[0].tolist(), strict=True)
-        return [(self.user_ids[place], score) for place, score in found if place >= 0]
+        nearest = zip(places[0].tolist(), scores[0].tolist(), strict=True)
+        return [(self.user_ids[place], score) for place, score in nearest if place >= 0]
 
     def popular(self, k: int = 20, **limits: Unpack[Limits]) -> list[Recommendation]:
         """The k items that most people of the data have, for somebody of whom nothing is known; the score counts them."""

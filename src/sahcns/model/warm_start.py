@@ -29,29 +29,29 @@ def carried_over(former: Recommender, split: Split, fresh: Mapping[str, Tensor])
     old = torch.cat([users[0], items[0] + len(former.user_ids)])
     new = torch.cat([users[1], items[1] + split.n_users])
     before, after = len(former.user_ids) + len(former.item_ids), split.n_users + split.n_items
-    made: dict[str, Tensor] = {}
+    parameters: dict[str, Tensor] = {}
     for name, table in fresh.items():
-        value, made[name] = former.weights.get(name), table.detach().clone()
+        value, parameters[name] = former.weights.get(name), table.detach().clone()
         if value is not None and len(value) == before and len(table) == after and value.shape[1:] == table.shape[1:]:
-            made[name][new.to(table.device)] = value[old].to(table)
+            parameters[name][new.to(table.device)] = value[old].to(table)
         elif value is not None and value.shape == table.shape:
-            made[name] = value.to(table).clone()
+            parameters[name] = value.to(table).clone()
         elif not name.startswith(SAMPLER):
             has = "none" if value is None else f"one of shape {tuple(value.shape)}"
             raise SettingError(
                 f"start: this run trains a table {name!r} of shape {tuple(table.shape)}, and the former model has {has}; "
                 "go on with the backbone and the settings that it was trained with"
             )
-    return made
+    return parameters
 
 
 def changes(former: Recommender, split: Split) -> dict[str, Any]:
     """How many users and items stay, are new and are gone; and of what data the former model was."""
-    told: dict[str, Any] = {"former": former.record.get("data", {}).get("fingerprint")}
+    counts: dict[str, Any] = {"former": former.record.get("data", {}).get("fingerprint")}
     for what, old, new in (("users", former.user_ids, split.user_ids), ("items", former.item_ids, split.item_ids)):
         stay = len(_rows(old, new)[0])
-        told[what] = {"stay": stay, "new": len(new) - stay, "gone": len(old) - stay}
-    return told
+        counts[what] = {"stay": stay, "new": len(new) - stay, "gone": len(old) - stay}
+    return counts
 
 
 def compare(former: Recommender, model: Recommender, split: Split) -> dict[str, Any]:
@@ -62,20 +62,20 @@ def compare(former: Recommender, model: Recommender, split: Split) -> dict[str, 
     """
     users, vectors = _in_new_places(former, split)
     own = model.user_vectors, model.item_vectors
-    told: dict[str, Any] = {}
+    measured: dict[str, Any] = {}
     parts: tuple[Literal["test", "valid"], ...] = ("test", "valid")
     for part in [name for name in parts if len(split.parts()[name])][:1]:
         truth = Truth.of(split, part, "train")
         judged = torch.isin(truth.users, users)
         for name, tables in (("before", vectors), ("after", own)):
             _, values = evaluate(*tables, truth, (SHOWN,), ("recall", "ndcg"), per_user=True)
-            told[name] = {metric: float(value[judged.numpy()].mean()) for metric, value in values.items()}
-        told |= {"part": part, "judged": int(judged.sum())}
+            measured[name] = {metric: float(value[judged.numpy()].mean()) for metric, value in values.items()}
+        measured |= {"part": part, "judged": int(judged.sum())}
     seen, k = model.seen(users, "train"), min(SHOWN, split.n_items)
     first, second = (recommend(tables[0][users], tables[1], seen, k)[0] for tables in (vectors, own))
     there = first >= 0
     same = ((first[:, :, None] == second[:, None, :]).any(2) & there).sum() / there.sum().clamp(min=1)
-    return {**told, "same": float(same)}
+    return {**measured, "same": float(same)}
 
 
 def _rows(old: IdMap, new: IdMap) -> tuple[Tensor, Tensor]:

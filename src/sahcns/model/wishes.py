@@ -73,14 +73,14 @@ def _by_item_weights(
 ) -> tuple[Tensor, Tensor]:
     """Scores Σ_i x_ui W_ij of what each has, in blocks."""
     assert model.item_weights is not None
-    found = [(users.new_zeros(0, k), torch.zeros(0, k))]  # of nobody, where there is nobody
+    blocks = [(users.new_zeros(0, k), torch.zeros(0, k))]  # of nobody, where there is nobody
     block = block_rows(len(model.item_ids), users.device)
     for start in range(0, len(users), block):
         part = torch.arange(start, min(start + block, len(users)), device="cpu")
         history = [have[at] if at in have else model.known(int(users[at]), "train") for at in part.tolist()]
         scores = model.item_weights.of_baskets(history)
-        found.append(best_of_scores(scores, masked.take(part), k, hidden))
-    return torch.cat([items for items, _ in found]), torch.cat([scores for _, scores in found])
+        blocks.append(best_of_scores(scores, masked.take(part), k, hidden))
+    return torch.cat([items for items, _ in blocks]), torch.cat([scores for _, scores in blocks])
 
 
 def pairs_of(column: Tensor, users: Tensor) -> tuple[Tensor, Tensor]:
@@ -133,12 +133,12 @@ def rank_wishes(model: "Recommender", wishes: Sequence[Wish]) -> list[RankedList
 
 def _seen_of_users(model: "Recommender", wishes: Sequence[Wish]) -> list[tuple[Tensor, Tensor]]:
     """What known users are not to be shown: places among `wishes` and items, by what they exclude."""
-    found = []
+    pairs = []
     for exclude in {wish.exclude for wish in wishes}:
         own = [at for at, wish in enumerate(wishes) if wish.exclude == exclude]
         masked = model.seen(torch.tensor([wishes[at].user for at in own], device="cpu"), exclude)
-        found.append((torch.tensor(own, device="cpu")[masked.rows], masked.items))
-    return found
+        pairs.append((torch.tensor(own, device="cpu")[masked.rows], masked.items))
+    return pairs
 
 
 def _cut(items: list[int], scores: list[float], source: Source) -> RankedList:

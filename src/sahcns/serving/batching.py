@@ -113,8 +113,8 @@ def _rank(questions: Sequence[Question]) -> Sequence[list[RankedList] | Exceptio
         lists = rank_wishes(questions[0].model, [wish for question in questions for wish in question.wishes])
     except Exception as error:
         return [error] if len(questions) == 1 else [_rank([question])[0] for question in questions]
-    found, start = [], 0
+    answers, start = [], 0
     for question in questions:
-        found.append(lists[start : start + len(question.wishes)])
+        answers.append(lists[start : start + len(question.wishes)])
         start += len(question.wishes)
-    return found
+    return answers

@@ -175,8 +175,8 @@ class Gate:
             if host not in self.limits.hosts:
                 return 400, f"this service is not called {host!r}; --allow-host names others"
         if self.limits.token and scope["path"] not in OPEN:
-            given = headers.get(b"authorization", b"").removeprefix(b"Bearer ")
-            if not hmac.compare_digest(given, self.limits.token.encode()):
+            token = headers.get(b"authorization", b"").removeprefix(b"Bearer ")
+            if not hmac.compare_digest(token, self.limits.token.encode()):
                 return 401, "a token is needed: Authorization: Bearer TOKEN"
         length = headers.get(b"content-length", b"0")
         if length.isdigit() and int(length) > self.limits.body:
@@ -212,9 +212,9 @@ async def _whole(receive: Receive, most: int) -> bytes | None:
 
 def _again(body: bytes, receive: Receive) -> Receive:
     """A body that was read already, then what comes after it."""
-    left = [{"type": "http.request", "body": body, "more_body": False}]
+    messages = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def read() -> MutableMapping[str, Any]:
-        return left.pop() if left else await receive()
+        return messages.pop() if messages else await receive()
 
     return read

@@ -46,9 +46,9 @@ def _fields(lists: set[str], query: bytes) -> dict[str, Any]:
     return fields
 
 
-def _checked(check: Callable[[Any], BaseModel], given: Any) -> BaseModel:
+def _checked(check: Callable[[Any], BaseModel], values: Any) -> BaseModel:
     try:
-        return check(given)
+        return check(values)
     except ValidationError as error:
         raise RequestValidationError(error.errors()) from None
 

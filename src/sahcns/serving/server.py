@@ -74,22 +74,22 @@ def bind(host: str, port: int) -> socket.socket:
     """A socket that listens; `host` is a name, an IPv4 address or an IPv6 one, in brackets or not."""
     host = host[1:-1] if host.startswith("[") and host.endswith("]") else host
     try:
-        found = [entry[0] for entry in socket.getaddrinfo(host or None, None, type=socket.SOCK_STREAM)]
-        family = socket.AF_INET if socket.AF_INET in found else found[0]
-        made = socket.socket(family)
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        families = [entry[0] for entry in socket.getaddrinfo(host or None, None, type=socket.SOCK_STREAM)]
+        family = socket.AF_INET if socket.AF_INET in families else families[0]
+        listening = socket.socket(family)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
             with suppress(OSError):  # so that :: is everywhere, IPv4 included
-                made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-        made.bind((host, port))
-        made.listen(2048)  # from here on who comes waits, even while models are loaded
+                listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        listening.bind((host, port))
+        listening.listen(2048)  # from here on who comes waits, even while models are loaded
     except (OSError, OverflowError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or error
         raise SettingError(
             f"cannot listen on {host}, port {port}: {reason}; choose another with --port, or another --host"
         ) from error
-    made.set_inheritable(True)
-    return made
+    listening.set_inheritable(True)
+    return listening
 
 
 def url_of(listening: socket.socket) -> str:

@@ -17,13 +17,13 @@ def command(json: Json = False) -> None:
         return entry.embedded or all(find(folder, name) for name in entry.parts.values())
 
     if json:
-        told = []
+        sets = []
         for entry in CATALOGUE.values():
             urls = [entry.archive.url] if entry.archive else [file.url for file in entry.files if file.url]
             about = {name: getattr(entry, name) for name in ("name", "about", "homepage", "terms", "note", "expected")}
             files = [file.name for file in entry.files]
-            told.append({**about, "here": here(entry), "urls": urls, "files": files, "recipe": entry.recipe.to_dict()})
-        show_json(told)
+            sets.append({**about, "here": here(entry), "urls": urls, "files": files, "recipe": entry.recipe.to_dict()})
+        show_json(sets)
         return
     rows = table("name", ">users", ">items", ">interactions", "here", "what it is")
     for entry in CATALOGUE.values():

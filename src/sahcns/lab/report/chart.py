@@ -69,10 +69,10 @@ def specification(
     if width:
         title = alt.Title(figure.title, subtitle=figure.partial_note)
         chart = chart.properties(title=title, background=paint("surface"))
-    made: dict[str, Any] = chart.to_dict(validate=False)
-    made.pop("config", None)  # the page has ours once, a file gets it when it is written
-    made["params"] = [*made.get("params", []), {"name": "WIDTH", "value": width or WIDE}]
-    return made | {"datasets": data}
+    spec: dict[str, Any] = chart.to_dict(validate=False)
+    spec.pop("config", None)  # the page has ours once, a file gets it when it is written
+    spec["params"] = [*spec.get("params", []), {"name": "WIDTH", "value": width or WIDE}]
+    return spec | {"datasets": data}
 
 
 @cache
@@ -208,17 +208,17 @@ def _heat_map(figure: Figure, data: dict[str, Rows]) -> Any:
     final = [not part for series in figure.series for part in (series.partial or [False] * len(series.y))]
     rows = [row | {"f": is_final, "x": row["xt"]} for row, is_final in zip(data["rows"], final, strict=True)]
     data["rows"] = rows
-    known = [row["y"] for row in rows if row["f"] and row["y"] is not None] or [0.0, 1.0]
-    signs = min(known) < 0 < max(known)
-    span = [0.0, max(map(abs, known))] if signs else [min(known), max(known)]
+    values = [row["y"] for row in rows if row["f"] and row["y"] is not None] or [0.0, 1.0]
+    signs = min(values) < 0 < max(values)
+    span = [0.0, max(map(abs, values))] if signs else [min(values), max(values)]
     span[1] += span[0] == span[1]
     columns = list(dict.fromkeys(row["x"] for row in rows))
-    named = {"s": figure.y_label or "row", "x": figure.x_label or "column", "t": figure.value_label or "value"}
+    titles = {"s": figure.y_label or "row", "x": figure.x_label or "column", "t": figure.value_label or "value"}
     base = _chart().transform_filter("isValid(datum.y)")
     base = base.transform_calculate(v="abs(datum.y)" if signs else "datum.y").encode(
         x=alt.X("x:N", sort=columns, axis=_word_axis(columns), title=figure.x_label or None),
         y=alt.Y("s:N", sort=[series.name for series in figure.series], title=figure.y_label or None),
-        tooltip=[alt.Tooltip(f"{field}:N", title=title) for field, title in named.items()],
+        tooltip=[alt.Tooltip(f"{field}:N", title=title) for field, title in titles.items()],
     )
     ticks = [span[0], sum(span) / 2, span[1]]
     key = alt.Legend(title=figure.value_label or None, symbolType="square", format=DIGITS, values=ticks)

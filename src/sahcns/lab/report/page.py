@@ -164,10 +164,10 @@ def _fact(value: str) -> str:
 
 def prose(text: str) -> str:
     """Text with its `code` set as such, and nothing else in it obeyed; `95 %` and `p < 0.05` are not broken into lines."""
-    kept = re.compile(r"(?<=\w) ([<>=±×]) (?=[-+\d])|(?<=\d) (?=%)")
+    unbroken = re.compile(r"(?<=\w) ([<>=±×]) (?=[-+\d])|(?<=\d) (?=%)")
 
     def plain(part: str) -> str:
-        return escape(kept.sub(lambda found: found[0].replace(" ", "\N{NO-BREAK SPACE}"), part))
+        return escape(unbroken.sub(lambda found: found[0].replace(" ", "\N{NO-BREAK SPACE}"), part))
 
     return coded(text, plain, lambda part: f"<code>{escape(part)}</code>")
 

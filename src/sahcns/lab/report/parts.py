@@ -35,9 +35,9 @@ class Series:
     def __post_init__(self) -> None:
         for name in ("y", "low", "high", "hints", "partial"):
             needed = name == "y" or (name in ("low", "high") and (len(self.low) or len(self.high)))
-            given = len(getattr(self, name))
-            if given != len(self.x) and (given or needed):
-                raise SettingError(f"series {self.name!r}: {given} values of {name} for {len(self.x)} of x")
+            length = len(getattr(self, name))
+            if length != len(self.x) and (length or needed):
+                raise SettingError(f"series {self.name!r}: {length} values of {name} for {len(self.x)} of x")
 
     def text(self, at: int) -> str:
         """A value with its band and its hint: `0.124 (0.123 – 0.126); best of seed 3`."""
@@ -169,9 +169,9 @@ def number(value: float | str) -> str:
 
 def unique_names(names: Iterable[str]) -> list[str]:
     """Names fit for files and anchors, none twice: letters, digits, dots and dashes."""
-    found: list[str] = []
+    unique: list[str] = []
     for name in names:
         plain = re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-.") or "part"
-        free = (plain if at == 1 else f"{plain}-{at}" for at in range(1, len(found) + 2))
-        found.append(next(one for one in free if one not in found))
-    return found
+        free = (plain if at == 1 else f"{plain}-{at}" for at in range(1, len(unique) + 2))
+        unique.append(next(one for one in free if one not in unique))
+    return unique
