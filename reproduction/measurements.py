@@ -120,10 +120,8 @@ def timings(design: Design, chosen: Chosen) -> list[Measurement]:
 def _fit(
     backbone: Settings, trained: Settings, protocol: Settings, split: "sahcns.Split", device: str, whole: bool = False
 ) -> "sahcns.Run":
-    parts, terms = (
-        (build(sahcns.Backbone, backbone), build(sahcns.Sampler, trained)),
-        sahcns.Protocol.from_dict(protocol),
-    )
+    parts = build(sahcns.Backbone, backbone), build(sahcns.Sampler, trained)
+    terms = sahcns.Protocol.from_dict(protocol)
     run = sahcns.fit(split, *parts, protocol=terms, seed=FIRST_SEED, device=device, whole=whole)
     if run.record.stopped == "interrupted":  # half a run is no model
         raise KeyboardInterrupt

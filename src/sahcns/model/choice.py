@@ -132,10 +132,8 @@ def pick(judged: Sequence[Judged], keep: str = BEST) -> tuple[str, str]:
     elif model.beats(rival):
         name, why = MODEL, f"the trained model is worth having: Recall@{K} {ours} against {theirs} of {label}"
     else:
-        name, why = (
-            MODEL,
-            f"the trained model and {label} are alike here, as far as {len(model.recall):,} people tell: ",
-        )
+        name = MODEL
+        why = f"the trained model and {label} are alike here, as far as {len(model.recall):,} people tell: "
         why += f"Recall@{K} {ours} and {theirs}"
     return (name if keep == BEST else keep), why
 

@@ -143,10 +143,8 @@ def blocks(
             )
         people, rows = users.people, torch.arange(len(users), device="cpu")
     else:
-        people, rows = (
-            model.user_ids,
-            torch.arange(len(model.user_ids), device="cpu") if users is None else model.rows(users),
-        )
+        people = model.user_ids
+        rows = torch.arange(len(people), device="cpu") if users is None else model.rows(users)
     item_ids, sources = id_series(model.item_ids), pl.Series(SOURCES)
     titles = pl.Series(map(model.title, range(len(model.item_ids))), dtype=pl.String)
     for part in torch.split(rows, BLOCK)[skip:]:

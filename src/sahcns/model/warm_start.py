@@ -91,9 +91,7 @@ def _in_new_places(former: Recommender, split: Split) -> tuple[Tensor, tuple[Ten
     width = former.item_vectors.shape[1]
     tables = torch.zeros(split.n_users, width + 1), torch.zeros(split.n_items, width + 1)
     tables[0][:, width], tables[1][:, width] = 1.0, NEVER
-    tables[0][users[1], :width], tables[1][items[1], :width] = (
-        former.user_vectors[users[0]],
-        former.item_vectors[items[0]],
-    )
+    tables[0][users[1], :width] = former.user_vectors[users[0]]
+    tables[1][items[1], :width] = former.item_vectors[items[0]]
     tables[1][items[1], width] = 0.0
     return users[1].sort().values, tables

@@ -291,11 +291,8 @@ def hidden_of(model: Recommender, asked: Asked) -> Tensor:
 
 def rows_of(loaded: Loaded, found: RankedList) -> list[dict[str, Any]]:
     """A list as plain values, as `sahcns recommend --json` shows it too."""
-    named = map(loaded.name_of, found.items)
-    return [
-        {"rank": rank, "item": item, "title": title, "score": score}
-        for rank, ((item, title), score) in enumerate(zip(named, found.scores, strict=True), 1)
-    ]
+    best = zip(map(loaded.named, found.items), found.scores, strict=True)
+    return [{"rank": rank, **item, "score": score} for rank, (item, score) in enumerate(best, 1)]
 
 
 def _json(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:

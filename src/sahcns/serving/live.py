@@ -29,7 +29,7 @@ from sahcns.samplers import SAHC
 from sahcns.serving.search import Search
 
 MOST_POSITIVES = 200  # training items of a user that the page's view of the sampler offers
-NAMES = 1 << 16  # items whose names are kept: some 10 MB
+NAMES = 1 << 16  # items whose names are kept: some 20 MB
 RETRY_SECONDS = 5.0  # until a new model that could not be loaded is tried again
 
 
@@ -89,10 +89,10 @@ class Loaded:
     lock: Lock = field(default_factory=Lock)  # so that two who ask first do not both compute it
 
     @cached_property
-    def name_of(self) -> Callable[[int], tuple[Id, str | None]]:
+    def named(self) -> Callable[[int], dict[str, Id | None]]:
         """The id and the title of an item by position; those that many are shown are kept as they are sent."""
         ids, title = self.model.item_ids, self.model.title
-        return lru_cache(NAMES)(lambda item: (ids[item], title(item)))
+        return lru_cache(NAMES)(lambda item: {"item": ids[item], "title": title(item)})
 
     @cached_property
     def search(self) -> Search:
@@ -114,16 +114,10 @@ class Loaded:
         with self.lock:
             _ = self.model.paths
         why = explain(self.model, item, user=user, items=have)
-        (what, title), parts = (
-            self.name_of(item),
-            (why.items[:k].tolist(), why.parts[:k].tolist(), why.paths[:k].tolist()),
-        )
-        reasons = [
-            dict(zip(("item", "title"), self.name_of(one), strict=True)) | {"part": part, "paths": paths}
-            for one, part, paths in zip(*parts, strict=True)
-        ]
+        best = zip(why.items[:k].tolist(), why.parts[:k].tolist(), why.paths[:k].tolist(), strict=True)
+        reasons = [{**self.named(one), "part": part, "paths": paths} for one, part, paths in best]
         rest = {"own": why.own, "others": float(why.parts[k:].sum()), "exact": why.exact}
-        return {"item": what, "title": title, "score": why.score, "reasons": reasons, **rest}
+        return {**self.named(item), "score": why.score, "reasons": reasons, **rest}
 
 
 class LiveModel:

@@ -136,10 +136,8 @@ def test_times_that_can_hardly_be_are_warned_of(sahcns: Sahcns, tmp_path: Path) 
 
 
 def test_what_changes_from_one_day_to_the_next_is_remarked_on(sahcns: Sahcns, tmp_path: Path) -> None:
-    head, rows = (
-        "user,item,time,event\n",
-        [f"{k % 7},{k},{1_700_000_000 + k},{'buy' if k % 2 else 'view'}\n" for k in range(40)],
-    )
+    head = "user,item,time,event\n"
+    rows = [f"{k % 7},{k},{1_700_000_000 + k},{'buy' if k % 2 else 'view'}\n" for k in range(40)]
     (tmp_path / "all.csv").write_text(head + "".join(rows))
     (tmp_path / "new.csv").write_text(head + "".join(rows[30:]))
     (tmp_path / "text.csv").write_text(head + "".join([*rows, "A17,3,1700000000,buy\n"]))

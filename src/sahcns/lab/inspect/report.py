@@ -97,10 +97,8 @@ def paper_figures(samplers: Labelled) -> list[Figure]:
         "Before and after the positive is mixed in. Easy is the fifth of the pools with the largest gap p - m, hard the "
         "fifth with the smallest. As Fig. 5(b) of the paper."
     )
-    pools, pairs = (
-        {size: one.gap for size, one in sizes.items()},
-        {size: spread for size, (_, spread) in similar.items()},
-    )
+    pools = {size: one.gap for size, one in sizes.items()}
+    pairs = {size: spread for size, (_, spread) in similar.items()}
     x, y = "(positive - hardest candidate) / |positive|, by score", "share of pools, %"
     shares = _histograms("pool-gaps", BEHIND, x, y, pools, f"{near}. As Fig. 1(a) of the paper.")
     x, y = "|Δσ| of two candidates of one pool with |Δs| < 0.01", "share of pairs, %"
