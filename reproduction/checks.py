@@ -21,9 +21,9 @@ from reproduction.published import (
 )
 from reproduction.scores import Scores
 from reproduction.verdicts import POINTS, UNRESOLVED, Comparison, Instance, Race, Verdict, above, first, judged, near
-from reproduction.words import AT_20, METRICS, NAMES, READINGS, RECALL, joined, number
+from reproduction.words import AT_20, METRICS, NAMES, READINGS, RECALL
 from sahcns import Result
-from sahcns.lab import Diagnostics, Group
+from sahcns.lab import Diagnostics, Group, joined, number
 
 Check = Callable[[Evidence], Iterable[Instance]]
 

@@ -18,8 +18,8 @@ from reproduction.report import (
 from reproduction.scores import against, stars
 from reproduction.sections.methods import places_of_parts, ranking_by_reading, readings_table
 from reproduction.sections.settings import settings_in_words
-from reproduction.words import METRICS, RECALL, number, points
-from sahcns.lab import Table, to_markdown
+from reproduction.words import METRICS, RECALL, points
+from sahcns.lab import Table, number, to_markdown
 
 MADE_BY = "made by `make results` from the runs in `reproduction/results`"
 POWER = (

@@ -5,7 +5,8 @@ from functools import cache
 from typing import NamedTuple
 
 from reproduction.methods import ML1M, TOYS, YELP
-from reproduction.words import AT_20, METRICS, number
+from reproduction.words import AT_20, METRICS
+from sahcns.lab import number
 
 PrintedNumbers = dict[tuple[str, str], tuple[float, float | None]]
 """(method, metric) → mean, and standard deviation where there is one."""

@@ -13,9 +13,9 @@ from reproduction.methods import METHOD, NINE, SOUND_AS_PRINTED, Settings
 from reproduction.published import EFFICIENCY, FIGURE_1A, FIGURE_1B, FIGURE_5A, MEAN_HARDNESS, hardness_kept
 from reproduction.readings import PoolReadings
 from reproduction.scores import stars
-from reproduction.words import AT_20, METRICS, NAMES, RECALL, joined, number, points
+from reproduction.words import AT_20, METRICS, NAMES, RECALL, points
 from sahcns import Result
-from sahcns.lab import Paired
+from sahcns.lab import Paired, joined, number
 
 NEAR = 0.99  # of a run's best, which is as good as reached
 Reason = Callable[[Evidence], str]

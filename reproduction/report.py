@@ -14,8 +14,7 @@ from reproduction.methods import METHOD
 from reproduction.sections import inside, methods, settings
 from reproduction.sections.tables import Blocks, compared, differences_figure
 from reproduction.verdicts import VERDICTS, Instance
-from reproduction.words import joined
-from sahcns.lab import Figure, Report, Section, Table
+from sahcns.lab import Figure, Report, Section, Table, joined
 
 MANY = f"Each method minus {METHOD}, many seeds"
 MINIATURE = "A miniature: small models, few epochs, another set than the paper's. It shows that all parts run."

@@ -7,9 +7,9 @@ from statistics import fmean, stdev
 from typing import Any, NamedTuple, TypeVar
 
 from reproduction.methods import METHOD
-from reproduction.words import number, seeds
+from reproduction.words import seeds
 from sahcns import Result
-from sahcns.lab import Cell, Paired, holm, paired_t
+from sahcns.lab import Cell, Paired, holm, number, paired_t
 
 ALPHA = 0.05  # a difference is resolved where its p after Holm is below it
 Key = TypeVar("Key", bound=Hashable)

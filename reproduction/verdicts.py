@@ -9,8 +9,8 @@ from reproduction.design import DataSet
 from reproduction.evidence import NotRun
 from reproduction.methods import METHOD
 from reproduction.scores import ALPHA, Difference, Scores, against, corrected
-from reproduction.words import chance, points, seeds
-from sahcns.lab import Paired, holm
+from reproduction.words import points, seeds
+from sahcns.lab import Paired, chance, holm
 
 Verdict = Literal["holds", "does not hold", "not resolved", "not run yet"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)

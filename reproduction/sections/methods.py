@@ -7,8 +7,8 @@ from reproduction.methods import METHOD, NINE, SAMPLERS, SOUND_AS_PRINTED, TUNAB
 from reproduction.scores import against, star, stars
 from reproduction.sections.settings import chosen_table
 from reproduction.sections.tables import Blocks, Column, compared, methods_table, places_table, resolved_in_words, twins
-from reproduction.words import AT_20, METRICS, NAMES, READINGS, joined, number, points
-from sahcns.lab import Table
+from reproduction.words import AT_20, METRICS, NAMES, READINGS, points
+from sahcns.lab import Table, joined, number
 
 TWIN = "SAHC w/o Discrepancy"
 ALIKE = f"On LightGCN, whose score is the mean over the layers, HC-only and {TWIN} are one algorithm; it is run once for both."

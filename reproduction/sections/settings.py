@@ -7,8 +7,8 @@ from reproduction.experiments import ARGUMENTS, CHOICES, FAILING, FOUR, HARD, TO
 from reproduction.methods import METHOD, NINE, TUNABLE
 from reproduction.scores import spread_cell, stars
 from reproduction.sections.tables import TWINS, Blocks, methods_table, twins
-from reproduction.words import NAMES, READINGS, RECALL, joined, number
-from sahcns.lab import Cell, Figure, Series, Table, comparison_figures
+from reproduction.words import NAMES, READINGS, RECALL
+from sahcns.lab import Cell, Figure, Series, Table, comparison_figures, joined, number
 
 AXES = {
     "alpha": "α, the weight of the discrepancy",

@@ -7,8 +7,8 @@ from typing import Any
 from reproduction.evidence import Evidence, Place, Twins
 from reproduction.methods import METHOD, NINE
 from reproduction.scores import Difference, against, corrected, spread_cell, star
-from reproduction.words import AT_20, METRICS, NAMES, NDCG, READINGS, RECALL, chance, joined, number, seeds
-from sahcns.lab import Cell, Figure, Paired, Series, Table, against_published, comparison_tables
+from reproduction.words import AT_20, METRICS, NAMES, NDCG, READINGS, RECALL, seeds
+from sahcns.lab import Cell, Figure, Paired, Series, Table, against_published, chance, comparison_tables, joined, number
 
 FAR = 0.05  # of a value: what is further off than this is another outcome, and would flatten a figure
 TWINS = "Recall@20 / NDCG@20 in percent on the test part, mean over seeds."

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from sahcns.files import write_whole as write_whole
     from sahcns.lab.bench import sampler_cost as sampler_cost
     from sahcns.lab.comparison.compare import compare as compare
+    from sahcns.lab.comparison.naming import chance as chance
+    from sahcns.lab.comparison.naming import joined as joined
+    from sahcns.lab.comparison.naming import number as number
     from sahcns.lab.comparison.report import comparison_figures as comparison_figures
     from sahcns.lab.comparison.report import comparison_report as comparison_report
     from sahcns.lab.comparison.tables import comparison_tables as comparison_tables
@@ -61,6 +64,7 @@ _HOMES = {
     "sahcns.errors": ("DataError", "SettingError"),
     "sahcns.files": ("write_whole",),
     "sahcns.lab.comparison.compare": ("compare",),
+    "sahcns.lab.comparison.naming": ("chance", "joined", "number"),
     "sahcns.lab.comparison.report": ("comparison_figures", "comparison_report"),
     "sahcns.lab.comparison.tables": ("comparison_tables",),
     "sahcns.lab.bench": ("sampler_cost",),

@@ -85,10 +85,13 @@ class Problem(BaseModel):
     error: str
 
 
-class Item(BaseModel):
-    rank: int
+class Titled(BaseModel):
     item: str | int
     title: str | None
+
+
+class Item(Titled):
+    rank: int
     score: float
 
 
@@ -111,9 +114,7 @@ class NewList(ItemList):
     unknown: Annotated[list[str], Field(description="items that the model does not know")]
 
 
-class KnownItem(BaseModel):
-    item: str | int
-    title: str | None
+class KnownItem(Titled):
     category: str | None
     people: Annotated[int, Field(description="who have it")]
 
@@ -134,16 +135,12 @@ class Person(BaseModel):
     items: list[KnownItem]
 
 
-class Why(BaseModel):
-    item: str | int
-    title: str | None
+class Why(Titled):
     part: Annotated[float, Field(description="how much of the score it brings")]
     paths: Annotated[list[float], Field(description="the same by the length of the path, from 1")]
 
 
-class Explained(BaseModel):
-    item: str | int
-    title: str | None
+class Explained(Titled):
     score: float
     own: Annotated[float, Field(description="what the person's own vector brings, which belongs to no item")]
     others: Annotated[float, Field(description="what all reasons that are not shown bring together")]
@@ -155,15 +152,10 @@ class Explanations(BaseModel):
     explanations: list[Explained]
 
 
-class Choice(BaseModel):
-    item: str | int
-    title: str | None
-
-
 class Pair(BaseModel):
     pair: PairView
     layers: list[str]
-    positives: Annotated[list[Choice], Field(description="training items of the user")]
+    positives: Annotated[list[Titled], Field(description="training items of the user")]
 
 
 class Category(BaseModel):
