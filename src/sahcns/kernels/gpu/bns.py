@@ -14,7 +14,7 @@ from torch import Tensor
 
 from sahcns.aggregation import Kind
 from sahcns.kernels.gpu.match import Table, pooled, table
-from sahcns.kernels.gpu.pools import highest, pool_scores
+from sahcns.kernels.gpu.pools import highest, pool_scores, positive_score
 from sahcns.kernels.registry import Setup, register
 from sahcns.rng import Rng
 from sahcns.samplers.bns import BNS
@@ -132,11 +132,7 @@ def _least_risk(
     n = tl.arange(0, BLOCK)
     inside = n < N
     kind = a.dtype.element_ty
-    own = tl.load(p + b * T)
-    for t in tl.static_range(1, T):
-        own += tl.load(p + b * T + t)
-    if MEAN:
-        own = own / T
+    own = positive_score(p, b, MEAN, T)
     score = tl.where(inside, pool_scores(a, b, n, N, MEAN, T, BLOCK), 0.0)
     info = 1.0 / (1.0 + tl.exp(own - score))  # σ(s - y⁺)
     item = tl.load(candidates + b * N + n, mask=inside, other=0)

@@ -19,7 +19,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from sahcns.kernels.gpu.match import Table, anchor_rows, empty_like, table
+from sahcns.kernels.gpu.match import Table, anchor_rows, empty_like, softplus, table
 from sahcns.kernels.registry import Setup, register
 from sahcns.objectives.base import Comparison
 from sahcns.objectives.bpr import BPR
@@ -75,11 +75,6 @@ def _margin(
 
 
 @triton.jit
-def _softplus(x):
-    return tl.maximum(x, 0.0) + tl.log(1.0 + tl.exp(-tl.abs(x)))
-
-
-@triton.jit
 def _forward(
     first, rest, stride, users, positives, items, weights, losses, out_u, out_i, out_n, n_users, DIM, L2,
     M: tl.constexpr, T: tl.constexpr, TI: tl.constexpr, D: tl.constexpr, CONCAT: tl.constexpr, MEAN: tl.constexpr,
@@ -91,7 +86,7 @@ def _forward(
     margin, ridge, _, _ = _margin(
         first, rest, stride, users, positives, items, weights, b, d, d < DIM, n_users, DIM, L2, M, T, TI, D, CONCAT, MEAN
     )  # fmt: skip
-    tl.store(losses + b, _softplus(margin) + ridge)
+    tl.store(losses + b, softplus(margin) + ridge)
     if ROWS:
         inside_d = d < DIM
         user = tl.load(users + b)

@@ -18,7 +18,7 @@ import triton.language as tl
 from torch import Tensor
 
 from sahcns.aggregation import Aggregation
-from sahcns.kernels.gpu.match import Table, table
+from sahcns.kernels.gpu.match import Table, softplus, table
 from sahcns.kernels.gpu.ngcf import PRECISION, WIDEST, block
 from sahcns.kernels.registry import Setup, register
 from sahcns.rng import Rng
@@ -84,11 +84,6 @@ def _select(
 
 
 @triton.jit
-def _softplus(x):
-    return tl.maximum(x, 0.0) + tl.log(1.0 + tl.exp(-tl.abs(x)))
-
-
-@triton.jit
 def _forward(
     u, i, n, Wi, bi, Wu, bu, Wp, bp, Wn, bn, losses, slopes, to_anchor, g_p, g_n, weight, B,
     DIM: tl.constexpr, T: tl.constexpr, D: tl.constexpr, R: tl.constexpr, CONCAT: tl.constexpr, MEAN: tl.constexpr,
@@ -141,7 +136,7 @@ def _forward(
         n_q += tl.sum(anchor * (e_n - r_n), axis=1)
     if MEAN:
         p_r, p_q, n_r, n_q = p_r / T, p_q / T, n_r / T, n_q / T
-    terms = _softplus(p_q - p_r) + _softplus(n_r - n_q) + _softplus(n_r - p_r) + _softplus(p_q - n_q)
+    terms = softplus(p_q - p_r) + softplus(n_r - n_q) + softplus(n_r - p_r) + softplus(p_q - n_q)
     tl.store(losses + b, weight * terms, mask=real)
     scale = weight / B
     if MEAN:

@@ -56,6 +56,11 @@ def empty_like(layers: Table) -> tuple[Tensor, Table]:
 
 
 @triton.jit
+def softplus(x):
+    return tl.maximum(x, 0.0) + tl.log(1.0 + tl.exp(-tl.abs(x)))
+
+
+@triton.jit
 def _pooled(
     first, rest, stride, rows, begin, count, out,
     KIND: tl.constexpr, LISTED: tl.constexpr, T: tl.constexpr, DIM: tl.constexpr, D: tl.constexpr, R: tl.constexpr,

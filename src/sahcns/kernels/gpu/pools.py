@@ -31,6 +31,17 @@ def pool_scores(a, b, n, N, MEAN: tl.constexpr, T: tl.constexpr, BLOCK: tl.const
 
 
 @triton.jit
+def positive_score(p, b, MEAN: tl.constexpr, T: tl.constexpr):
+    """y⁺ of pair b."""
+    score = tl.load(p + b * T)
+    for t in tl.static_range(1, T):
+        score += tl.load(p + b * T + t)
+    if MEAN:
+        score = score / T
+    return score
+
+
+@triton.jit
 def highest(score, N):
     """The first of the highest, within the pool even if scores are not numbers."""
     return tl.minimum(tl.argmax(score, axis=0, tie_break_left=True), N - 1)

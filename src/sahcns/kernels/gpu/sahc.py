@@ -8,7 +8,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from sahcns.kernels.gpu.pools import highest, pool_scores
+from sahcns.kernels.gpu.pools import highest, pool_scores, positive_score
 from sahcns.kernels.registry import Setup, register
 from sahcns.rng import Rng
 from sahcns.samplers.matching import Matching
@@ -85,12 +85,7 @@ def _calibrated(
     tl.store(items + b * 2, tl.load(positives + b))
     tl.store(items + b * 2 + 1, tl.load(candidates + b * N + best))
     if SHARE == "final":  # g = y⁺ - max_n s
-        own = tl.load(p + b * T)
-        for t in tl.static_range(1, T):
-            own += tl.load(p + b * T + t)
-        if MEAN:
-            own = own / T
-        whole = own - tl.max(pool_scores(a, b, n, N, MEAN, T, BLOCK), axis=0)
+        whole = positive_score(p, b, MEAN, T) - tl.max(pool_scores(a, b, n, N, MEAN, T, BLOCK), axis=0)
     for t in tl.static_range(T):
         if SHARE == "given":
             lam = tl.load(share + b * T + t)
