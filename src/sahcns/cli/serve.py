@@ -41,7 +41,7 @@ def command(
     from sahcns.serving.server import Settings, bind, make_application, run, url_of
 
     settings = Settings(
-        tuple(map(str, runs)), host, port, workers, tuple(allow_host or ()), tuple(cors or ()), _token(token_file),
+        tuple(map(str, runs)), host, workers, tuple(allow_host or ()), tuple(cors or ()), _token(token_file),
         max_body, max_waiting, max_connections, access_log, max_seconds,
     )  # fmt: skip
     application = make_application(settings)

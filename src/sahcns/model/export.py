@@ -15,7 +15,6 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -158,10 +157,8 @@ def _index(kind: str, users: Tensor, items: Tensor, recall: float, k: int) -> tu
         built, name = faiss.IndexHNSWFlat(width, NEIGHBOURS, faiss.METRIC_INNER_PRODUCT), f"HNSW{NEIGHBOURS}"
         built.hnsw.efConstruction, breadth = 200, max(16, k)
     else:
-        widest, breadth = (
-            max(1, min(round(4 * count**0.5), count // 39)),
-            1,
-        )  # faiss wants 39 items a centre to find it by
+        # faiss wants 39 items a centre to find it by
+        widest, breadth = max(1, min(round(4 * count**0.5), count // 39)), 1
         built, name = faiss.index_factory(width, f"IVF{widest},Flat", faiss.METRIC_INNER_PRODUCT), f"IVF{widest}"
         built.train(items.numpy())
     built.add(items.numpy())
@@ -169,17 +166,14 @@ def _index(kind: str, users: Tensor, items: Tensor, recall: float, k: int) -> tu
     best = recommend(users[chosen], items, None, k)[0].numpy()
     while True:
         faiss.ParameterSpace().set_index_parameter(built, BREADTHS[kind], breadth)
-        reached = _share_found(built.search(users[chosen].numpy(), k)[1], best)
+        found = built.search(users[chosen].numpy(), k)[1]
+        hits = [len(np.intersect1d(one, true)) for one, true in zip(found, best, strict=True)]
+        reached = float(np.mean(hits) / best.shape[1])
         if reached >= recall or breadth >= widest:
             break
         breadth = min(2 * breadth, widest)
     about = {"kind": f"{name}, inner product", "breadth": breadth, "judged_by": len(chosen)}
     return faiss.serialize_index(built).tobytes(), {**about, f"recall@{k}": reached, "wanted": recall}
-
-
-def _share_found(lists: npt.NDArray[Any], best: npt.NDArray[Any]) -> float:
-    hits = [len(np.intersect1d(one, true)) for one, true in zip(lists, best, strict=True)]
-    return float(np.mean(hits) / best.shape[1])
 
 
 def _vectors(table: Tensor) -> "pl.Series":

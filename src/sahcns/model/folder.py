@@ -88,7 +88,8 @@ def _read(kind: type[Model], home: Path, record: dict[str, Any]) -> Model:
         )
         _agree(model)
     except (OSError, ValueError, KeyError, SafetensorError, DataError) as error:
-        raise DataError(f"{home} is not a whole {RUN.what} ({_reason(error)}); {RUN.again}") from error
+        why = f"no {error.args[0]!r} in it" if isinstance(error, KeyError) else error
+        raise DataError(f"{home} is not a whole {RUN.what} ({why}); {RUN.again}") from error
     return model
 
 
@@ -158,7 +159,3 @@ def _agree(model: "Recommender") -> None:
         if len(positions) and not 0 <= int(positions.min()) <= int(positions.max()) < count:
             places = f"{int(positions.min())} to {int(positions.max())} of {count:,}"
             raise ValueError(f"{name.replace('_', ' ')} at positions {places}")
-
-
-def _reason(error: Exception) -> str:
-    return f"no {error.args[0]!r} in it" if isinstance(error, KeyError) else str(error)

@@ -8,6 +8,7 @@ import sys
 import tempfile
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 from sahcns.errors import SahcnsError, SettingError
@@ -23,7 +24,6 @@ class Settings:
 
     runs: tuple[str, ...]
     host: str = "127.0.0.1"
-    port: int = 8000
     workers: int = 1
     allow_hosts: tuple[str, ...] = ()
     cors: tuple[str, ...] = ()
@@ -57,7 +57,8 @@ def make_application(settings: Settings) -> Any:
     from sahcns.serving.live import LiveModel
 
     torch.set_num_threads(1)  # one thread multiplies and one answers; more would only be in their way
-    models = [LiveModel(run, _tell) for run in settings.runs]
+    tell = partial(print, file=sys.stderr, flush=True)
+    models = [LiveModel(run, tell) for run in settings.runs]
     limits = Limits(settings.hosts, settings.token, settings.most_body, settings.most_waiting, settings.most_seconds)
     app: Any = make_app(models, limits)
     gc.collect()
@@ -139,7 +140,3 @@ def run(settings: Settings, application: Any, listening: socket.socket) -> None:
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder  # one answer to /metrics for all processes
         factory = f"{__name__}:worker_application"
         uvicorn.run(factory, factory=True, workers=settings.workers, fd=listening.fileno(), **options)
-
-
-def _tell(message: str) -> None:
-    print(message, file=sys.stderr, flush=True)
