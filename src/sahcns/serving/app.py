@@ -25,35 +25,12 @@ from sahcns.errors import DataError, SahcnsError, SettingError, nearest
 from sahcns.model.recommender import Recommender, list_rows
 from sahcns.model.wishes import NO_ITEMS, RankedList, Wish
 from sahcns.samplers import SAHC
+from sahcns.serving import schema
 from sahcns.serving.batching import Batcher, BusyError
 from sahcns.serving.gate import Gate, Limits
 from sahcns.serving.live import LiveModel, Loaded
 from sahcns.serving.page import add_page
 from sahcns.serving.quick import QuickRoute
-from sahcns.serving.schema import (
-    MOST_REASONS,
-    MOST_ROWS,
-    Asked,
-    Categories,
-    Explanations,
-    ForItem,
-    ForItems,
-    ForNewReasons,
-    ForPair,
-    ForPerson,
-    ForReasons,
-    ForText,
-    ForUsers,
-    Found,
-    Health,
-    ItemList,
-    NewList,
-    Pair,
-    Person,
-    Problem,
-    ToModel,
-    UserLists,
-)
 from sahcns.serving.search import item_row
 from sahcns.version import __version__
 
@@ -78,25 +55,25 @@ def make_app(models: Sequence[LiveModel], limits: Limits | None = None) -> Gate:
 
     app = FastAPI(
         title="sahcns", version=__version__, description=__doc__, lifespan=lifespan, docs_url=None, redoc_url=None,
-        responses={code: {"model": Problem} for code in (400, 401, 404, 413, 429, 503)},
+        responses={code: {"model": schema.Problem} for code in (400, 401, 404, 413, 429, 503)},
     )  # fmt: skip
     gate = Gate(app, limits or Limits(), batcher, models)
 
-    def pick(asked: ToModel) -> Loaded:
+    def pick(asked: schema.ToModel) -> Loaded:
         if asked.model is None:
             return models[0].loaded
         if asked.model not in by_name:
             raise DataError(f"there is no model {asked.model!r}; {nearest(asked.model, by_name)}")
         return by_name[asked.model].loaded
 
-    async def recommend(asked: ForUsers) -> Response:
+    async def recommend(asked: schema.ForUsers) -> Response:
         loaded = pick(asked)
         model = loaded.model
         users, unknown, hidden = await looked_up(asked, model)
-        if len(users) * asked.k > MOST_ROWS:
+        if len(users) * asked.k > schema.MOST_ROWS:
             raise SettingError(
-                f"{len(users):,} users with {asked.k} items each are more than the {MOST_ROWS:,} that fit into one answer; "
-                "ask for fewer at a time, or write them into a file with `sahcns recommend --to`"
+                f"{len(users):,} users with {asked.k} items each are more than the {schema.MOST_ROWS:,} that fit into one "
+                "answer; ask for fewer at a time, or write them into a file with `sahcns recommend --to`"
             )
         wishes = [Wish(asked.k, user, exclude=asked.exclude, hidden=hidden) for user in users]
         names, pieces = iter(model.user_ids.decode(users)), batcher.pieces(model, wishes)
@@ -118,7 +95,7 @@ def make_app(models: Sequence[LiveModel], limits: Limits | None = None) -> Gate:
 
         return StreamingResponse(piecewise(), media_type="application/json")
 
-    async def recommend_new(asked: ForItems) -> Response:
+    async def recommend_new(asked: schema.ForItems) -> Response:
         loaded = pick(asked)
         model = loaded.model
         items, unknown, hidden = await looked_up(asked, model)
@@ -130,54 +107,54 @@ def make_app(models: Sequence[LiveModel], limits: Limits | None = None) -> Gate:
             path, ask, methods=[method], response_model=answers, route_class_override=QuickRoute
         )
 
-    @quick("GET", "/recommend", UserLists)
-    async def lists_of_users(asked: Annotated[ForUsers, Query()]) -> Response:
+    @quick("GET", "/recommend", schema.UserLists)
+    async def lists_of_users(asked: Annotated[schema.ForUsers, Query()]) -> Response:
         """The best items of users. Each list says its source: the model, a fold-in of what is known, or what is popular."""
         return await recommend(asked)
 
-    @quick("POST", "/recommend", UserLists)
-    async def lists_of_many_users(asked: ForUsers) -> Response:
+    @quick("POST", "/recommend", schema.UserLists)
+    async def lists_of_many_users(asked: schema.ForUsers) -> Response:
         """The same, with the fields in the body."""
         return await recommend(asked)
 
-    @quick("GET", "/new", NewList)
-    async def list_of_somebody_new(asked: Annotated[ForItems, Query()]) -> Response:
+    @quick("GET", "/new", schema.NewList)
+    async def list_of_somebody_new(asked: Annotated[schema.ForItems, Query()]) -> Response:
         """The best items for somebody whom the model does not know, from the items that they have."""
         return await recommend_new(asked)
 
-    @quick("POST", "/new", NewList)
-    async def list_of_a_basket(asked: ForItems) -> Response:
+    @quick("POST", "/new", schema.NewList)
+    async def list_of_a_basket(asked: schema.ForItems) -> Response:
         """The same, with the fields in the body."""
         return await recommend_new(asked)
 
-    @app.get("/similar", response_model=ItemList)
-    def similar_items(asked: Annotated[ForItem, Query()]) -> Response:
+    @app.get("/similar", response_model=schema.ItemList)
+    def similar_items(asked: Annotated[schema.ForItem, Query()]) -> Response:
         """Items whose vectors point most nearly the same way."""
         model = pick(asked).model
         place_of(model.item_ids, asked.item, "item")
         found = model.similar_items(asked.item, asked.k, **limits_of(asked))
         return _json({"items": list_rows(found)})
 
-    @quick("GET", "/popular", ItemList)
-    async def popular_items(asked: Annotated[Asked, Query()]) -> Response:
+    @quick("GET", "/popular", schema.ItemList)
+    async def popular_items(asked: Annotated[schema.Asked, Query()]) -> Response:
         """What most people have, for somebody of whom nothing is known."""
         loaded = pick(asked)
         (found,) = await batcher.rank(loaded.model, [Wish(asked.k, hidden=hidden_of(loaded.model, asked))])
         return _json({"items": rows_of(loaded, found)})
 
-    @app.get("/search", response_model=Found)
-    def search(asked: Annotated[ForText, Query()]) -> Response:
+    @app.get("/search", response_model=schema.Found)
+    def search(asked: Annotated[schema.ForText, Query()]) -> Response:
         """People by their ids, items by their titles and ids."""
         return _json(pick(asked).search.find(asked.q, asked.k))
 
-    @app.get("/categories", response_model=Categories)
-    def categories(asked: Annotated[ToModel, Query()]) -> Response:
+    @app.get("/categories", response_model=schema.Categories)
+    def categories(asked: Annotated[schema.ToModel, Query()]) -> Response:
         """What `category` may be, and how many items each has."""
         shelves = pick(asked).model.shelves
         return _json({"categories": [{"category": name, "items": len(items)} for name, items in shelves.items()]})
 
-    @app.get("/person", response_model=Person)
-    def person(asked: Annotated[ForPerson, Query()]) -> Response:
+    @app.get("/person", response_model=schema.Person)
+    def person(asked: Annotated[schema.ForPerson, Query()]) -> Response:
         """What somebody of the data has, what most people have first."""
         model = pick(asked).model
         row = place_of(model.user_ids, asked.user, "user")
@@ -186,36 +163,36 @@ def make_app(models: Sequence[LiveModel], limits: Limits | None = None) -> Gate:
         items = [item_row(model, item) for item in best.tolist()]
         return _json({"user": model.user_ids[row], "count": len(known), "items": items})
 
-    def explained(asked: ForReasons | ForNewReasons) -> Response:
+    def explained(asked: schema.ForReasons | schema.ForNewReasons) -> Response:
         loaded = pick(asked)
-        ids, having = loaded.model.item_ids, [] if isinstance(asked, ForReasons) else asked.having
-        if len(asked.item) * (asked.k + len(having)) > MOST_REASONS:
+        ids, having = loaded.model.item_ids, [] if isinstance(asked, schema.ForReasons) else asked.having
+        if len(asked.item) * (asked.k + len(having)) > schema.MOST_REASONS:
             raise SettingError(
                 f"{len(asked.item)} items with so many reasons are too much at once; ask for fewer, or a smaller k"
             )
-        user = place_of(loaded.model.user_ids, asked.user, "user") if isinstance(asked, ForReasons) else None
+        user = place_of(loaded.model.user_ids, asked.user, "user") if isinstance(asked, schema.ForReasons) else None
         items, have = ([place_of(ids, one, "item") for one in some] for some in (asked.item, having))
         return _json(
             {"explanations": [loaded.explain(item, asked.k, user, torch.tensor(have)) for item in dict.fromkeys(items)]}
         )
 
-    @app.get("/explain", response_model=Explanations)
-    def explain(asked: Annotated[ForReasons, Query()]) -> Response:
+    @app.get("/explain", response_model=schema.Explanations)
+    def explain(asked: Annotated[schema.ForReasons, Query()]) -> Response:
         """Which of the things that a user has carry the scores of items, and over which paths in the graph."""
         return explained(asked)
 
-    @app.get("/explain/new", response_model=Explanations)
-    def explain_new(asked: Annotated[ForNewReasons, Query()]) -> Response:
+    @app.get("/explain/new", response_model=schema.Explanations)
+    def explain_new(asked: Annotated[schema.ForNewReasons, Query()]) -> Response:
         """The same for somebody whom the model does not know, by the items that they have."""
         return explained(asked)
 
-    @app.post("/explain/new", response_model=Explanations)
-    def explain_a_basket(asked: ForNewReasons) -> Response:
+    @app.post("/explain/new", response_model=schema.Explanations)
+    def explain_a_basket(asked: schema.ForNewReasons) -> Response:
         """The same, with the fields in the body."""
         return explained(asked)
 
-    @app.get("/inspect", response_model=Pair)
-    def inspect(asked: Annotated[ForPair, Query()]) -> Response:
+    @app.get("/inspect", response_model=schema.Pair)
+    def inspect(asked: Annotated[schema.ForPair, Query()]) -> Response:
         """A training pair under SAHC-NS: the pool, μ, σ, q of each candidate, the choice, and λ at each layer."""
         sampler = SAHC(pool=asked.pool, alpha=asked.alpha, lambda_max=asked.lambda_max)
         loaded = pick(asked)
@@ -227,7 +204,7 @@ def make_app(models: Sequence[LiveModel], limits: Limits | None = None) -> Gate:
                 place_of(ids, one, what)
         return _json(loaded.inspector.look(asked.user, asked.item, sampler, asked.seed))
 
-    @app.get("/health", response_model=Health)
+    @app.get("/health", response_model=schema.Health)
     async def health() -> Response:
         """Which models answer, since when, and why a newer one does not."""
         return _json({"models": [live.described() for live in models], "version": __version__})
@@ -267,10 +244,14 @@ def split_known(ids: Sequence[str], known: IdMap, what: str) -> tuple[list[int],
     return rows, [one for one, place in places.items() if place is None]
 
 
-async def looked_up(asked: ForUsers | ForItems, model: Recommender) -> tuple[list[int], list[str], Tensor]:
+async def looked_up(
+    asked: schema.ForUsers | schema.ForItems, model: Recommender
+) -> tuple[list[int], list[str], Tensor]:
     """Whom or what is asked for, which ids are unknown, and what is not to be shown; in a thread where it takes long."""
     ids, known, what = (
-        (asked.user, model.user_ids, "user") if isinstance(asked, ForUsers) else (asked.item, model.item_ids, "item")
+        (asked.user, model.user_ids, "user")
+        if isinstance(asked, schema.ForUsers)
+        else (asked.item, model.item_ids, "item")
     )
 
     def look_up() -> tuple[list[int], list[str], Tensor]:
@@ -280,12 +261,12 @@ async def looked_up(asked: ForUsers | ForItems, model: Recommender) -> tuple[lis
     return await run_in_threadpool(look_up) if long else look_up()
 
 
-def limits_of(asked: Asked) -> dict[str, Any]:
+def limits_of(asked: schema.Asked) -> dict[str, Any]:
     """Which items a list may show, as the methods of a model take it."""
     return {"without": asked.without, "only": asked.only or None, "category": asked.category}
 
 
-def hidden_of(model: Recommender, asked: Asked) -> Tensor:
+def hidden_of(model: Recommender, asked: schema.Asked) -> Tensor:
     return model.hidden(**limits_of(asked)) if asked.without or asked.only or asked.category else NO_ITEMS
 
 

@@ -7,17 +7,7 @@ import numpy as np
 import polars as pl
 
 from sahcns.data.columns import Column, Columns, choose
-from sahcns.data.readers.checks import (
-    ANY_BYTES,
-    BROKEN,
-    Batch,
-    Fault,
-    Faults,
-    Source,
-    is_utf8,
-    not_utf8,
-    quote,
-)
+from sahcns.data.readers.checks import ANY_BYTES, BROKEN, Batch, Fault, Faults, Source, is_utf8, not_utf8, quote
 from sahcns.data.readers.collect import NUMBERS, Collector
 from sahcns.data.readers.detect import json_fields, sample
 from sahcns.data.readers.opening import Chunk

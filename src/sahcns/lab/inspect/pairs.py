@@ -11,18 +11,7 @@ from sahcns.errors import DataError, SettingError
 from sahcns.lab.inspect.model import BATCH, HELD_OUT, Model, Negatives, SampledEpoch, TrainedModel
 from sahcns.lab.inspect.results import PairView
 from sahcns.rng import Rng
-from sahcns.samplers import Sampler
-from sahcns.samplers.sahc import (
-    DiscrepancyOnly,
-    Hardest,
-    SelectThenCalibrate,
-    StructureAware,
-    discrepancy,
-    hardness,
-    layer_gaps,
-    selection_score,
-    standardised,
-)
+from sahcns.samplers import Sampler, sahc
 from sahcns.training.device import default_torch_state
 from sahcns.training.record import described
 
@@ -77,17 +66,17 @@ def find_pairs(model: TrainedModel, count: int, user: Id | None, item: Id | None
 
 def selection_scores(sampler: Sampler, a: Tensor) -> Tensor | None:
     """q [B, N], for samplers that select by one (Eq. 9)."""
-    selection = sampler.parts()[0] if isinstance(sampler, SelectThenCalibrate) else None
-    if isinstance(selection, StructureAware):
-        return selection_score(a, selection.alpha)
-    return standardised(discrepancy(a)) if isinstance(selection, DiscrepancyOnly) else None
+    selection = sampler.parts()[0] if isinstance(sampler, sahc.SelectThenCalibrate) else None
+    if isinstance(selection, sahc.StructureAware):
+        return sahc.selection_score(a, selection.alpha)
+    return sahc.standardised(sahc.discrepancy(a)) if isinstance(selection, sahc.DiscrepancyOnly) else None
 
 
 def _view(epoch: SampledEpoch, negatives: Negatives, at: int) -> PairView:
     """Pair `at` of the batch."""
     match, split = negatives.match, epoch.model.split
-    gaps, a = layer_gaps(match), match.a
-    mu, sigma, q = a.mean(-1), discrepancy(a), selection_scores(epoch.sampler, a)
+    gaps, a = sahc.layer_gaps(match), match.a
+    mu, sigma, q = a.mean(-1), sahc.discrepancy(a), selection_scores(epoch.sampler, a)
     ids = match.candidates[at]
     same = negatives.items[at, ..., None] == ids  # [K, M, T, N]
     columns = {
@@ -95,11 +84,11 @@ def _view(epoch: SampledEpoch, negatives: Negatives, at: int) -> PairView:
         "score": match.scores[at],
         "mu": mu[at],
         "sigma": sigma[at],
-        "z_mu": standardised(mu)[at],
-        "z_sigma": standardised(sigma)[at],
+        "z_mu": sahc.standardised(mu)[at],
+        "z_sigma": sahc.standardised(sigma)[at],
         "q": ids.new_zeros(0) if q is None else q[at],
         "share": (negatives.shares[at, ..., None] * same).sum(1).mean((0, 1)),
-        "dns": torch.arange(len(ids), device=ids.device) == Hardest()(match)[at],
+        "dns": torch.arange(len(ids), device=ids.device) == sahc.Hardest()(match)[at],
         "popularity": match.popularity[ids],
     }
     rows = {name: values.tolist() for name, values in columns.items()}
@@ -137,7 +126,7 @@ def _view(epoch: SampledEpoch, negatives: Negatives, at: int) -> PairView:
             "pool": [candidate(n, item) for n, item in enumerate(ids.tolist())],
             "hardest": a[at].amax(0).tolist(),
             "gaps": gaps[at].tolist(),
-            "rho": hardness(gaps)[at].tolist(),
+            "rho": sahc.hardness(gaps)[at].tolist(),
             "negatives": [negative(k) for k in range(negatives.items.shape[1])],
             "notes": epoch.notes,
         }
