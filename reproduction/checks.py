@@ -4,21 +4,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from statistics import fmean
 
+from reproduction import published
 from reproduction.design import DataSet
 from reproduction.evidence import Evidence, Lookup, NotRun, Place
 from reproduction.experiments import ARGUMENTS
 from reproduction.measurements import MODELS
 from reproduction.methods import METHOD, NINE, SOUND_AS_PRINTED, UNTUNED
-from reproduction.published import (
-    EFFICIENCY,
-    FIGURE_1A,
-    FIGURE_1B,
-    FIGURE_5A,
-    MEAN_HARDNESS,
-    TABLE_1,
-    hardness_kept,
-    lead,
-)
 from reproduction.scores import Scores
 from reproduction.verdicts import POINTS, UNRESOLVED, Comparison, Instance, Race, Verdict, above, first, judged, near
 from reproduction.words import AT_20, METRICS, NAMES, READINGS, RECALL
@@ -41,7 +32,8 @@ def best(evidence: Evidence, part: str, reading: str = "best", metrics: Sequence
             if wanted - methods.keys():  # the best of some may not be the best of all
                 raise NotRun(part)
             rivals = {label: mean for (label, one), (mean, _) in numbers.items() if one == metric and label != METHOD}
-            paper = lead(numbers, METHOD, max(rivals, key=lambda label: rivals[label]), metric) if rivals else "–"
+            strongest = max(rivals, key=lambda label: rivals[label], default=METHOD)
+            paper = published.lead(numbers, METHOD, strongest, metric)
             races.append(Race(f"{evidence.name(place)}, {NAMES[metric]}", paper, methods))
     return first(races)
 
@@ -64,7 +56,7 @@ def better(
 def _pair(evidence: Evidence, place: Place, one: str, other: str, metric: str, after: str = "") -> Comparison:
     methods, numbers = evidence.methods(place, metric), evidence.printed(place)
     own, its, where = methods[one], methods[other], f"{evidence.name(place)}{after}, {NAMES[metric]}"
-    return Comparison(where, lead(numbers, one, other, metric), f"{one} {own}, {other} {its}", own.minus(its))
+    return Comparison(where, published.lead(numbers, one, other, metric), f"{one} {own}, {other} {its}", own.minus(its))
 
 
 def best_epoch_is_what_is_printed(evidence: Evidence) -> list[Instance]:
@@ -171,24 +163,24 @@ def same_data(evidence: Evidence) -> Iterator[Instance]:
     """Users, items and pairs as in Table I."""
     known = Lookup({run.data["name"]: run.data for run in evidence.results.values()})
     for one in (one for one in evidence.design.sets if one.printed):
-        about = known[one.name]
+        about, printed = known[one.name], published.TABLE_1[one.like]
         counts = about["users"], about["items"], sum(about[part] for part in ("train", "valid", "test"))
-        paper, ours = (" / ".join(f"{count:,}" for count in numbers) for numbers in (TABLE_1[one.like], counts))
-        yield judged(one, one.name, paper, ours, counts == TABLE_1[one.like])
+        paper, ours = (" / ".join(f"{count:,}" for count in numbers) for numbers in (printed, counts))
+        yield judged(one, one.name, paper, ours, counts == printed)
 
 
 def pool_shares(evidence: Evidence) -> Iterator[Instance]:
     """Fig. 1(a)."""
     for one, seen in _pools(evidence):
         marks = zip(("under 0.10", "over 0.20"), (seen.pools.near, seen.pools.far), strict=True)
-        for (words, share), paper in zip(marks, FIGURE_1A[one.like] if one.printed else (), strict=False):
+        for (words, share), paper in zip(marks, published.FIGURE_1A[one.like] if one.printed else (), strict=False):
             yield near(one, f"{one.name}, pools with a gap {words}", paper, 100 * share)
 
 
 def pool_variety(evidence: Evidence) -> Iterator[Instance]:
     """Fig. 1(a) in words: hard pools and easy pools are both common, each more than a quarter."""
     for one, seen in _pools(evidence):
-        paper = "{:.0f} % hard, {:.0f} % easy".format(*FIGURE_1A[one.like]) if one.printed else "–"
+        paper = "{:.0f} % hard, {:.0f} % easy".format(*published.FIGURE_1A[one.like]) if one.printed else "–"
         easy, hard = 100 * seen.pools.far, 100 * seen.pools.near
         ours = f"{hard:.2f} % under 0.10, {easy:.2f} % over 0.20"
         yield judged(one, one.name, paper, ours, min(easy, hard) > 25)
@@ -196,7 +188,7 @@ def pool_variety(evidence: Evidence) -> Iterator[Instance]:
 
 def hidden_by_scores(evidence: Evidence) -> Iterator[Instance]:
     """Fig. 1(b)."""
-    most, quarter = FIGURE_1B
+    most, quarter = published.FIGURE_1B
     for one, seen in _pools(evidence):
         if seen.pools.over_020 is not None and seen.pools.over_050 is not None:
             many, some = 100 * seen.pools.over_020, 100 * seen.pools.over_050
@@ -211,15 +203,17 @@ def discrepancy_raised(evidence: Evidence) -> Iterator[Instance]:
     """Fig. 5(a): how much."""
     for one, where, own in _models(evidence, "SA-only"):
         if one.printed:
-            yield near(one, where, FIGURE_5A[one.like], 100 * (own.selection.sigma_change or 0.0))
+            yield near(one, where, published.FIGURE_5A[one.like], 100 * (own.selection.sigma_change or 0.0))
 
 
 def harder_to_read(evidence: Evidence) -> Iterator[Instance]:
     """Fig. 5(a) in words: more discrepancy at a mean hardness that hardly changes."""
     for one, where, seen in _models(evidence, "SA-only"):
-        paper = f"σ +{FIGURE_5A[one.like]:.2f} %, μ within {MEAN_HARDNESS} %" if one.printed else "–"
+        paper = (
+            f"σ +{published.FIGURE_5A[one.like]:.2f} %, μ within {published.MEAN_HARDNESS} %" if one.printed else "–"
+        )
         sigma, mu = (100 * (own or 0.0) for own in (seen.selection.sigma_change, seen.selection.mu_change))
-        holds = sigma > 0 and hardness_kept(mu)
+        holds = sigma > 0 and published.hardness_kept(mu)
         yield judged(one, where, paper, f"σ {sigma:+.2f} %, μ {mu:+.2f} %", holds)
 
 
@@ -240,7 +234,7 @@ def _closed(group: Group) -> str:
 def overhead(evidence: Evidence) -> Iterator[Instance]:
     """The efficiency paragraph: no larger a share of an epoch than the paper's, by the parts and by whole epochs alike."""
     for one in (one for one in evidence.design.sets if one.printed):
-        times, (dns, *_, own) = EFFICIENCY[one.like], evidence.costs[one.folder]
+        times, (dns, *_, own) = published.EFFICIENCY[one.like], evidence.costs[one.folder]
         share, longer = 100 * own.extra_share, [100 * part for part in own.longer_than(dns)]
         ends = " to ".join(dict.fromkeys(f"{end:.2f}" for end in (min(longer), max(longer))))
         ours = f"{share:.2f} %: {1000 * own.extra:.1f} ms of {1000 * own.epoch:.1f} ms; by whole epochs {ends} %"

@@ -3,18 +3,10 @@
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
+from reproduction import report
 from reproduction.claims import BEYOND, Judgement, counts_in_words, judge
 from reproduction.evidence import Evidence, NotRun
 from reproduction.methods import METHOD, NINE
-from reproduction.report import (
-    RULES,
-    SECTIONS,
-    cells_tables,
-    missing_parts,
-    progress_table,
-    runs_in_words,
-    verdicts_table,
-)
 from reproduction.scores import against, stars
 from reproduction.sections.methods import places_of_parts, ranking_by_reading, readings_table
 from reproduction.sections.settings import settings_in_words
@@ -49,15 +41,15 @@ def does_it_hold(evidence: Evidence) -> Iterator[str]:
     judgements, beyond = judge(evidence), judge(evidence, BEYOND)
     yield "# Does it hold?"
     yield f"**{counts_in_words(judgements)}**"
-    yield _markdown(verdicts_table(judgements))
+    yield _markdown(report.verdicts_table(judgements))
     yield (
         f"What the paper claims, what came out here, a verdict and the most likely reason; {MADE_BY}: "
-        f"{runs_in_words(evidence)}. {settings_in_words(evidence)}"
+        f"{report.runs_in_words(evidence)}. {settings_in_words(evidence)}"
     )
-    yield from missing_parts(evidence)
+    yield from report.missing_parts(evidence)
     yield "## Claim by claim"
     yield _overview(judgements)
-    yield f"{RULES} {POWER}"
+    yield f"{report.RULES} {POWER}"
     yield "## Beyond the paper"
     yield _overview(beyond, len(judgements) + 1)
     yield "## Two readings of one run"
@@ -66,11 +58,11 @@ def does_it_hold(evidence: Evidence) -> Iterator[str]:
         yield ranking_by_reading(evidence.on_known_sets())
     yield "## Paper and ours, cell by cell"
     yield "A dash stands where the paper prints nothing."
-    for table in cells_tables([*judgements, *beyond]):
+    for table in report.cells_tables([*judgements, *beyond]):
         yield f"### {table.title}"
         yield _markdown(table)
     yield "## What has been run"
-    yield _markdown(progress_table(evidence))
+    yield _markdown(report.progress_table(evidence))
 
 
 def _overview(judgements: Sequence[Judgement], start: int = 1) -> str:
@@ -89,16 +81,16 @@ def results_page(evidence: Evidence) -> Iterator[str]:
     if all(one.complete for one in evidence.progress.values()):
         yield _markdown(in_short(evidence))
         yield USE
-    yield from missing_parts(evidence)
+    yield from report.missing_parts(evidence)
     yield (
         "Every cell is Recall@20 / NDCG@20 in percent on the test part, a mean over seeds; LightGCN with "
         f"{evidence.design.dim} numbers and {evidence.design.depth} layers, the [protocol](protocol.md)'s defaults. "
         "*Resolved*, or \\*, is p < 0.05 in a paired t-test over seeds after Holm over the table. The page is "
-        f"{MADE_BY}: {runs_in_words(evidence)}. Spreads, tests and figures are in the report beside them; the paper's claims "
-        "are on [another page](does-it-hold.md)."
+        f"{MADE_BY}: {report.runs_in_words(evidence)}. Spreads, tests and figures are in the report beside them; the paper's "
+        "claims are on [another page](does-it-hold.md)."
     )
     yield settings_in_words(evidence)
-    for shown in SECTIONS:
+    for shown in report.SECTIONS:
         if shown.short:
             yield f"## {shown.title}"
             with suppress(NotRun):
