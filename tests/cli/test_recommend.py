@@ -20,14 +20,13 @@ from sahcns.samplers import RNS
 from sahcns.training import Protocol
 from tests.cli.conftest import Sahcns, refused
 from tests.data.hand_made import interactions
-from tests.model.films import films
+from tests.model.films import films, trained_on_films
 from tests.model.test_recommender import made
 
 
 @pytest.fixture(scope="module")
 def model() -> Recommender:
-    protocol = Protocol(epochs=40, batch=32, learning_rate=0.05, evaluate_every=20)
-    return fit(films(), LightGCN(dim=8, depth=2), RNS(), protocol=protocol, device="cpu").recommender
+    return trained_on_films()
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import pytest
 
 from sahcns import Protocol, Recommender
 from tests.examples.loading import example
+from tests.model.films import trained_on_films
 
 
 def test_the_whole_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -30,12 +31,7 @@ def test_the_whole_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str], monk
 
 
 def test_a_person_s_films_are_marked_where_they_were_hidden() -> None:
-    from sahcns import RNS, LightGCN, fit
-    from tests.model.films import films
-
-    protocol = Protocol(epochs=30, batch=32, learning_rate=0.05)
-    model = fit(films(), LightGCN(dim=8, depth=2), RNS(), protocol=protocol, device="cpu").recommender
-    demo = example("demo")
+    model, demo = trained_on_films(), example("demo")
     person = int(model.user_ids.encode(["p03"])[0])
     shown = demo.films_for(model, person, count=20)
     liked, recommended = (list(column.cells) for column in shown.columns)

@@ -1,7 +1,13 @@
 """A small set with structure in it: even people like even films, odd people odd ones."""
 
+from functools import cache
+
+from sahcns.backbones import LightGCN
 from sahcns.data import Recipe, Split, prepare
 from sahcns.data.ids import Id
+from sahcns.model import Recommender, fit
+from sahcns.samplers import RNS
+from sahcns.training import Protocol
 from tests.data.hand_made import interactions
 
 
@@ -14,3 +20,10 @@ def films(people: int = 24, count: int = 20, seed: int = 0) -> Split:
         if (person + film // 2) % 3
     ]
     return prepare(interactions(rows, titles={film: f"Film {film} ☕" for _, film in rows}), Recipe(seed=seed))
+
+
+@cache
+def trained_on_films() -> Recommender:
+    """Who has learnt the structure; for looking at, not for changing."""
+    protocol = Protocol(epochs=40, batch=32, learning_rate=0.05, evaluate_every=20)
+    return fit(films(), LightGCN(dim=8, depth=2), RNS(), protocol=protocol, device="cpu").recommender

@@ -5,19 +5,15 @@ from pathlib import Path
 import pytest
 import torch
 
-from sahcns.backbones import LightGCN
 from sahcns.errors import DataError
-from sahcns.model import Recommender, fit
+from sahcns.model import Recommender
 from sahcns.model.new_items import add_items, folded_items
-from sahcns.samplers import RNS
-from sahcns.training import Protocol
-from tests.model.films import films
+from tests.model.films import trained_on_films
 
 
 @pytest.fixture(scope="module")
 def model() -> Recommender:
-    protocol = Protocol(epochs=40, batch=32, learning_rate=0.05, evaluate_every=20)
-    return fit(films(), LightGCN(dim=8, depth=2), RNS(), protocol=protocol, device="cpu").recommender
+    return trained_on_films()
 
 
 def test_a_new_film_is_shown_to_those_who_like_its_kind(model: Recommender, tmp_path: Path) -> None:

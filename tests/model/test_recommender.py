@@ -7,19 +7,16 @@ import numpy as np
 import pytest
 import torch
 
-from sahcns.backbones import LightGCN
 from sahcns.data import Recipe, Split, prepare
 from sahcns.data.ids import Id
 from sahcns.data.split import Pairs
 from sahcns.errors import DataError, SettingError
-from sahcns.model import Recommender, fit
+from sahcns.model import Recommender
 from sahcns.model.fold_in import ELSEWHERE, RIDGE
 from sahcns.model.lists import lists
 from sahcns.ranking import Csr
-from sahcns.samplers import RNS
-from sahcns.training import Protocol
 from tests.data.hand_made import interactions
-from tests.model.films import films
+from tests.model.films import films, trained_on_films
 
 
 def made(split: Split, dim: int = 5, seed: int = 0) -> Recommender:
@@ -138,8 +135,7 @@ def test_what_a_filter_took_out_is_not_recommended_either(tmp_path: Path) -> Non
 
 @pytest.fixture(scope="module")
 def trained() -> Recommender:
-    protocol = Protocol(epochs=40, batch=32, learning_rate=0.05, evaluate_every=20)
-    return fit(films(), LightGCN(dim=8, depth=2), RNS(), protocol=protocol, device="cpu").recommender
+    return trained_on_films()
 
 
 def test_the_vector_solves_the_least_squares_it_stands_for() -> None:
