@@ -9,10 +9,9 @@ from reproduction.design import DataSet
 from reproduction.evidence import Evidence, Lookup, NotRun, Place
 from reproduction.experiments import ARGUMENTS
 from reproduction.measurements import MODELS
-from reproduction.methods import METHOD, NINE, SOUND_AS_PRINTED, UNTUNED
+from reproduction.methods import AT_20, METHOD, METRICS, NAMES, NINE, READINGS, RECALL, SOUND_AS_PRINTED, UNTUNED
 from reproduction.scores import Scores
 from reproduction.verdicts import POINTS, UNRESOLVED, Comparison, Instance, Race, Verdict, above, first, judged, near
-from reproduction.words import AT_20, METRICS, NAMES, READINGS, RECALL
 from sahcns import Result
 from sahcns.lab import Diagnostics, Group, joined, number
 

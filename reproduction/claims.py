@@ -10,10 +10,9 @@ from functools import partial
 from reproduction import checks, reasons
 from reproduction.checks import Check, best, better, moderate
 from reproduction.evidence import Evidence, NotRun
-from reproduction.methods import METHOD
+from reproduction.methods import AT_20, METHOD, RECALL
 from reproduction.reasons import Reason, curve_and_seeds, searched, strongest_rivals
 from reproduction.verdicts import VERDICTS, Instance, Verdict, counted, overall
-from reproduction.words import AT_20, RECALL
 from sahcns.lab import joined
 
 # where in the paper, a short name, and what it says; a line that begins with a space goes on with the one before

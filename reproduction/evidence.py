@@ -11,11 +11,10 @@ from typing import Any, NamedTuple, TypeVar
 from reproduction.design import PAPER, STUDY, Design
 from reproduction.experiments import GRIDS, TITLES, Chosen, Row, job
 from reproduction.measurements import KINDS, Measurement, aged_models, looks, timings
-from reproduction.methods import METHOD, TUNABLE, UNTUNED
+from reproduction.methods import AT_20, METHOD, RECALL, TUNABLE, UNTUNED
 from reproduction.published import PrintedNumbers, printed
 from reproduction.readings import PoolReadings
 from reproduction.scores import Scores
-from reproduction.words import AT_20, RECALL
 from sahcns import Result
 from sahcns.lab import Cost, DataError, Inspection, Search, read_search, results_in
 

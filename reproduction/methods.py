@@ -1,4 +1,4 @@
-"""The paper's nine methods with its settings for each data set, and the variants of its ablation, as plain data.
+"""The paper's nine methods with its settings for each data set, the variants of its ablation, and its metrics, as plain data.
 
 Every description is complete, as a run writes it down, so that runs are found by it without torch.
 """
@@ -11,6 +11,12 @@ Settings = dict[str, Any]
 
 TOYS, YELP, ML1M = "amazon-toys", "yelp-like", "ml-1m"
 METHOD, UNTUNED = "SAHC-NS", "SAHC-NS, untuned"
+
+METRICS = ("recall@10", "ndcg@10", "recall@20", "ndcg@20")
+RECALL, NDCG = AT_20 = METRICS[2:]
+NAMES = {"recall@10": "Recall@10", "ndcg@10": "NDCG@10", RECALL: "Recall@20", NDCG: "NDCG@20"}
+READINGS = {"best": "best epoch", "last": "where it stopped"}
+"""A run is read at the best validation epoch, which is the headline, and at the epoch where training stopped."""
 
 SAMPLERS: Mapping[str, Settings] = {
     "rns": {"pool": 1},

@@ -6,11 +6,10 @@ from contextlib import suppress
 from reproduction import report
 from reproduction.claims import BEYOND, Judgement, counts_in_words, judge
 from reproduction.evidence import Evidence, NotRun
-from reproduction.methods import METHOD, NINE
-from reproduction.scores import against, stars
+from reproduction.methods import METHOD, METRICS, NINE, RECALL
+from reproduction.scores import against, points, stars
 from reproduction.sections.methods import places_of_parts, ranking_by_reading, readings_table
 from reproduction.sections.settings import settings_in_words
-from reproduction.words import METRICS, RECALL, points
 from sahcns.lab import Table, number, to_markdown
 
 MADE_BY = "made by `make results` from the runs in `reproduction/results`"

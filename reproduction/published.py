@@ -4,8 +4,7 @@ import re
 from functools import cache
 from typing import NamedTuple
 
-from reproduction.methods import ML1M, TOYS, YELP
-from reproduction.words import AT_20, METRICS
+from reproduction.methods import AT_20, METRICS, ML1M, TOYS, YELP
 from sahcns.lab import number
 
 PrintedNumbers = dict[tuple[str, str], tuple[float, float | None]]

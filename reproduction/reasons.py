@@ -9,11 +9,10 @@ from reproduction.design import DataSet
 from reproduction.evidence import Evidence, NotRun, Place
 from reproduction.experiments import WIDE
 from reproduction.measurements import MODELS
-from reproduction.methods import METHOD, NINE, SOUND_AS_PRINTED, Settings
+from reproduction.methods import AT_20, METHOD, METRICS, NAMES, NINE, RECALL, SOUND_AS_PRINTED, Settings
 from reproduction.published import EFFICIENCY, FIGURE_1A, FIGURE_1B, FIGURE_5A, MEAN_HARDNESS, hardness_kept
 from reproduction.readings import PoolReadings
-from reproduction.scores import stars
-from reproduction.words import AT_20, METRICS, NAMES, RECALL, points
+from reproduction.scores import points, stars
 from sahcns import Result
 from sahcns.lab import Paired, joined, number
 

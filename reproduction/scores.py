@@ -7,7 +7,6 @@ from statistics import fmean, stdev
 from typing import Any, NamedTuple, TypeVar
 
 from reproduction.methods import METHOD
-from reproduction.words import seeds
 from sahcns import Result
 from sahcns.lab import Cell, Paired, holm, number, paired_t
 
@@ -95,3 +94,12 @@ def star(p: float) -> str:
 def spread_cell(own: Scores, best: bool = False) -> Cell:
     """`13.24 ± 0.05`."""
     return Cell(f"{own} ± {number(own.spread)}" if own.n > 1 else str(own), "best" if best else "", hint=seeds(own.n))
+
+
+def points(paired: Paired) -> str:
+    """`+0.12`: the difference in percentage points."""
+    return number(100 * paired.difference, sign=True)
+
+
+def seeds(n: int) -> str:
+    return f"{n} seed{'s' * (n != 1)}"

@@ -8,8 +8,7 @@ from typing import Literal, NamedTuple, get_args
 from reproduction.design import DataSet
 from reproduction.evidence import NotRun
 from reproduction.methods import METHOD
-from reproduction.scores import ALPHA, Difference, Scores, against, corrected
-from reproduction.words import points, seeds
+from reproduction.scores import ALPHA, Difference, Scores, against, corrected, points, seeds
 from sahcns.lab import Paired, chance, holm
 
 Verdict = Literal["holds", "does not hold", "not resolved", "not run yet"]

@@ -5,11 +5,10 @@ from dataclasses import replace
 
 from reproduction.evidence import Evidence
 from reproduction.measurements import MODELS
-from reproduction.methods import NINE
+from reproduction.methods import NAMES, NINE, RECALL
 from reproduction.published import EFFICIENCY, FIGURE_1A
 from reproduction.reasons import NEAR, pace
 from reproduction.sections.tables import Blocks
-from reproduction.words import NAMES, RECALL
 from sahcns.lab import Table, comparison_figures, diagnostics_table, paper_figures
 
 

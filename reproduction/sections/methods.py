@@ -3,11 +3,21 @@
 from reproduction.checks import distance_from_print
 from reproduction.evidence import Evidence, Place
 from reproduction.experiments import WIDE, at_work
-from reproduction.methods import METHOD, NINE, SAMPLERS, SOUND_AS_PRINTED, TUNABLE, variants
-from reproduction.scores import against, star, stars
+from reproduction.methods import (
+    AT_20,
+    METHOD,
+    METRICS,
+    NAMES,
+    NINE,
+    READINGS,
+    SAMPLERS,
+    SOUND_AS_PRINTED,
+    TUNABLE,
+    variants,
+)
+from reproduction.scores import against, points, star, stars
 from reproduction.sections.settings import chosen_table
 from reproduction.sections.tables import Blocks, Column, compared, methods_table, places_table, resolved_in_words, twins
-from reproduction.words import AT_20, METRICS, NAMES, READINGS, points
 from sahcns.lab import Table, joined, number
 
 TWIN = "SAHC w/o Discrepancy"

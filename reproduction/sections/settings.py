@@ -4,10 +4,9 @@ from statistics import fmean, stdev
 
 from reproduction.evidence import Evidence, Place
 from reproduction.experiments import ARGUMENTS, CHOICES, FAILING, FOUR, HARD, TOP, at_work, own_settings
-from reproduction.methods import METHOD, NINE, TUNABLE
+from reproduction.methods import METHOD, NAMES, NINE, READINGS, RECALL, TUNABLE
 from reproduction.scores import spread_cell, stars
 from reproduction.sections.tables import TWINS, Blocks, methods_table, twins
-from reproduction.words import NAMES, READINGS, RECALL
 from sahcns.lab import Cell, Figure, Series, Table, comparison_figures, joined, number
 
 AXES = {

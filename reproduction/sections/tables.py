@@ -5,9 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 from reproduction.evidence import Evidence, Place, Twins
-from reproduction.methods import METHOD, NINE
-from reproduction.scores import Difference, against, corrected, spread_cell, star
-from reproduction.words import AT_20, METRICS, NAMES, NDCG, READINGS, RECALL, seeds
+from reproduction.methods import AT_20, METHOD, METRICS, NAMES, NDCG, NINE, READINGS, RECALL
+from reproduction.scores import Difference, against, corrected, seeds, spread_cell, star
 from sahcns.lab import Cell, Figure, Paired, Series, Table, against_published, chance, comparison_tables, joined, number
 
 FAR = 0.05  # of a value: what is further off than this is another outcome, and would flatten a figure

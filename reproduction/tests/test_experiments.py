@@ -9,10 +9,9 @@ from reproduction.design import PAPER, QUICK, Design
 from reproduction.evidence import Evidence
 from reproduction.experiments import GRIDS, Chosen, job, jobs, parts_named
 from reproduction.measurements import aged_models, build, looks, timings
-from reproduction.methods import BACKBONES, METHOD, ML1M, PROTOCOL, SAMPLERS, TOYS, TUNABLE, UNTUNED, YELP
+from reproduction.methods import BACKBONES, METHOD, METRICS, ML1M, PROTOCOL, SAMPLERS, TOYS, TUNABLE, UNTUNED, YELP
 from reproduction.published import EFFICIENCY, TABLE_1, printed
 from reproduction.tests.tiny import TINY, prepared
-from reproduction.words import METRICS
 from sahcns import Backbone, Protocol, Sampler
 from sahcns.lab import SettingError
 from sahcns.settings import class_named
