@@ -21,6 +21,7 @@ import pytest
 
 from sahcns import folders
 from sahcns.errors import DataError
+from sahcns.files import unfinished_name
 from sahcns.folders import FolderKind, load_folder, npy, read_description, read_folder, refuse_foreign, write_folder
 
 BOX = FolderKind("box", "box.json", "test-box", 3, "make one by hand", "pack it again")
@@ -281,12 +282,13 @@ def test_a_mount_point_is_refused_before_anything_is_made(tmp_path: Path, monkey
 
 
 def test_unfinished_folders_of_another_day_are_cleared_away(tmp_path: Path) -> None:
-    for name, age in (("old", 100_000), ("young", 60)):
-        (tmp_path / f".box.new-{name}").mkdir()
-        stamp = (tmp_path / f".box.new-{name}").stat().st_mtime - age
-        os.utime(tmp_path / f".box.new-{name}", (stamp, stamp))
+    old, young = (tmp_path / unfinished_name(tmp_path / "box") for _ in range(2))
+    for folder, age in ((old, 100_000), (young, 60)):
+        folder.mkdir()
+        stamp = folder.stat().st_mtime - age
+        os.utime(folder, (stamp, stamp))
     packed(tmp_path / "box")
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".box.new-young", "box"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [young.name, "box"]
 
 
 def test_folders_that_cannot_be_opened_and_names_that_are_taken(

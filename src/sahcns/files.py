@@ -11,7 +11,7 @@ import secrets
 import shutil
 import stat
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -48,9 +48,7 @@ def _replace(target: Path, pieces: Iterable[bytes]) -> None:
     first = next(rest, b"")  # an error in making it leaves not even a folder
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        for stale in abandoned(target, "." + "[0-9a-f]" * 8):  # of `unfinished_name`
-            with contextlib.suppress(OSError):  # another's, perhaps
-                shutil.rmtree(stale) if stale.is_dir() else stale.unlink()
+        clear_abandoned(target)
         with open(beside, "wb") as out:
             out.writelines(itertools.chain([first], rest))
             out.flush()
@@ -81,15 +79,12 @@ def unfinished_name(target: Path) -> str:
     return f".{target.name}.{secrets.token_hex(4)}"
 
 
-def abandoned(target: Path, ending: str) -> Iterator[Path]:
-    """What killed writers of `target` left beside it, hidden and with a pattern for its ending: entries of another day.
-
-    A younger one may be of somebody who is still writing.
-    """
-    for found in target.parent.glob(f".{glob.escape(target.name)}{ending}"):
-        with contextlib.suppress(FileNotFoundError):  # one who has just written beside took it away
-            if time.time() - found.stat().st_mtime > 86_400:
-                yield found
+def clear_abandoned(target: Path) -> None:
+    """Remove what killed writers of `target` left beside it, of another day: a younger one may be still written."""
+    for stale in target.parent.glob(f".{glob.escape(target.name)}.{'[0-9a-f]' * 8}"):  # see `unfinished_name`
+        with contextlib.suppress(OSError):  # another's, perhaps, or just taken away
+            if time.time() - stale.stat().st_mtime > 86_400:
+                shutil.rmtree(stale) if stale.is_dir() else stale.unlink()
 
 
 def csv_text(text: str) -> str:

@@ -10,7 +10,6 @@ import hashlib
 import io
 import json
 import os
-import secrets
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
@@ -22,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sahcns.errors import DataError
-from sahcns.files import abandoned, plain, read_marked
+from sahcns.files import clear_abandoned, plain, read_marked, unfinished_name
 from sahcns.version import __version__
 
 File = tuple[str, Iterable[bytes | memoryview]]
@@ -73,7 +72,7 @@ def write_folder(
         with lock(target.parent, LOCK_SECONDS):
             _clear_up(target)
             refuse_foreign(kind, target)
-        fresh = target.with_name(f".{target.name}.new-{secrets.token_hex(4)}")
+        fresh = target.with_name(unfinished_name(target))
         try:
             fresh.mkdir()
             listed = {name: _write(fresh / name, pieces) for name, pieces in files}
@@ -273,8 +272,7 @@ def _clear_up(target: Path) -> None:
     """What a killed writer left behind: the former folder goes back, unfinished ones of another day go."""
     if not target.exists() and _aside(target).exists():
         _aside(target).rename(target)
-    for stale in abandoned(target, ".new-*"):
-        shutil.rmtree(stale, ignore_errors=True)
+    clear_abandoned(target)
 
 
 def _check(kind: FolderKind, home: Path, name: str, entry: Any, contents: bool) -> None:
