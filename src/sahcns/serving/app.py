@@ -202,7 +202,7 @@ def make_app(models: Sequence[LiveModel], limits: Limits | None = None) -> Gate:
         ):
             if one is not None:
                 place_of(ids, one, what)
-        return _json(loaded.inspector.look(asked.user, asked.item, sampler, asked.seed))
+        return _json(loaded.look(asked.user, asked.item, sampler, asked.seed))
 
     @app.get("/health", response_model=schema.Health)
     async def health() -> Response:

@@ -33,53 +33,6 @@ NAMES = 1 << 16  # items whose names are kept: some 20 MB
 RETRY_SECONDS = 5.0  # until a new model that could not be loaded is tried again
 
 
-class Inspector:
-    """One training pair under SAHC-NS, on the layers of the model that answers, computed when the first is asked for."""
-
-    def __init__(self, model: Recommender, name: str) -> None:
-        self.model, self.name = model, name
-        self._trained: TrainedModel | None = None
-        self._lock = Lock()
-
-    def trained(self) -> TrainedModel:
-        """The model on its layers; one without any is refused."""
-        record, weights = self.model.record, self.model.weights
-        if "backbone" not in record or not weights:
-            made = record.get("baseline", {}).get("name")
-            why = f"it was made by {made}, which has none" if made else "its folder holds no weights"
-            raise DataError(f"the sampler looks at the layers of a backbone, and {self.name} has none: {why}")
-        with self._lock:
-            if self._trained is None:
-                self._trained = TrainedModel.of(self.model, device="cpu")
-            return self._trained
-
-    def look(self, user: Id | None, item: Id | None, sampler: SAHC, seed: int) -> dict[str, Any]:
-        """The pair of a user and one of their training items, or one that the seed draws; a larger pool holds a smaller."""
-        trained = self.trained()
-        graph, split = trained.graph, trained.split
-        if not len(graph.pair_users):
-            raise DataError(f"{self.name} was trained on no pair, so there is nothing to look at")
-        if user is None:
-            places = torch.arange(len(graph.pair_users))
-            if item is not None:
-                places = (graph.pair_items == int(split.item_ids.encode([item], what="item")[0])).nonzero()[:, 0]
-                if not len(places):
-                    raise DataError(f"item {item!r} has no training pair that a negative is chosen for")
-            place = places[Rng(seed, "page").below(len(places), 1)]
-            user, item = split.user_ids[int(graph.pair_users[place])], split.item_ids[int(graph.pair_items[place])]
-        with self._lock:
-            (view,) = inspect_pairs(trained, sampler=sampler, seed=seed, count=1, user=user, item=item, batch=1)
-        row = self.model.user_ids.encode([view.user], what="user")[0]
-        positives = self.model.known(int(row), "train").tolist()
-        return {
-            "pair": view.to_dict(),
-            "layers": layer_names(view.first_layer, view.positive),
-            "positives": [
-                {"item": self.model.item_ids[at], "title": self.model.title(at)} for at in positives[:MOST_POSITIVES]
-            ],
-        }
-
-
 @dataclass(eq=False)
 class Loaded:
     """A model that answers, and what is made of it when it is first asked for."""
@@ -106,8 +59,42 @@ class Loaded:
         return {**size, "fingerprint": record.get("data", {}).get("fingerprint"), **parts}
 
     @cached_property
-    def inspector(self) -> Inspector:
-        return Inspector(self.model, self.name)
+    def trained(self) -> TrainedModel:
+        """The model on its layers; one without any is refused."""
+        record = self.model.record
+        if "backbone" not in record or not self.model.weights:
+            made = record.get("baseline", {}).get("name")
+            why = f"it was made by {made}, which has none" if made else "its folder holds no weights"
+            raise DataError(f"the sampler looks at the layers of a backbone, and {self.name} has none: {why}")
+        return TrainedModel.of(self.model, device="cpu")
+
+    def look(self, user: Id | None, item: Id | None, sampler: SAHC, seed: int) -> dict[str, Any]:
+        """One training pair under SAHC-NS: of a user and one of their training items, or one that the seed draws.
+
+        A larger pool holds a smaller.
+        """
+        with self.lock:
+            trained = self.trained
+        graph, split = trained.graph, trained.split
+        if not len(graph.pair_users):
+            raise DataError(f"{self.name} was trained on no pair, so there is nothing to look at")
+        if user is None:
+            places = torch.arange(len(graph.pair_users))
+            if item is not None:
+                places = (graph.pair_items == int(split.item_ids.encode([item], what="item")[0])).nonzero()[:, 0]
+                if not len(places):
+                    raise DataError(f"item {item!r} has no training pair that a negative is chosen for")
+            place = places[Rng(seed, "page").below(len(places), 1)]
+            user, item = split.user_ids[int(graph.pair_users[place])], split.item_ids[int(graph.pair_items[place])]
+        with self.lock:
+            (view,) = inspect_pairs(trained, sampler=sampler, seed=seed, count=1, user=user, item=item, batch=1)
+        row = self.model.user_ids.encode([view.user], what="user")[0]
+        positives = self.model.known(int(row), "train").tolist()
+        return {
+            "pair": view.to_dict(),
+            "layers": layer_names(view.first_layer, view.positive),
+            "positives": [self.named(at) for at in positives[:MOST_POSITIVES]],
+        }
 
     def explain(self, item: int, k: int, user: int | None, have: Tensor | None) -> dict[str, Any]:
         """Why an item has its score, for a user or for somebody new who has items, in the k best reasons."""
