@@ -29,6 +29,8 @@ from sahcns.training.ranks import Ranks, check, joined
 from tests.lab.killing import ended, forked
 from tests.splits import random_split
 
+pytestmark = pytest.mark.xdist_group("ranks")  # the two processes are started once
+
 # Every item has training pairs: those without have but a layer 0, and σ of all of them is the same but for rounding.
 SPLIT = random_split(20, 16, each=6)
 PROTOCOL = Protocol(batch=32, epochs=4, evaluate_every=2, learning_rate=0.01, l2=0.01)
