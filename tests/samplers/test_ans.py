@@ -145,14 +145,35 @@ def test_the_noise_is_bounded_and_goes_towards_the_positive() -> None:
     assert bool((mixture.shift * (match.positive_layers[:, None] - raw) >= 0).all())
 
 
-@pytest.mark.parametrize("likeness", [0.0, 1e-30, -1e-30])
-def test_parts_that_are_orthogonal_divide_nothing_by_zero(likeness: float) -> None:
-    gates = {
-        **random_gates(),
-        "margin.weight": torch.zeros(1, DIM).double(),
-        "margin.bias": torch.tensor([likeness]).double(),
-    }
-    sampler = ANS(pool=5)
-    mixture = sampler.choose(World.random("mean", 2, 0).match(sampler, parameters=gates), choice())
+@pytest.mark.parametrize(("likeness", "margin"), [(0.0, 1.0), (1e-30, 1.0), (-1e-30, 0.0)])
+def test_parts_that_are_orthogonal_divide_nothing_by_zero(likeness: float, margin: float) -> None:
+    gates = {name: value.float() for name, value in random_gates().items()}
+    bias = torch.tensor([likeness], requires_grad=True)
+    gates |= {"margin.weight": torch.zeros(1, DIM), "margin.bias": bias}
+    match = World.random("mean", 2, 0, dtype=torch.float32).match(ANS(pool=5), parameters=gates)
+    mixture = ANS(pool=5).choose(match, choice())
     assert mixture.shift is not None
-    assert bool(mixture.shift.isfinite().all())
+    assert torch.allclose(mixture.shift.norm(dim=-1), torch.tensor(0.1 * margin))
+    mixture.shift.sum().backward()  # type: ignore[no-untyped-call]
+    assert bias.grad is not None
+    assert bool(bias.grad.isfinite().all())
+
+
+def test_without_gamma_there_is_no_loss_of_its_own() -> None:
+    x = torch.ones(1, 1, 1)
+    assert ANS(gamma=0.0).extra_loss({}, x, x, x[None], Aggregation("mean")) is None
+
+
+def test_gates_and_margin_start_as_torchs_linear_does() -> None:
+    """Uniform in ±1/√d, and the same for the same seed."""
+    parts = ANS().trainable(64, Rng(0, "start"), torch.float32)
+    for name, value in parts.items():
+        assert value.shape == (
+            (1 if "margin" in name else 64, 64) if "weight" in name else (1 if "margin" in name else 64,)
+        )
+        assert value.dtype == torch.float32
+        assert float(value.abs().max()) <= 1 / 8
+        assert "margin" in name or float(value.double().std()) == pytest.approx(1 / 8 / math.sqrt(3), rel=0.2)
+    assert all(
+        torch.equal(one, parts[name]) for name, one in ANS().trainable(64, Rng(0, "start"), torch.float32).items()
+    )

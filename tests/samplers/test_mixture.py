@@ -123,6 +123,9 @@ def test_a_share_for_each_dimension_and_a_shift(axes: int) -> None:
     full = mixture.checked(2, 3, "S")
     assert full.layer_weights is not None
     torch.testing.assert_close(full.layer_weights[:, 0], weights.mean(-1))
+    same = Mixture(items, weights[:, :, :1]).checked(2, 3, "S").weights  # the same at every layer
+    assert same is not None
+    assert torch.equal(same[:, 0], weights[:, :, :1].expand(2, 2, 3, 4))
     assert not full.plain
     assert not Mixture(items, weights).checked(2, 3, "S").plain
     assert not Mixture(TABLE[:, None], None, shift).checked(2, 3, "S").plain
@@ -156,6 +159,7 @@ def test_three_axes_are_one_negative() -> None:
             Mixture(TABLE[:, None], shift=torch.ones(2, 2, 5)),
             r"shift of shape \[2, 1, 2, 5\]; expected \[2, 1, 3, 'd'\]",
         ),
+        (Mixture(TABLE[:, None, None], torch.ones(2, 1, 1, 3, 5, 1)), r"weights of shape \[2, 1, 1, 3, 5, 1\]"),
         (Mixture(TABLE[:, None, None], torch.ones(2, 1, 1)), r"weights of shape \[2, 1, 1\]"),
         (Mixture(TABLE[:, None, None] > 1), r"\(torch.bool\).*whole-number ids"),  # a mask
         (Mixture.several(TABLE[:, :0]), r"items of shape \[2, 0, 1, 1\]"),  # no negative at all

@@ -42,7 +42,7 @@ def changed(world: World, seed: int) -> World:
 @pytest.mark.parametrize("kind", KINDS)
 def test_eight_epochs(kind: Kind, depth: int) -> None:
     """Each pair: the best of the memory as it was; after the batch, a memory of the old one and of the first pair's pool."""
-    sampler = SRNS(pool=6, memory=3, alpha=2.0, warmup=4, temperature=1.0)
+    sampler = SRNS(pool=6, memory=3, alpha=0.8, warmup=4, temperature=1.0)
     first_world = World.random(kind, depth, 0)
     state = sampler.begin(first_world.graph)
     memory: dict[int, list[int]] = {}
@@ -55,11 +55,13 @@ def test_eight_epochs(kind: Kind, depth: int) -> None:
         seen: dict[int, Vector] = {}
         for batch in order.chunk(2):
             match = world.match(sampler, 10 * epoch + int(batch[0]), pairs=batch, epoch=epoch, state=state)
+            varied = deviation(match, sampler.remembered(match)).tolist()
             mixture = sampler.choose(match, choice(epoch))
             renewed: dict[int, Pair] = {}
-            for pair, (negative,) in zip(pairs_of(match), negatives_of(mixture, match), strict=True):
+            for row, pair, (negative,) in zip(varied, pairs_of(match), negatives_of(mixture, match), strict=True):
                 held = memory.get(pair.user, pair.pool[:3])
-                weight = 2.0 * min(1.0, epoch / 4)
+                assert row == pytest.approx([std(pair, j, epoch, past) for j in held], rel=1e-6, abs=1e-9)
+                weight = 0.8 * min(1.0, epoch / 4)
                 merit = [
                     sigmoid(pair.score(j) - pair.score(pair.positive)) + weight * std(pair, j, epoch, past)
                     for j in held

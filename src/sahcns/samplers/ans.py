@@ -17,18 +17,18 @@ backbone's. Gates and w learn from Δ too; to the embeddings it is a constant. L
 The defaults of γ and ε are ours.
 """
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
 from torch import Tensor
 from torch.linalg import vector_norm
-from torch.nn.functional import linear, normalize, softplus
+from torch.nn.functional import normalize, softplus
 
 from sahcns.aggregation import Aggregation
 from sahcns.rng import Rng
 from sahcns.samplers.base import Sampler
+from sahcns.samplers.dens import linear_start, through
 from sahcns.samplers.matching import Matching
 from sahcns.samplers.mixture import Mixture
 from sahcns.settings import Between, setting
@@ -50,11 +50,9 @@ class ANS(Sampler):
     gamma: float = setting(0.1, "weight γ of the gates' losses", low=0, search=Between(0.001, 1.0, log=True))
 
     def trainable(self, dim: int, rng: Rng, dtype: torch.dtype) -> dict[str, Tensor]:
-        bound = 1.0 / math.sqrt(dim)  # the start of torch's Linear
-        parts = {}
+        parts: dict[str, Tensor] = {}
         for part, width in (("item", dim), ("user", dim), ("margin", 1)):
-            parts[f"{part}.weight"] = ((rng.uniform(width, dim, dtype=torch.float64) * 2 - 1) * bound).to(dtype)
-            parts[f"{part}.bias"] = ((rng.uniform(width, dtype=torch.float64) * 2 - 1) * bound).to(dtype)
+            parts |= linear_start(part, width, dim, rng, dtype)
         return parts
 
     def choose(self, match: Matching, rng: Rng) -> Mixture:
@@ -64,8 +62,7 @@ class ANS(Sampler):
         with torch.no_grad():
             gain = (e_u * shift(match.parameters, e_u, e_p, e_n, noise)).sum(-1)  # [B, N, T]
             n = ((e_u * e_n).sum(-1) + (1 + self.epsilon) * gain).argmax(1)  # [B, T]
-        at = n[:, None, :, None].expand(-1, -1, -1, e_n.shape[3])
-        e_n, noise = e_n.gather(1, at), noise.gather(1, at)  # [B, 1, T, d]
+        e_n, noise = (rows.take_along_dim(n[:, None, :, None], 1) for rows in (e_n, noise))  # [B, 1, T, d]
         moved = shift(match.parameters, e_u, e_p, e_n, noise)
         return Mixture(match.chosen(n)[:, None, None], shift=moved, taught=match.candidates)
 
@@ -87,16 +84,12 @@ class ANS(Sampler):
 
 def gate(parameters: dict[str, Tensor], e_u: Tensor, e_n: Tensor) -> Tensor:
     """g [B, N, T, d], for e_u [B, 1, T, d]."""
-    return torch.sigmoid(_linear(parameters, "item", e_n) * _linear(parameters, "user", e_u))
+    return torch.sigmoid(through(parameters, "item", e_n) * through(parameters, "user", e_u))
 
 
 def shift(parameters: dict[str, Tensor], e_u: Tensor, e_p: Tensor, e_n: Tensor, noise: Tensor) -> Tensor:
     """sign(z_p - z_n) ⊙ Δ [B, N, T, d], for noise of length 1; the sign is that of e_p - e_n, since 0 < g < 1."""
     g = gate(parameters, e_u, e_n)
-    likeness = _linear(parameters, "margin", (g * e_n) * (g * e_p))  # [B, N, T, 1]
+    likeness = through(parameters, "margin", (g * e_n) * (g * e_p))  # [B, N, T, 1]
     likeness = torch.where(likeness < 0, likeness.clamp(max=-SMALLEST), likeness.clamp(min=SMALLEST))
     return torch.sign(e_p - e_n) * noise * (BOUND * torch.sigmoid(1.0 / likeness))
-
-
-def _linear(parameters: dict[str, Tensor], name: str, x: Tensor) -> Tensor:
-    return linear(x, parameters[f"{name}.weight"], parameters[f"{name}.bias"])

@@ -60,11 +60,9 @@ class DENS(Sampler):
     warmup: int = setting(100, "epochs of the warm-up or cool-down", low=1, search=())
 
     def trainable(self, dim: int, rng: Rng, dtype: torch.dtype) -> dict[str, Tensor]:
-        bound = 1.0 / math.sqrt(dim)  # the start of torch's Linear
-        gates = {}
+        gates: dict[str, Tensor] = {}
         for gate in GATES:
-            gates[f"{gate}.weight"] = ((rng.uniform(dim, dim, dtype=torch.float64) * 2 - 1) * bound).to(dtype)
-            gates[f"{gate}.bias"] = ((rng.uniform(dim, dtype=torch.float64) * 2 - 1) * bound).to(dtype)
+            gates |= linear_start(gate, dim, dim, rng, dtype)
         return gates
 
     def choose(self, match: Matching, rng: Rng) -> Mixture:
@@ -102,13 +100,21 @@ class DENS(Sampler):
 
 def relevant_positive(gates: dict[str, Tensor], e_u: Tensor, e_i: Tensor) -> Tensor:
     """r_p [B, T, d]."""
-    return e_i * torch.sigmoid(_gate(gates, "item", e_i) + _gate(gates, "user", e_u))
+    return e_i * torch.sigmoid(through(gates, "item", e_i) + through(gates, "user", e_u))
 
 
 def relevant_negative(gates: dict[str, Tensor], r_p: Tensor, e_n: Tensor) -> Tensor:
     """r_n [B, N, T, d], for r_p [B, 1, T, d]."""
-    return e_n * torch.sigmoid(_gate(gates, "neg", e_n) + _gate(gates, "pos", r_p))
+    return e_n * torch.sigmoid(through(gates, "neg", e_n) + through(gates, "pos", r_p))
 
 
-def _gate(gates: dict[str, Tensor], name: str, x: Tensor) -> Tensor:
-    return linear(x, gates[f"{name}.weight"], gates[f"{name}.bias"])
+def linear_start(name: str, width: int, dim: int, rng: Rng, dtype: torch.dtype) -> dict[str, Tensor]:
+    """W [width, d] and b [width] of a layer, where torch's Linear starts."""
+    bound = 1.0 / math.sqrt(dim)
+    weight, bias = (((rng.uniform(*shape, dtype=torch.float64) * 2 - 1) * bound) for shape in ((width, dim), (width,)))
+    return {f"{name}.weight": weight.to(dtype), f"{name}.bias": bias.to(dtype)}
+
+
+def through(parameters: dict[str, Tensor], name: str, x: Tensor) -> Tensor:
+    """W x + b."""
+    return linear(x, parameters[f"{name}.weight"], parameters[f"{name}.bias"])

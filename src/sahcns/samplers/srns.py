@@ -72,9 +72,9 @@ class SRNS(Sampler):
         def whole(*shape: int, fill: int) -> Tensor:
             return torch.full(shape, fill, device=graph.device)
 
-        vectors = torch.zeros(2, 0, dtype=graph.adjacency.values.dtype, device=graph.device)
+        vectors = torch.zeros(0, dtype=graph.adjacency.values.dtype, device=graph.device)
         items, visited = whole(graph.n_users, self.memory, fill=-1), whole(TURNS, graph.n_users, fill=-TURNS)
-        return Memory(items, whole(fill=0), visited, vectors[0].clone(), vectors[1].clone())
+        return Memory(items, whole(fill=0), visited, vectors, vectors.clone())
 
     def choose(self, match: Matching, rng: Rng) -> Mixture:
         held = self.remembered(match)  # M_u [B, S₁]
@@ -83,7 +83,7 @@ class SRNS(Sampler):
         if self.alpha > 0:
             merit = merit + self.alpha * (match.epoch / self.warmup).clamp(max=1.0) * deviation(match, held)
             self.note(match)
-        if self.memory > 0:
+        if self.memory:
             match.state.items[match.users] = self.refreshed(union, rng)
         return union.pick(merit.argmax(1))
 
