@@ -45,7 +45,8 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--only", default="", metavar="PARTS", help=f"some of {','.join(TITLES)}")
     run.add_argument("--seeds", type=int, help="at most so many seeds for each row")
     run.add_argument("--minutes", type=float, help="begin no run after so many minutes")
-    run.add_argument("--workers", type=int, help="processes that share the work (1; of --quick, 2)")
+    run.add_argument("--workers", type=int, help="runs at once (1; of --quick, 2; of a cluster, what fits)")
+    run.add_argument("--on", default="here", help="where the runs are: here, ray, ray:HOST:PORT, slurm:NAME=VALUE,…")
     run.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:1")
     run.set_defaults(command=_run, docs=None)
     pages = commands.add_parser("pages", help="write the report, and with --docs the two pages of the documentation")
@@ -71,7 +72,8 @@ def _run(asked: argparse.Namespace) -> "Sequence[lab.Failure]":
         asked.out,
         [name.strip() for name in asked.only.split(",") if name.strip()],
         seeds=asked.seeds,
-        workers=asked.workers or (min(2, os.cpu_count() or 1) if asked.quick else 1),
+        workers=asked.workers or (min(2, os.cpu_count() or 1) if asked.quick and asked.on == "here" else None),
+        on=asked.on,
         device=asked.device,
         until=None if asked.minutes is None else time.time() + 60 * asked.minutes,
     ).run(print)

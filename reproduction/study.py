@@ -34,7 +34,8 @@ class Study:
     out: Path
     parts: Sequence[str] = tuple(TITLES)
     seeds: int | None = None  # at most so many of each row
-    workers: int = 1
+    workers: int | None = None
+    on: str = "here"
     device: str = "auto"
     until: float | None = None  # no run is begun after it; seconds as time.time() counts them
 
@@ -64,7 +65,7 @@ class Study:
         self.make_splits()
         if "tuning" in self.parts:
             self.tune_all(say)
-        at_once: dict[str, Any] = {"workers": self.workers, "device": self.device, "until": self.until}
+        at_once: dict[str, Any] = {"workers": self.workers, "on": self.on, "device": self.device, "until": self.until}
         outcome = lab.run_grid(self.jobs, self.out, on_event=_progress(len(self.jobs), say), **at_once)
         chosen = Evidence.of(self.out).chosen
         if "mechanisms" in self.parts:
@@ -117,6 +118,7 @@ class Study:
             search={"protocol": {"l2": (), "learning_rate": ()}, **{name: grid for name in OWN if name in samplers}},
             first={name: as_printed(self.design.data(data).like, name) for name in samplers},
             workers=self.workers,
+            on=self.on,
             device=self.device,
             watch=stop_in_time,
         )

@@ -5,7 +5,7 @@ import hashlib
 import inspect
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -28,11 +28,7 @@ def own_code(*kinds: type) -> str | None:
     It covers the files of the classes and of their parents, and what these files import from beside them. Of a class typed
     into a notebook it covers the text of the class.
     """
-    files, waiting = set[Path](), own_files(*kinds)
-    while waiting:
-        files.update(waiting)
-        waiting = [path for file in waiting for path in _imports(file) if path not in files]
-    texts = sorted(path.read_bytes() for path in files)
+    texts = sorted(path.read_bytes() for path in with_imports(own_files(*kinds)))
     texts += sorted(_typed_text(kind) for kind in _own(*kinds) if _file(kind) is None)
     return hashlib.sha256(b"".join(hashlib.sha256(text).digest() for text in texts)).hexdigest()[:16] if texts else None
 
@@ -40,6 +36,15 @@ def own_code(*kinds: type) -> str | None:
 def own_files(*kinds: type) -> list[Path]:
     """The files outside this package that define the classes and their parents; empty for built-in ones."""
     return sorted({path for kind in _own(*kinds) if (path := _file(kind)) is not None})
+
+
+def with_imports(files: Iterable[Path]) -> set[Path]:
+    """The files, and those beside them that they import, and so on."""
+    found, waiting = set[Path](), list(files)
+    while waiting:
+        found.update(waiting)
+        waiting = [path for file in waiting for path in _imports(file) if path not in found]
+    return found
 
 
 def _own(*kinds: type) -> Iterator[type]:

@@ -346,6 +346,8 @@ def test_other_kernels_are_another_table_and_other_sources_are_named(
         (["--row", "dns", "--row", "dns"], "'dns'"),
         (["--tuned", "nowhere.json"], "nowhere.json"),
         (["--config", "nowhere.toml"], "nowhere.toml"),
+        (["--on", "ray://10.0.0.1:10001"], "ray://"),
+        (["--on", "nowhere"], "on='nowhere'"),
     ],
 )
 def test_a_mistake_is_named_before_anything_runs(

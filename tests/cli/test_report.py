@@ -15,7 +15,7 @@ import pytest
 from sahcns.data import save_split
 from sahcns.files import json_lines
 from sahcns.lab.grid.result import Failure, results_in
-from sahcns.lab.grid.workers import run_grid
+from sahcns.lab.grid.run import run_grid
 from tests.cli.conftest import Sahcns, refused
 from tests.lab.grid.jobs import prepared, several
 from tests.model.films import films

@@ -173,6 +173,7 @@ def test_a_sampler_of_which_nothing_works_is_told_and_the_others_are_tuned(
     [
         (["--samplers", "shac"], "'shac'"),
         (["--trials", "0"], "trials=0"),
+        (["--on", "nowhere"], "on='nowhere'"),
         (["--pool", "5;10"], "5;10"),
         (["--set", "sahc.aplha=1"], "'aplha'"),
         (["--search", "sahc.aplha=1"], "aplha"),

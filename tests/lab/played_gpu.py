@@ -109,11 +109,14 @@ class PlayedGpu:
     def arm(self, where: Literal["parent", "child"]) -> None:
         (self.file.parent / f"armed-{where}").touch()
 
+    def disarm(self, where: Literal["parent", "child"]) -> None:
+        (self.file.parent / f"armed-{where}").unlink(missing_ok=True)
+
     def begin_anew(self, armed: bool = False) -> None:
         """As in a new process."""
         (self.file.parent / f"dead-{os.getpid()}").unlink()
         if not armed:
-            (self.file.parent / "armed-parent").unlink()
+            self.disarm("parent")
 
 
 def played_gpu(folder: Path, monkeypatch: pytest.MonkeyPatch) -> PlayedGpu:

@@ -16,12 +16,14 @@ from sahcns.cli.options import (
     Kernels,
     Margin,
     Objective,
+    On,
+    Workers,
     argument,
     import_files,
     option,
     parse_names,
     with_protocol,
-)  # fmt: skip
+)
 from sahcns.cli.process import tune_malloc
 from sahcns.errors import SettingError, TrainingError, nearest
 
@@ -32,7 +34,8 @@ if TYPE_CHECKING:
 
 DEFAULTS: dict[str, Any] = {
     "seeds": 5,
-    "workers": 1,
+    "workers": None,
+    "on": "here",
     "device": "auto",
     "kernels": "auto",
     "tuned": (),
@@ -71,7 +74,8 @@ def command(
     tuned: Annotated[list[Path] | None, option("Settings from `sahcns tune`. Repeat for more.", "FILE")] = None,
     baseline: Annotated[str | None, option("What the best is tested against (the strongest other).", "NAME")] = None,
     margin: Margin = None,
-    workers: Annotated[int | None, option("Processes; on a GPU several gain little (1).", "NUMBER")] = None,
+    workers: Workers = None,
+    on: On = None,
     device: Device = None,
     kernels: Kernels = None,
     config: Annotated[
@@ -101,7 +105,8 @@ def command(
     tune_malloc()
     typed = {
         "data": data, "out": out, "tuned": tuned, "baseline": baseline, "workers": workers, "device": device,
-        "kernels": kernels, "protocol": protocol, "seeds": None if seeds is None else parse_seeds(seeds), "margin": margin,
+        "on": on, "kernels": kernels, "protocol": protocol, "seeds": None if seeds is None else parse_seeds(seeds),
+        "margin": margin,
         "objective": {} if objective is None else {"name": objective},
         "samplers": [*({"name": name} for name in parse_names("--samplers", samplers)), *map(parse_row, row or ())],
         "backbones": [{"name": name} for name in parse_names("--backbones", backbones)], "import": imports or [],
@@ -143,7 +148,7 @@ def command(
             imports=plan["import"],
             on_plan=begin,
             on_event=progress.update,
-            **{name: plan[name] for name in ("seeds", "tuned", "kernels", "workers", "device")},
+            **{name: plan[name] for name in ("seeds", "tuned", "kernels", "workers", "on", "device")},
         )
     reasons = {failure.error for failure in outcome.failures}
     where = f"where in the code: {place / FAILED}" if any(map(_in_code, outcome.failures)) else ""

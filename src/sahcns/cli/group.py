@@ -3,11 +3,8 @@
 import importlib
 import inspect
 import os
-import signal
 import sys
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -17,6 +14,7 @@ from typer.core import TyperCommand, TyperGroup
 from sahcns.cli.console import tell
 from sahcns.errors import SahcnsError, SettingError, nearest
 from sahcns.importing import raised_in_imported_file
+from sahcns.lab.places.place import one_sentence, sigterm_as_ctrl_c
 
 # click's error class, reached through typer, which brings click along beside itself or, in newer versions, inside
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
@@ -115,26 +113,11 @@ def run(entries: Sequence[Entry], help: str, arguments: list[str]) -> int:
     except Exception as problem:
         if arguments[:1] == ["--traceback"] or not raised_in_imported_file(problem):
             raise
-        from sahcns.lab.grid.run import one_sentence
-
         tell_error(f"{one_sentence(problem)}; `sahcns --traceback {arguments[0]} …` shows the way there")
         return 2
     if code == 130:
         tell_error("interrupted")
     return code if isinstance(code, int) else 0
-
-
-@contextmanager
-def sigterm_as_ctrl_c() -> Iterator[None]:
-    """Within, SIGTERM (of schedulers and containers) is treated as Ctrl-C, so that half-written files are cleared."""
-    if threading.current_thread() is not threading.main_thread():
-        yield  # signals are the main thread's
-        return
-    former = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, former)
 
 
 def tell_error(message: str) -> None:

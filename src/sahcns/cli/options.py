@@ -35,6 +35,10 @@ Imports = Annotated[
 ]
 Device = Annotated[str | None, option("auto, cpu, cuda or cuda:1 (auto).", "NAME")]
 Kernels = Annotated[str | None, option("auto; reference; triton, triton-half, triton-ordered on a GPU.", "NAME")]
+Workers = Annotated[
+    int | None, option("Runs at once: processes (1), or tasks on a cluster (one for each GPU, or core).", "NUMBER")
+]
+On = Annotated[str | None, option("Where runs are: here, ray, ray:HOST:PORT or slurm:NAME=VALUE,… (here).", "PLACE")]
 Objective = Annotated[str | None, option("What is minimised; `sahcns objectives` lists them (bpr).", "NAME")]
 Margin = Annotated[
     float | None, option("Points within which methods are called equivalent, once that is shown (0.1).", "NUMBER")

@@ -12,7 +12,7 @@
     [protocol]
     epochs = 200
 
-A comparison has `seeds`, lists of `data`, `backbones` and `samplers`, and workers, baseline, tuned and margin. A row may
+A comparison has `seeds`, lists of `data`, `backbones` and `samplers`, and workers, on, baseline, tuned and margin. A row may
 have settings of its own for what all else have in common:
 
     samplers = ["rns", "dns", {name = "dns", label = "dns-50", pool = 50, protocol = {l2 = 1e-2}}, "sahc"]
@@ -51,7 +51,7 @@ SHARED = {"out": "path", "device": str, "kernels": str, "import": ["path"], "pro
 RUN = {**SHARED, "data": "data", "seed": int, **dict.fromkeys(PARTS, "part")}
 COMPARISON = {
     **SHARED, "data": ["data"], "seeds": "seeds", **{name: ["part"] for name in COMPARED}, "baseline": str, "tuned": ["path"],
-    "objective": "part", "workers": int, "margin": float,
+    "objective": "part", "workers": int, "on": str, "margin": float,
 }  # fmt: skip
 WORDS = {str: "text", int: "a whole number", float: "a number", dict: "a section"}
 RECIPES = {file.stem: file for file in Path(__file__).with_name("recipes").glob("*.toml")}

@@ -1,7 +1,8 @@
 """What is shown of a grid and of a search in progress: a bar on a terminal, a line for each end elsewhere."""
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -129,9 +130,13 @@ def search_words(progress: "SearchProgress") -> list[str]:
 
 @contextmanager
 def say_it_resumes(folder: Path) -> Iterator[None]:
-    """Ctrl-C within is answered by a sentence: run again, the command goes on from what is in `folder`."""
+    """Ctrl-C within is answered by a sentence: run again, the command goes on from what is in `folder`.
+
+    What samplers print meanwhile, and Ray, goes to stderr: standard output may be JSON.
+    """
     try:
-        yield
+        with redirect_stdout(sys.stderr):
+            yield
     except KeyboardInterrupt:
         if folder.exists():
             tell(f"what is finished is kept in {folder}; the same command goes on from there")

@@ -11,12 +11,14 @@ from sahcns.cli.options import (
     DATA,
     Imports,
     Objective,
+    On,
+    Workers,
     import_files,
     option,
     parse_assignment,
     parse_names,
     with_protocol,
-)  # fmt: skip
+)
 from sahcns.cli.process import tune_malloc
 
 if TYPE_CHECKING:
@@ -54,7 +56,8 @@ def command(
         bool,
         option("Cut off trials below the median at their epoch: quick, but unfair to slow ones.", None, "--pruning"),
     ] = False,
-    workers: Annotated[int, option("Processes that share the work.", "NUMBER")] = 1,
+    workers: Workers = None,
+    on: On = None,
     device: Annotated[str, option("auto, cpu, cuda or cuda:1.", "NAME")] = "auto",
     kernels: Annotated[str, option("auto; reference; triton, triton-half, triton-ordered on a GPU.", "NAME")] = "auto",
     imports: Imports = None,
@@ -79,6 +82,7 @@ def command(
     from sahcns.cli.plan import OF_ROW, build_comparison
     from sahcns.cli.progress import say_it_resumes, tune_progress
     from sahcns.lab.parts import JUDGED
+    from sahcns.lab.places.named import HERE
     from sahcns.lab.tune.propose import import_optuna
     from sahcns.lab.tune.report import search_table
     from sahcns.lab.tune.space import spaces_of
@@ -107,7 +111,7 @@ def command(
         result = tune(
             folder, kinds, out, **parts, trials=trials, epoch_budget=epoch_budget, seed=seed, trial_seeds=trial_seeds,
             fixed=fixed, search=searched, prune=pruning, workers=workers, imports=imports or (), device=device,
-            kernels=kernels, watch=watch,
+            kernels=kernels, on=on or HERE, watch=watch,
         )  # fmt: skip
     if json:
         show_json({"folder": out, **result.tuned()})

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sahcns.lab.grid.result import Failure as Failure
     from sahcns.lab.grid.result import results_in as results_in
     from sahcns.lab.grid.run import Event as Event
-    from sahcns.lab.grid.workers import run_grid as run_grid
+    from sahcns.lab.grid.run import run_grid as run_grid
     from sahcns.lab.inspect.diagnose import diagnose as diagnose
     from sahcns.lab.inspect.model import TrainedModel as TrainedModel
     from sahcns.lab.inspect.pairs import inspect_pairs as inspect_pairs
@@ -71,9 +71,8 @@ _HOMES = {
     "sahcns.lab.grid.job": ("Job",),
     "sahcns.lab.grid.locks": ("wait_for_lock",),
     "sahcns.lab.grid.result": ("Failure", "results_in"),
-    "sahcns.lab.grid.run": ("Event",),
+    "sahcns.lab.grid.run": ("Event", "run_grid"),
     "sahcns.sources": ("source_commit",),
-    "sahcns.lab.grid.workers": ("run_grid",),
     "sahcns.lab.inspect.diagnose": ("diagnose",),
     "sahcns.lab.inspect.model": ("TrainedModel",),
     "sahcns.lab.inspect.pairs": ("inspect_pairs",),

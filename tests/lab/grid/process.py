@@ -5,16 +5,15 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from sahcns.lab.grid.job import Job
-from sahcns.lab.grid.run import Event
-from sahcns.lab.grid.workers import run_grid
+from sahcns.lab.grid.run import Event, run_grid
 from tests.lab.killing import die_at_write, forked
 
 STARTED, EPOCHS = "started.txt", "epochs.txt"
 
 
-def runner(jobs: list[Job], folder: Path, workers: int = 1) -> BaseProcess:
+def runner(jobs: list[Job], folder: Path, workers: int | None = 1, on: str = "here") -> BaseProcess:
     """A process that runs the grid."""
-    return forked([__name__], _run, jobs, folder, workers)
+    return forked([__name__], _run, jobs, folder, workers, on)
 
 
 def dying_runner(jobs: list[Job], folder: Path, at: int) -> BaseProcess:
@@ -34,7 +33,7 @@ def epochs(folder: Path) -> int:
     return path.stat().st_size if path.exists() else 0
 
 
-def _run(jobs: list[Job], folder: Path, workers: int) -> None:
+def _run(jobs: list[Job], folder: Path, workers: int | None, on: str = "here") -> None:
     folder.mkdir(parents=True, exist_ok=True)
     begun, passed = (os.open(folder / name, os.O_WRONLY | os.O_APPEND | os.O_CREAT) for name in (STARTED, EPOCHS))
 
@@ -44,7 +43,7 @@ def _run(jobs: list[Job], folder: Path, workers: int) -> None:
         elif event.kind == "epoch":
             os.write(passed, b".")
 
-    outcome = run_grid(jobs, folder, workers=workers, device="cpu", on_event=count)
+    outcome = run_grid(jobs, folder, workers=workers, device="cpu", on=on, on_event=count)
     assert (len(outcome.results), outcome.failures) == (len(jobs), [])
 
 

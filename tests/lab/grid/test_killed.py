@@ -9,7 +9,7 @@ import pytest
 
 from sahcns.lab.grid.job import Job
 from sahcns.lab.grid.result import results_in
-from sahcns.lab.grid.workers import run_grid
+from sahcns.lab.grid.run import run_grid
 from sahcns.training import Protocol
 from tests.lab.grid.jobs import expected, files, prepared, several
 from tests.lab.grid.process import dying_runner, epochs, runner, started

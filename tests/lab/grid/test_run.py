@@ -13,8 +13,7 @@ from sahcns.errors import DataError, SettingError
 from sahcns.importing import import_files
 from sahcns.lab.grid.locks import lock
 from sahcns.lab.grid.result import results_in
-from sahcns.lab.grid.run import Event
-from sahcns.lab.grid.workers import run_grid
+from sahcns.lab.grid.run import Event, run_grid
 from sahcns.samplers import DNS, RNS, Sampler
 from sahcns.settings import class_named
 from sahcns.training import Protocol

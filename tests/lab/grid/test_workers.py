@@ -6,13 +6,12 @@ from pathlib import Path
 import pytest
 
 from sahcns.importing import import_files
-from sahcns.lab.grid.run import Event
-from sahcns.lab.grid.workers import run_grid
+from sahcns.lab.grid.run import Event, run_grid
 from sahcns.samplers import DNS, RNS, Sampler
 from sahcns.settings import class_named
 from sahcns.training import Protocol
 from tests.lab.grid.jobs import expected, files, job, prepared, several
-from tests.lab.grid.process import runner, started
+from tests.lab.grid.process import epochs, runner, started
 from tests.lab.killing import children, ended, wait_until
 
 OWN = """
@@ -80,6 +79,20 @@ def test_two_workers_with_a_user_s_file_in_which_one_sampler_raises_and_one_kill
     assert {one.processes for one in here.results} == {1}
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_sigterm_leaves_the_folder_in_order(tmp_path: Path, workers: int) -> None:
+    endless = Protocol(epochs=10**6, patience=10**6, batch=16)
+    jobs, out = several(prepared(tmp_path), 1, endless), tmp_path / "out"
+    parent = runner(jobs, out, workers)
+    wait_until(lambda: len(started(out)) >= workers and epochs(out) > 0)
+    below = children(parent.pid, "sahcns.lab.places.processes")
+    parent.terminate()
+    assert ended(parent) == 1  # by KeyboardInterrupt
+    assert files(out)["claims"] == []
+    assert len(below) == (workers if workers > 1 else 0)
+    assert not any(Path(f"/proc/{pid}").exists() for pid in below)
+
+
 def test_workers_end_with_their_parent_whether_killed_or_interrupted(tmp_path: Path) -> None:
     endless = Protocol(epochs=10**6, patience=10**6, batch=16)
     data, out = prepared(tmp_path), tmp_path / "out"
@@ -104,5 +117,5 @@ def test_workers_end_with_their_parent_whether_killed_or_interrupted(tmp_path: P
             [job(data, RNS(), protocol=endless), job(data, DNS(), protocol=endless)], out, workers=2, on_event=interrupt
         )
     assert [event.kind for event in events].count("started") == 1
-    assert children(os.getpid(), "sahcns.lab.grid.workers") == []
+    assert children(os.getpid(), "sahcns.lab.places.processes") == []
     assert files(out) == {"claims": []}

@@ -13,9 +13,10 @@ import pytest
 from sahcns.backbones import MF
 from sahcns.data.split import Pairs
 from sahcns.errors import DataError, SettingError
+from sahcns.lab.tune.attempt import without_test
 from sahcns.lab.tune.search import read_search, read_tuned
 from sahcns.lab.tune.space import spaces_of
-from sahcns.lab.tune.tune import SearchProgress, tune, without_test
+from sahcns.lab.tune.tune import SearchProgress, tune
 from sahcns.model import fit
 from sahcns.objectives import SampledSoftmax
 from sahcns.rng import Rng

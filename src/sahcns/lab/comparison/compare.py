@@ -22,9 +22,9 @@ from sahcns.importing import import_once
 from sahcns.lab.comparison.naming import frozen
 from sahcns.lab.grid.job import Job
 from sahcns.lab.grid.result import Result
-from sahcns.lab.grid.run import OnEvent, Outcome
-from sahcns.lab.grid.workers import run_grid
+from sahcns.lab.grid.run import OnEvent, Outcome, run_grid
 from sahcns.lab.parts import built
+from sahcns.lab.places.named import HERE
 from sahcns.lab.tune.search import Tuned, refuse_unused, tuned_for
 from sahcns.objectives import BPR, Objective
 from sahcns.samplers import Sampler
@@ -89,7 +89,8 @@ def compare(
     tuned: Iterable[str | os.PathLike[str]] = (),
     kernels: str = "auto",
     imports: Iterable[str | os.PathLike[str]] = (),
-    workers: int = 1,
+    workers: int | None = None,
+    on: str = HERE,
     device: str = "auto",
     on_plan: Callable[[Sequence[Job]], None] | None = None,
     on_event: OnEvent | None = None,
@@ -105,8 +106,9 @@ def compare(
     objective, protocol   of every run, but for what is a row's own; BPR() and Protocol() by default
     tuned      files or folders of `sahcns tune`, for the samplers given by name or class: their settings, and what was
                chosen of the protocol, the objective and the backbone
-    imports    your own files that define samplers or backbones, for other processes if there are more workers than 1
-    workers    processes to share the work; 1 is this one
+    imports    your own files that define samplers or backbones, for other processes if there are any
+    workers    runs at once; 1 is in this process, more are in processes of their own
+    on         where the runs are: "here", "ray", "ray:HOST:PORT" or "slurm:NAME=VALUE,…"
     device, kernels   as of `fit`
     on_plan    is called once with all jobs, before any is run
     on_event   is called with an `Event` when a run is begun, after each of its epochs, and at its end; nothing is printed
@@ -114,7 +116,7 @@ def compare(
     own = tuple(map(str, imports))
     import_once(own)
     rows, models, which = rows_of(samplers), models_of(backbones), seeds_of(seeds)
-    if workers > 1:
+    if (workers or 1) > 1 or on != HERE:
         _refuse_unreachable([*(row.kind for row in rows), *map(type, models), type(objective or BPR())], own)
     sets = [data] if isinstance(data, Split | str | os.PathLike) else list(data)
     folders = [_folder(one, Path(out)) for one in sets]
@@ -122,7 +124,7 @@ def compare(
     jobs = plan_jobs(folders, rows, models, which, protocol or Protocol(), **terms)
     if on_plan is not None:
         on_plan(jobs)
-    return _in_order(run_grid(jobs, out, workers=workers, device=device, on_event=on_event), jobs)
+    return _in_order(run_grid(jobs, out, workers=workers, on=on, device=device, on_event=on_event), jobs)
 
 
 def plan_jobs(
@@ -243,5 +245,5 @@ def _refuse_unreachable(kinds: Iterable[type], imports: Sequence[str]) -> None:
         if home.partition(".")[0] != "sahcns" and (home == "__main__" or not imports):
             raise SettingError(
                 f"{kind.__name__} is defined in {home}, which other processes do not see; name its file, as in "
-                "imports=['mine.py'], or use workers=1"
+                "imports=['mine.py'], or run in this process alone"
             )

@@ -235,13 +235,12 @@ _NAMES = tuple(entry.name for entry in fields(Result) if entry.name not in ("pat
 
 @dataclass(frozen=True)
 class Failure(Plain):
-    """Why a job failed, in one sentence, and where in the code; `call` names the call of `run_grid` that met it."""
+    """Why a job failed, in one sentence, and where in the code."""
 
     key: str
     label: str
     error: str
     traceback: str = ""
-    call: str = ""
 
     def save(self, folder: Path) -> Path:
         values = {"format": "sahcns-failure", "format_version": 1, **self.to_dict()}

@@ -4,29 +4,27 @@ search = tune("films", [SAHC, DNS], "tuned", trials=20)
 search.chosen["sahc"]                     {"alpha": 0.5, "lambda_max": 0.3, "pool": 10, "protocol.l2": 0.003, …}
 """
 
-import contextlib
 import os
 import shutil
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from sahcns.data.prepared import load_split
-from sahcns.data.split import Pairs, Split
-from sahcns.errors import DataError, DeviceError, SahcnsError, SettingError, TrainingError
+from sahcns.data.split import Split
+from sahcns.errors import DataError, SettingError
 from sahcns.lab.grid.job import data_name
-from sahcns.lab.grid.run import one_sentence
-from sahcns.lab.grid.workers import end_children, order_of_parent, start_child
+from sahcns.lab.places.named import HERE, place_named
+from sahcns.lab.places.place import Here, Place, Report, sigterm_as_ctrl_c
+from sahcns.lab.tune.attempt import Attempt, without_test
 from sahcns.lab.tune.folder import SearchFolder, open_folder
-from sahcns.lab.tune.propose import import_optuna, pruner
+from sahcns.lab.tune.propose import import_optuna
 from sahcns.lab.tune.search import Search, Trial
-from sahcns.lab.tune.space import Space, Values, spaces_of
-from sahcns.settings import Between, Configured
+from sahcns.lab.tune.space import Space, Values, key, spaces_of
+from sahcns.settings import Configured
 from sahcns.sources import own_code, source_commit
 
 if TYPE_CHECKING:
@@ -34,10 +32,9 @@ if TYPE_CHECKING:
     from sahcns.objectives import Objective
     from sahcns.samplers import Sampler
     from sahcns.training import Protocol
-    from sahcns.training.record import Record
 
-WAIT = 0.2  # seconds between checks of trials that another process is at
 AFTER_TRIALS = 5  # complete trials before one is pruned
+TRIES = 3  # at one point whose process, GPU or machine is lost, before the trial has failed
 
 Settings = Mapping[str, Mapping[str, Any]]
 """Of each sampler, by its name."""
@@ -57,10 +54,6 @@ class SearchProgress:
 Watch = Callable[[SearchProgress], None]
 
 
-class _Pruned(Exception):
-    """Raised through `fit` to leave a trial."""
-
-
 def tune(
     data: Split | str | os.PathLike[str],
     samplers: "type[Sampler] | str | Iterable[type[Sampler] | str]",
@@ -78,10 +71,11 @@ def tune(
     search: Mapping[str, Mapping[str, Values] | Values] | None = None,
     first: Settings | None = None,
     prune: bool = False,
-    workers: int = 1,
+    workers: int | None = None,
     imports: Iterable[str | os.PathLike[str]] = (),
     device: str = "auto",
     kernels: str = "auto",
+    on: str = HERE,
     watch: Watch | None = None,
 ) -> Search:
     """Search each sampler's settings, L2, step size and pool by the best validation value of the protocol's `monitor`.
@@ -102,24 +96,25 @@ def tune(
              {"protocol.l2": Between(1e-5, 1e-2, log=True), "backbone.depth": (1, 2, 3)}; () leaves a setting alone
     first    {"dens": {"alpha": 0.0}}: the trial to begin with, where it is not the sampler's defaults
     prune    cut off trials that do worse than the median at their epoch: quick, but unfair to settings that learn slowly
-    workers  processes to share the work; `data` must then be a folder, and `imports` the user's own files
-    watch    is called after each epoch and each trial of this process
+    workers  trials at once, in processes of their own; `data` must then be a folder, and `imports` the user's own files
+    on       where the trials run: "here", "ray", "ray:HOST:PORT" or "slurm:NAME=VALUE,…", with all that `workers` needs
+    watch    is called after each epoch and each trial of this process and its workers
     """
     from sahcns.backbones import LightGCN
     from sahcns.objectives import BPR
     from sahcns.training import Protocol
-    from sahcns.training.device import pick_device
     from sahcns.training.record import described
 
     import_optuna()
-    for argument, value in {"trials": trials, "trial_seeds": trial_seeds, "workers": workers}.items():
+    for argument, value in {"trials": trials, "trial_seeds": trial_seeds}.items():
         if value < 1:
             raise SettingError(f"{argument}={value} must be 1 or more")
     if epoch_budget is not None and epoch_budget < 1:
         raise SettingError(f"epoch_budget={epoch_budget} must be 1 or more, or None for as many as the trials take")
-    if workers > 1 and isinstance(data, Split):
-        raise SettingError(f"workers={workers} needs the data as a prepared folder, which processes can share")
-    pick_device(device)  # refused now rather than by every trial
+    if isinstance(data, Split) and ((workers or 1) > 1 or on != HERE):
+        raise SettingError(
+            f"workers={workers}, on={on!r} needs the data as a prepared folder, which processes can share"
+        )
     backbone, objective, protocol = backbone or LightGCN(), objective or BPR(), protocol or Protocol()
     parts: dict[str, Configured] = {"backbone": backbone, "objective": objective, "protocol": protocol}
     wanted: dict[str, Values] = {"pool": tuple(pool)} if pool else {}
@@ -144,160 +139,111 @@ def tune(
         "kernels": kernels,
         "pruning": pruning if prune else {"on": False},
     }
-    order = terms | {
-        "data": str(data),
-        "samplers": [space.name for space in spaces],
-        "out": str(out),
-        "trials": trials,
-        "epoch_budget": epoch_budget,
-        "fixed": fixed,
-        "search": {name: vars(one) if isinstance(one, Between) else one for name, one in wanted.items()},
-        "first": first,
-        "imports": [str(path) for path in imports],
-        "device": device,
-    }
-    options, watch = {"device": device, "kernels": kernels}, watch or (lambda progress: None)
-    with open_folder(Path(out), terms) as folder:
+    place = place_named(on, Path(out), workers, device, trials * len(spaces))
+    watch, held = watch or (lambda progress: None), without_test(split) if isinstance(place, Here) else None
+    with place, open_folder(Path(out), terms) as folder:
         codes = {space.name: own_code(space.kind, *map(type, parts.values())) for space in spaces}
         watch(SearchProgress(folder.enrol(spaces, trials, codes, epoch_budget)))
-        with _helpers(workers - 1, order):
-            _work(spaces, folder, without_test(split), options, watch)
+        seeds, files = range(seed, seed + trial_seeds), tuple(map(str, imports))
+        like = Attempt(str(data), split.fingerprint, seeds, kernels, files, held)
+        _Searching(spaces, folder, place, like, watch).run()
         return folder.state()
 
 
-def _work(
-    spaces: Sequence[Space], folder: SearchFolder, split: Split, options: Mapping[str, Any], watch: Watch
-) -> None:
-    """One trial after the other, until every sampler has spent its budget, whoever made them."""
-    while True:
-        taken = next(((space, trial) for space in spaces if (trial := folder.take(space)) is not None), None)
-        if taken is not None:
-            _attempt(*taken, folder, split, options, watch)
-            continue
-        own, trials = {space.name for space in spaces}, folder.state().trials
-        if not any(trial.state == "running" and trial.sampler in own for trial in trials):
-            return
-        time.sleep(WAIT)
+@dataclass
+class _Running:
+    """A trial at work, and what was heard of it."""
+
+    trial: Trial
+    search: Search
+    looks: dict[int, float] = field(default_factory=dict)
+    epochs: int = 0
+    began: float = field(default_factory=time.perf_counter)
 
 
-def _attempt(
-    space: Space, trial: Trial, folder: SearchFolder, split: Split, options: Mapping[str, Any], watch: Watch
-) -> None:
-    """Train at one point, with each seed, and note how it ended; whatever a sampler does, the others go on."""
-    from sahcns.model import fit
+@dataclass
+class _Searching:
+    """A call at work: it takes each trial as it is started, and notes how it ends. `like` is what all attempts share."""
 
-    parts, search, began = space.build(trial.point), folder.state(), time.perf_counter()
-    monitor, cut_off = search.monitor, pruner(search.pruning, search.complete(space.name))
-    looks, epochs, runs = dict[int, float](), 0, list["Record"]()
+    spaces: Sequence[Space]
+    folder: SearchFolder
+    place: Place
+    like: Attempt
+    watch: Watch
+    running: dict[str, _Running] = field(default_factory=dict)
+    lost: Counter[Any] = field(default_factory=Counter)  # of each point
+    all_taken: bool = False  # as far as was known when the last of ours ended
 
-    def on_epoch(entry: dict[str, Any]) -> None:
-        nonlocal epochs
-        epochs = sum(run.epochs_run for run in runs) + entry["epoch"] + 1
-        watch(SearchProgress(search, space.name, trial.point, entry))
-        if "valid" in entry and not runs:  # of the first seed, as are those that it is held against
-            looks[entry["epoch"]] = value = float(entry["valid"][monitor])
-            if cut_off(entry["epoch"], value):
-                raise _Pruned
+    def run(self) -> None:
+        """Until every sampler has spent its budget, whoever made them."""
+        try:
+            with sigterm_as_ctrl_c():
+                while self._start() or self.running or self._others():
+                    if not self.place.room or self.all_taken:
+                        self.place.wait(self._hear)
+        finally:
+            self.place.close()  # before they are called lost: what is at work writes checkpoints
+            for one in [*self.running]:
+                self._end(one, state="lost")
 
-    end: dict[str, Any] = {"state": "lost"}  # so ends what leaves this function: Ctrl-C, a GPU that died
-    kept = folder.unfinished(trial)
-    try:
-        for seed in range(search.seed, search.seed + search.trial_seeds):
-            checkpoint = kept / str(seed)  # of all until the trial has ended, which may be in another process
-            run = fit(split, **parts, **options, seed=seed, on_epoch=on_epoch, checkpoint=checkpoint).record
-            if run.stopped == "interrupted":  # half a run is no trial
-                raise KeyboardInterrupt
-            runs.append(run)
-        end = {"state": "complete", **_judged(runs, monitor)}
-    except _Pruned:
-        end = {"state": "pruned"}
-    except Exception as error:
-        if isinstance(error, SahcnsError) and not isinstance(error, TrainingError):
-            shutil.rmtree(kept, ignore_errors=True)  # it may be what cannot be gone on with
-            raise  # it would meet every trial of this process
-        end = {"state": "failed", "error": one_sentence(error)}
-    finally:
-        best = max(looks, key=looks.__getitem__, default=None)
-        seconds = round(time.perf_counter() - began, 3)
-        so_far = {"value": max(looks.values(), default=None), "looks": looks, "epoch": best, "epochs_run": epochs}
-        ended = replace(trial, **{**so_far, "seconds": seconds, "commit": source_commit(), **end})
-        search = folder.end(ended)
-        if ended.state != "lost":
-            shutil.rmtree(kept, ignore_errors=True)
-    watch(SearchProgress(search, space.name, trial.point, trial=ended))
+    def _start(self) -> bool:
+        """Begin a trial, if there is room for it."""
+        if not self.place.room or (self.all_taken and self.running):
+            return False
+        space, trial = next(((space, one) for space in self.spaces if (one := self.folder.take(space))), (None, None))
+        self.all_taken = trial is None
+        if space is None or trial is None:
+            return False
+        search, name = self.folder.state(), f"{trial.sampler}-{trial.number}"
+        self.running[name] = _Running(trial, search)
+        attempt = replace(
+            self.like, key=name, parts=space.build(trial.point), pruning=search.pruning, monitor=search.monitor
+        )
+        attempt = replace(attempt, complete=search.complete(trial.sampler))
+        self.place.start(attempt, self.folder.unfinished(trial))
+        return True
 
+    def _others(self) -> bool:
+        """Whether other processes are at trials that might come back to us."""
+        own = {space.name for space in self.spaces}
+        return any(trial.state == "running" and trial.sampler in own for trial in self.folder.state().trials)
 
-def _judged(runs: "Sequence[Record]", monitor: str) -> dict[str, Any]:
-    """What the trainings of a trial came to: means over its seeds."""
-    best = [run.valid["best"] for run in runs]
-    valid = {key: fmean(one[key] for one in best) for key in best[0] if key.startswith(("recall@", "ndcg@"))}
-    several = {run.seed: float(one[monitor]) for run, one in zip(runs, best, strict=True)} if len(runs) > 1 else {}
-    first = runs[0]
-    return {
-        "value": valid[monitor],
-        "epoch": first.best_epoch,
-        "by_seed": several,
-        "valid": valid,
-        "machine": first.machine,
-        "full_users": first.data.get("users_with_every_item", 0),
-    }
+    def _hear(self, report: Report) -> None:
+        one, fault = self.running[report.key], report.value
+        if report.kind == "started":
+            one.began = time.perf_counter()
+        elif report.kind == "epoch":
+            entry, search = report.value, one.search
+            one.epochs = entry["epochs_run"]
+            self.watch(SearchProgress(search, one.trial.sampler, one.trial.point, entry))
+            if "valid" in entry:
+                one.looks[entry["epoch"]] = float(entry["valid"][search.monitor])
+        elif report.kind == "done":
+            self._tell(one, self._end(report.key, **report.value))
+        elif report.kind == "lost" or fault.of_device:
+            point = one.trial.sampler, key(one.trial.point)
+            self.lost[point] += 1
+            state = "lost" if self.lost[point] < TRIES else "failed"
+            self._tell(one, self._end(report.key, state=state, error=fault.sentence))
+        elif fault.kind in ("", "TrainingError"):  # whatever a sampler does, the others go on
+            self._tell(one, self._end(report.key, state="failed", error=fault.sentence))
+        else:  # it would meet every trial
+            shutil.rmtree(self.folder.unfinished(one.trial), ignore_errors=True)  # it may be what is wrong
+            raise fault.error()
 
+    def _end(self, name: str, **end: Any) -> Search:
+        """Note how a trial ended; one that was lost is gone on with."""
+        one = self.running.pop(name)
+        best = max(one.looks, key=one.looks.__getitem__, default=None)
+        seconds = round(time.perf_counter() - one.began, 3)
+        so_far = {"value": max(one.looks.values(), default=None), "looks": one.looks, "epoch": best}
+        one.trial = replace(
+            one.trial, **{**so_far, "epochs_run": one.epochs, "seconds": seconds, "commit": source_commit(), **end}
+        )
+        search, self.all_taken = self.folder.end(one.trial), False
+        if one.trial.state != "lost":
+            shutil.rmtree(self.folder.unfinished(one.trial), ignore_errors=True)
+        return search
 
-def without_test(split: Split) -> Split:
-    """The same split with an empty test part: what is not there cannot be looked at."""
-    return replace(split, test=Pairs.none())
-
-
-@contextlib.contextmanager
-def _helpers(count: int, order: Mapping[str, Any]) -> Iterator[None]:
-    """`count` further processes at the same search; each computes with its share of the threads, as do we."""
-    if count == 0:
-        yield
-        return
-    import torch
-
-    threads = torch.get_num_threads()
-    share = max(1, threads // (count + 1))
-    module = "sahcns.lab.tune.tune"
-    processes = [start_child(module, {**order, "threads": share}, subprocess.DEVNULL) for _ in range(count)]
-    torch.set_num_threads(share)
-    try:
-        yield
-        for process in processes:  # the search is finished, which each of them is about to see
-            process.wait()
-    finally:
-        torch.set_num_threads(threads)
-        end_children(processes)
-        for process in processes:
-            process.communicate()  # closes its pipe
-
-
-def _help() -> None:
-    """In a helper: the same search as that of the parent."""
-    import torch
-
-    from sahcns.backbones import Backbone
-    from sahcns.importing import import_files
-    from sahcns.objectives import Objective
-    from sahcns.settings import by_name
-    from sahcns.training import Protocol
-
-    order = order_of_parent()
-    torch.set_num_threads(order.pop("threads"))
-    import_files(map(Path, order.pop("imports")))
-    order["prune"] = order.pop("pruning")["on"]
-    for word, base in (("backbone", Backbone), ("objective", Objective)):
-        order[word] = by_name(base, order[word].pop("name"), order[word])
-    order["protocol"] = Protocol.from_dict(order["protocol"])
-    for name, values in order["search"].items():
-        order["search"][name] = Between(**values) if isinstance(values, dict) else values
-    tune(**order)
-
-
-if __name__ == "__main__":
-    try:
-        _help()
-    except DeviceError as error:
-        sys.exit(f"a worker has ended, the others go on: {error}")
-    except SahcnsError as error:
-        sys.exit(f"error: {error}")
+    def _tell(self, one: _Running, search: Search) -> None:
+        self.watch(SearchProgress(search, one.trial.sampler, one.trial.point, trial=one.trial))

@@ -1,0 +1,151 @@
+"""A Ray cluster of three nodes on this machine: what is lost is made again, what is there is not, all as it is here."""
+
+import math
+import os
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sahcns.errors import SettingError
+from sahcns.importing import import_files
+from sahcns.lab.grid.run import Event, run_grid
+from sahcns.lab.places.ray_cluster import RayCluster, share
+from sahcns.samplers import RNS, Sampler
+from sahcns.settings import class_named
+from sahcns.training import Protocol
+from tests.lab.grid.jobs import expected, files, job, prepared, several
+from tests.lab.grid.process import runner
+from tests.lab.killing import ended, wait_until
+
+OWN = """
+import os
+import signal
+from dataclasses import dataclass
+from ray_beside import softest
+from sahcns.samplers import Sampler
+
+@dataclass(frozen=True)
+class Softest(Sampler):
+    name = "softest-on-ray"
+
+    def choose(self, match, rng):
+        print("a sampler may print")
+        return match.pick(softest(match.scores))
+
+@dataclass(frozen=True)
+class Raising(Sampler):
+    name = "raising-on-ray"
+
+    def choose(self, match, rng):
+        raise RuntimeError("it is broken")
+
+@dataclass(frozen=True)
+class Deadly(Sampler):
+    name = "deadly-on-ray"
+
+    def choose(self, match, rng):
+        with open("{died}", "a") as file:
+            file.write(".")
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+BESIDE = "def softest(scores):\n    return scores.argmin(1)\n"
+
+
+@pytest.fixture
+def cluster() -> Iterator[Any]:
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    from ray.cluster_utils import Cluster
+
+    node = {"num_cpus": 1, "object_store_memory": 80 << 20}
+    soon = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 500, "health_check_failure_threshold": 3}
+    lean = {"enable_worker_prestart": False, "prestart_worker_first_driver": False, "health_check_timeout_ms": 2000}
+    head = {**node, "include_dashboard": False, "_system_config": {**soon, **lean}}
+    made = Cluster(initialize_head=True, head_node_args=head)
+    for _ in range(2):
+        made.add_node(wait=False, **node)
+    made.wait_for_nodes()
+    yield made
+    made.shutdown()  # type: ignore[no-untyped-call]
+
+
+def test_a_killed_driver_a_killed_node_and_jobs_that_fail(
+    cluster: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first driver is killed in the middle; under the second a node is. Every result is there once, as it is here."""
+    import ray
+
+    data, own, out, on = prepared(tmp_path), tmp_path / "ray_own.py", tmp_path / "out", f"ray:{cluster.address}"
+    own.write_text(OWN.replace("{died}", str(tmp_path / "died")))
+    (tmp_path / "ray_beside.py").write_text(BESIDE)
+    import_files([own])
+    raising, deadly, softest = (class_named(Sampler, f"{name}-on-ray") for name in ("raising", "deadly", "softest"))
+    good = several(data, 4, Protocol(epochs=80, batch=16, evaluate_every=10))
+    first = runner(good, out, None, on=on)
+    wait_until(lambda: any((out / "runs").glob("[!.]*")))
+    first.kill()
+    ended(first)
+    before = {path.stem: path.read_bytes() for path in (out / "runs").glob("[!.]*")}
+    assert 1 <= len(before) <= 5
+
+    bad = [job(data, one(), imports=[own]) for one in (raising, deadly)]
+    good += [job(data, softest(), imports=[own])]
+    monkeypatch.setattr(RayCluster, "tries", 2)
+    events, killed = list[Event](), list[str]()
+
+    def kill(event: Event) -> None:
+        events.append(event)
+        kinds = {one.job.key: one.kind for one in events}
+        if [*kinds.values()].count("epoch") == 3 and not killed:  # each node is at one
+            ours = ray.get_runtime_context().get_node_id()
+            node = next(one for one in cluster.worker_nodes if one.node_id != ours)
+            killed.append(node.node_id)
+            cluster.remove_node(node, allow_graceful=False)
+
+    outcome = run_grid([*good, *bad], out, device="cpu", on=on, on_event=kill)
+    assert "a sampler may print" not in capfd.readouterr().out
+    begun = Counter(event.job.key for event in events if event.kind == "started")
+    assert set(begun) == {one.key for one in [*good, *bad]} - set(before)
+    del begun[bad[1].key]  # it dies before all of its reports are sent
+    assert (tmp_path / "died").read_text() == ".."
+    assert sorted(begun.values()) == [*[1] * (len(begun) - 1), 2]  # what was at the node that was killed
+    assert {path.stem: path.read_bytes() for path in (out / "runs").iterdir() if path.stem in before} == before
+    done = files(out)
+    assert {name: done[name] for name in ("runs", "users", "claims")} == expected(good)
+    assert done["failed"] == sorted(f"{one.key}.json" for one in bad)
+    here = run_grid(good, tmp_path / "here", device="cpu")
+    assert [one.test for one in outcome.results] == [one.test for one in here.results]
+    broken, lost = outcome.failures
+    assert broken.error == "RuntimeError: it is broken (ray_own.py, line 21)"
+    assert 'ray_own.py", line 21, in choose' in broken.traceback
+    assert "was lost" in lost.error
+
+
+@pytest.mark.parametrize("on", ["ray://10.0.0.1:10001", "ray:ray://10.0.0.1:10001", "ray:127.0.0.1:1", "ray:head"])
+def test_what_is_no_cluster_of_this_machine_is_a_sentence(tmp_path: Path, on: str) -> None:
+    with pytest.raises(SettingError, match="ray"):
+        run_grid([job(prepared(tmp_path), RNS())], tmp_path / "out", device="cpu", on=on)
+
+
+@pytest.mark.parametrize(
+    ("workers", "gpu", "ask", "together"),
+    [
+        (None, True, {"num_gpus": 1.0, "num_cpus": 4}, 1),
+        (6, True, {"num_gpus": 0.5, "num_cpus": 2}, 2),
+        (9, True, {"num_gpus": 0.3333, "num_cpus": 1}, 3),
+        (2, True, {"num_gpus": 1.0, "num_cpus": 8}, 1),
+        (None, False, {"num_cpus": 1}, 8),
+        (4, False, {"num_cpus": 4}, 2),
+        (5, False, {"num_cpus": 2}, 4),
+        (100, False, {"num_cpus": 1}, 8),
+    ],
+)
+def test_so_many_at_once_share_the_gpus_or_the_cores(
+    workers: int | None, gpu: bool, ask: dict[str, float], together: int
+) -> None:
+    nodes = [{"CPU": 8.0, "GPU": 2.0}, {"CPU": 8.0, "GPU": 1.0}, {"memory": 1e9}]
+    assert share(nodes, workers, gpu) == (ask, together)
+    if gpu:
+        assert math.floor(1 / ask["num_gpus"]) * 3 >= (workers or 3)
