@@ -2,8 +2,8 @@
 
     python benchmarks/preparing.py --rows 1e8 --memory 8GB --scratch /scratch
 
-Rows have a user and an item of skewed popularity, ids that are numbers (or texts: --texts), and a second of one year; some
-pairs come again. Each engine runs in a process of its own. Peak memory is what Linux counts as resident, mapped files
+Rows have a user and an item of skewed popularity, ids that are numbers (or texts: --texts), and a second of one year; pairs
+come again --often. Each engine runs in a process of its own. Peak memory is what Linux counts as resident, mapped files
 included; disk is the most that lay in the scratch folder, looked at four times a second. Both must make the same fingerprint.
 """
 
@@ -27,14 +27,15 @@ PART = 5_000_000  # rows of a file
 ENGINES = ("polars", "duckdb")
 
 
-def write_log(folder: Path, rows: int, texts: bool) -> int:
-    """Files of a log with so many rows, 25 for each user and 75 for each item; their bytes."""
-    users, items = max(10, rows // 25), max(10, rows // 75)
+def write_log(folder: Path, rows: int, texts: bool, often: int) -> int:
+    """Files of a log with so many rows, 25 pairs for each user and 75 for each item, `often` rows a pair; their bytes."""
+    users, items = (max(10, rows // often // each) for each in (25, 75))
     for start in range(0, rows, PART):
         rng, count = np.random.default_rng(start), min(PART, rows - start)
+        user, item = (rng.random(-(-count // often)) for _ in range(2))
         table = pl.DataFrame({
-            "user": (users * rng.random(count) ** 2).astype(np.int64),
-            "item": (items * rng.random(count) ** 3).astype(np.int64),
+            "user": np.resize((users * user**2).astype(np.int64), count),
+            "item": np.resize((items * item**3).astype(np.int64), count),
             "time": 1_700_000_000 + rng.integers(0, 365 * 86_400, count),
         })  # fmt: skip
         if texts:
@@ -86,6 +87,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=float, default=1e6)
     parser.add_argument("--texts", action="store_true", help="ids are texts")
+    parser.add_argument("--often", type=int, default=1, help="rows of each pair, about")
     parser.add_argument("--core", type=int, default=5)
     parser.add_argument("--split", default="time")
     parser.add_argument("--memory", help="of duckdb, such as 8GB")
@@ -103,7 +105,7 @@ def main() -> None:
         log, scratch = Path(home) / "log", Path(home) / "scratch"
         log.mkdir()
         scratch.mkdir()
-        size = write_log(log, int(asked.rows), asked.texts)
+        size = write_log(log, int(asked.rows), asked.texts, asked.often)
         print(
             f"{int(asked.rows):,} rows, {size / 2**20:,.0f} MiB of Parquet; {asked.core}-core, split by {asked.split}"
         )

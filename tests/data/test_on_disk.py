@@ -169,6 +169,12 @@ def test_what_it_cannot_do_is_refused(tmp_path: Path, monkeypatch: pytest.Monkey
         read_stored(path, memory="much")
     with pytest.raises(DataError, match="nowhere"):
         read_stored(path, scratch=tmp_path / "nowhere")
+    full = read_stored(path)
+    full.scratch.folder.rename(tmp_path / "elsewhere")  # as good as full
+    with pytest.raises(DataError, match="scratch="):
+        full.scratch.write("part.parquet", pl.DataFrame({"a": [1]}))
+    with pytest.raises(DataError, match="memory="):
+        full.places(1)
     monkeypatch.setitem(__import__("sys").modules, "duckdb", None)
     with pytest.raises(SahcnsError, match=r"sahcns\[duckdb\]"):
         read_stored(path)

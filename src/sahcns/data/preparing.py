@@ -31,8 +31,9 @@ def prepare(interactions: Interactions | Stored, recipe: Recipe | None = None) -
         raise SettingError(f"interactions is of type {type(interactions).__name__}; read it first: prepare(read(…))")
     _check_columns(interactions, recipe)
     ids, texts = (interactions.user_ids, interactions.item_ids), (interactions.titles, interactions.categories)
+    stored = interactions if isinstance(interactions, Stored) else None
     name, source, sizes = interactions.name, interactions.source, (len(ids[0]), len(ids[1]))
-    sift = Sift(recipe, interactions.events, source, name, sizes, len(interactions))
+    sift = Sift(recipe, interactions.events, source, name, sizes, len(interactions), stored)
     blocks = interactions.blocks(sift.needed())
     del interactions  # where the caller keeps no hold on them either, each column goes once its step is done
     sift.take(blocks)

@@ -26,6 +26,7 @@ from sahcns.data.filters import (
 from sahcns.data.interactions import FEW_KINDS, NAT, Events
 from sahcns.data.recipe import TIMED, Recipe
 from sahcns.data.splitting import Steps
+from sahcns.data.stored import Stored
 from sahcns.errors import DataError
 
 ORDER = ("read", "events", "missing", "returns", "rating", "window")
@@ -41,6 +42,7 @@ class Sift:
     name     what an error calls them
     sizes    how many users and items there are
     total    how many rows
+    stored   where the rows lie on disk
     """
 
     recipe: Recipe
@@ -49,6 +51,7 @@ class Sift:
     name: str
     sizes: tuple[int, int]
     total: int
+    stored: Stored | None = None
     aside: list[Rows] = field(default_factory=list)  # what returns, rating and window took out
     columns: dict[str, list[npt.NDArray[Any]]] = field(default_factory=dict)  # of what is left
 
@@ -60,7 +63,7 @@ class Sift:
         self.rows = dict.fromkeys(ORDER, 0)
         self.reached = [np.zeros(size, np.uint8) for size in self.sizes]  # the last of the steps that left them a row
         self.lost: dict[str, int] = {}
-        self.returns = self.sent_back = 0
+        self.returns = self.sent_back = self.left = 0
         self.whole = True  # whether the block at hand is all rows
         self.ratings, self.times = (np.inf, -np.inf), (np.iinfo(np.int64).max, NAT)  # from … to
 
@@ -96,28 +99,29 @@ class Sift:
             del fewer, reached
             if self.recipe.split in TIMED:
                 rows = replace(rows, when=time_order(rows.columns["time"], rows.columns.get("past")))
-                if "row" not in rows.columns:  # `when` is that among all rows
+                if self.stored is None:  # else it is the order within the block, and the times go on to the disk
                     rows = rows.drop("past", *(() if self.recipe.half_life else ("time",)))
             rows = sort_pairs(rows)
             if self.recipe.weight is not None or self.recipe.half_life is not None:
                 rows = weigh(rows, self.recipe.weight, self.recipe.half_life is not None)
             rows = rows.keep(distinct(rows, self.recipe.duplicates))
+            if self.stored is not None and self.recipe.split in TIMED:
+                self.stored.put_times(self.left, rows)
+                rows = replace(rows, when=None).drop("time", "past", "row")
+            self.left += len(rows)
             for name, column in {"users": rows.users, "items": rows.items, "when": rows.when, **rows.columns}.items():
                 if column is not None:
                     self.columns.setdefault(name, []).append(column)
 
     def finish(self) -> Rows:
         """What is left, sorted by user, then item; the columns that the split looks at."""
-        if (left := sum(map(len, self.columns["users"]))) > MOST:
+        if self.left > MOST:
             raise DataError(
-                f"{left:,} rows of {self.name} are left, and a set holds at most {MOST:,}; narrow its recipe"
+                f"{self.left:,} rows of {self.name} are left, and a set holds at most {MOST:,}; narrow its recipe"
             )
         columns = {name: _together(self.columns.pop(name)) for name in [*self.columns]}  # one after the other
-        if "row" in columns:
-            order, place = np.argsort(columns.pop("row")), np.empty(len(columns["when"]), np.int32)
-            past = columns.pop("past", None)
-            place[order] = time_order(columns.pop("time")[order], None if past is None else past[order])
-            columns["when"] = place
+        if self.stored is not None and self.recipe.split in TIMED:
+            columns["when"] = self.stored.places(self.left)
         if self.recipe.half_life is not None:
             columns["weight"] = decay(columns["weight"], columns.pop("last"), self.recipe.half_life)
         return Rows(columns.pop("users"), columns.pop("items"), columns.pop("when", None), columns)

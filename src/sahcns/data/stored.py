@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sahcns.data.filters import Int64, Rows
+from sahcns.data.filters import Int32, Int64, Rows
 from sahcns.data.ids import IdMap, Texts
 from sahcns.data.interactions import Events, named
 from sahcns.errors import DataError
@@ -33,6 +33,15 @@ class Scratch:
             ) from None
         weakref.finalize(self, shutil.rmtree, self.folder, True)
 
+    def write(self, name: str, table: "pl.DataFrame") -> None:
+        from polars.exceptions import PolarsError
+
+        path = self.folder / name
+        try:  # in statistics no number is NaN, and DuckDB believes them
+            table.write_parquet(path, compression="lz4", statistics=False)
+        except (OSError, PolarsError) as error:
+            raise DataError(f"{path} cannot be written ({error}); give a folder with more room with scratch=") from None
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Stored:
@@ -49,6 +58,7 @@ class Stored:
     columns: frozenset[str]
     source: dict[str, Any]
     scratch: Scratch
+    memory: str | None
     events: Events | None = None
     kinds: Int64 | None = None
     titles: Texts | None = None
@@ -78,6 +88,35 @@ class Stored:
             rest = block[end:]
             if end:
                 yield self._rows(block[:end], roles)
+
+    def put_times(self, start: int, rows: Rows) -> None:
+        """Rows that are left, the first of which is number `start` of all of them; their times go to the disk."""
+        import polars as pl
+
+        if not start:
+            self._clear_times()
+        columns = {name: rows.columns[name] for name in ("time", "past", "row") if name in rows.columns}
+        table = pl.DataFrame({"past": 0, "number": np.arange(start, start + len(rows)), **columns})
+        self.scratch.write(f"times-{start}.parquet", table)
+
+    def places(self, count: int) -> Int32:
+        """The place [count] of each row of `put_times` when all are sorted by time, those of one moment in file order."""
+        import polars as pl
+
+        from sahcns.data.readers.database import Database
+
+        with Database(self.scratch.folder, self.memory) as database:
+            order = pl.scan_parquet(database.order(), glob=False)
+        place = np.empty(count, np.int32)
+        for start in range(0, count, BLOCK):
+            numbers = order.slice(start, BLOCK).collect()["number"].to_numpy()
+            place[numbers] = np.arange(start, start + len(numbers), dtype=np.int32)
+        self._clear_times()
+        return place
+
+    def _clear_times(self) -> None:
+        for path in self.scratch.folder.glob("times-*.parquet"):
+            path.unlink()
 
     def _rows(self, block: "pl.DataFrame", roles: list[str]) -> Rows:
         columns = {role: block[role].to_numpy() for role in roles}

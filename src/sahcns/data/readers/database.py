@@ -98,6 +98,15 @@ class Database:
             part.unlink()
         return path
 
+    def order(self) -> Path:
+        """The file of the numbers of the rows in `times-*`, in the order of time and place in the files."""
+        path = self.folder / "times-sorted.parquet"
+        self.all(
+            f"COPY (SELECT number FROM {self._table('times-*', 'union_by_name')} ORDER BY time, past, row) TO {_text(path)} "
+            f"(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {ROW_GROUP})"
+        )
+        return path
+
 
 def _text(value: object) -> str:
     """A text in SQL."""

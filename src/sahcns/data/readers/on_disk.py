@@ -20,7 +20,7 @@ from sahcns.data.readers.database import Database
 from sahcns.data.readers.id_column import IdColumn, texts_of
 from sahcns.data.readers.times import TimeParser
 from sahcns.data.stored import BLOCK, Scratch, Stored
-from sahcns.errors import DataError, SettingError
+from sahcns.errors import SettingError
 
 
 @dataclass
@@ -60,7 +60,7 @@ class DiskCollector(Collector):
         self, faults: Faults, times: TimeParser, items_offset: int | str, memory: str | None, scratch: str | Path | None
     ) -> None:
         super().__init__(faults, times, items_offset, users=DiskIds("user"), items=DiskIds("item"), room=BLOCK)
-        self.scratch = Scratch(scratch)
+        self.scratch, self.memory = Scratch(scratch), memory
         self.database = Database(self.scratch.folder, memory)
 
     def _add(self, batch: Batch) -> None:
@@ -79,11 +79,7 @@ class DiskCollector(Collector):
         if self.events.codes is not None:
             columns["event"] = pl.Series(np.concatenate(self.events.codes).astype(np.uint32))
             self.events.codes.clear()
-        path = self.scratch.folder / f"part-{self.on_disk}.parquet"
-        try:  # in statistics no number is NaN, and DuckDB believes them
-            pl.DataFrame(columns).write_parquet(path, compression="lz4", statistics=False)
-        except (OSError, pl.exceptions.PolarsError) as error:
-            raise DataError(f"{path} cannot be written ({error}); give a folder with more room with scratch=") from None
+        self.scratch.write(f"part-{self.on_disk}.parquet", pl.DataFrame(columns))
         self.on_disk = self.size
 
     def _ids(self) -> tuple[DiskIds, DiskIds]:
@@ -115,7 +111,8 @@ class DiskCollector(Collector):
             remarks = self.remarks(missing)
             item_ids = self.describe(source, user_ids, item_ids, remarks, ends)
             path = database.sort(roles, [ids.expression for ids in self._ids()])
-        return Stored(path, self.size, user_ids, item_ids, frozenset(roles), source, self.scratch, events, kinds)
+        where = path, self.size, user_ids, item_ids, frozenset(roles), source, self.scratch, self.memory
+        return Stored(*where, events, kinds)
 
     def _number(self, ids: DiskIds) -> IdMap:
         """The sorted ids of one role; one that is none beside the others is an error."""
