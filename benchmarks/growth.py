@@ -129,6 +129,8 @@ def measure(pairs: int, device_name: str, threads: int, most: int) -> dict[str, 
     drawing, (users, items, n_users, n_items) = seconds(lambda: interactions(pairs))
     nothing = Pairs(users[:0], items[:0])
     split = Split(Pairs(users, items), nothing, nothing, IdMap(np.arange(n_users)), IdMap(np.arange(n_items)))
+    host_peak()
+    held = host_peak()
     building, graph = seconds(lambda: build_graph(split, device))
     found: dict[str, Any] = {
         "pairs": len(users),
@@ -138,7 +140,8 @@ def measure(pairs: int, device_name: str, threads: int, most: int) -> dict[str, 
         "largest item": int(np.bincount(items).max()),
         "draw s": drawing,
         "graph s": building,
-        "graph host MiB": host_peak(),
+        "graph host MiB": (highest := host_peak()),
+        "graph host bytes a pair": (highest - held) * 2**20 / len(users),
         "graph device MiB": peak() if device.type == "cuda" else 0.0,
     }
     backbone, sampler, grown = LightGCN(dim=64, depth=3), SAHC(pool=10), FIXED * max(1, round(pairs / FROM))

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from sahcns.data import save_split as save_split
     from sahcns.data.catalogue import prepare_named as prepare_named
     from sahcns.data.readers import read as read
+    from sahcns.data.readers import read_stored as read_stored
     from sahcns.errors import SahcnsError as SahcnsError
     from sahcns.graph import Graph as Graph
     from sahcns.lab.comparison.compare import compare as compare
@@ -72,7 +73,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "sahcns.data": ("Recipe", "Split", "load_split", "prepare", "save_split"),
     "sahcns.data.catalogue": ("prepare_named",),
-    "sahcns.data.readers": ("read",),
+    "sahcns.data.readers": ("read", "read_stored"),
     "sahcns.backbones": ("Backbone", "LightGCN", "LightGCNpp", "MF", "NGCF", "SGL", "SimGCL", "XSimGCL"),
     "sahcns.samplers": (
         *("AHNS", "BNS", "DENS", "DNS", "DNSMN", "DivNS", "InBatch", "MixGCF", "Popularity", "RNS", "SAHC", "Shared"),
