@@ -123,6 +123,14 @@ def test_both_ways_read_alike(change: Callable[[pl.DataFrame], pl.DataFrame], ki
     same(str(tmp_path / "logs" / f"*.{kind}"), recipe, tmp_path, lenient=True)
 
 
+@pytest.mark.parametrize("recipe", [{"min_rating": 2, "split": "time"}, {"weight": "rating", "half_life": 9}])
+def test_rows_that_lack_what_a_step_needs_are_counted_alike(recipe: dict[str, Any], tmp_path: Path) -> None:
+    table = gaps(log()).sort("user", maintain_order=True)  # so that blocks lack one or the other first
+    table.write_parquet(tmp_path / "log.parquet")
+    made = same(tmp_path / "log.parquet", Recipe(**recipe), tmp_path, lenient=True)
+    assert made["manifest.json"].count(b" without ") == 2
+
+
 def test_titles_and_rows_that_cannot_be_used_are_the_same(tmp_path: Path) -> None:
     table = log(title=[f"Title {row % 40}" for row in range(ROWS)]).cast(pl.String)
     path = tmp_path / "log.csv"

@@ -162,15 +162,16 @@ class Sift:
 
     def _record_missing(self, steps: Steps) -> None:
         """Rows that lack what a step needs are left out where they were read leniently; else one is an error."""
+        lost = {role: self.lost[role] for role, _ in needs(self.recipe) if role in self.lost}
         for role, setting in needs(self.recipe):
-            if not self.source.get("lenient") and role in self.lost:
+            if role in lost and not self.source.get("lenient"):
                 entry = self.source.get("missing", {}).get(role)
                 first = f", the first in line {entry['first_line']:,} of {entry['file']}" if entry else ""
                 raise DataError(
-                    f"{setting} needs {role}s, and {self.lost[role]:,} rows of {self.name} have none{first}; fill them in, "
+                    f"{setting} needs {role}s, and {lost[role]:,} rows of {self.name} have none{first}; fill them in, "
                     "or read with lenient to leave such rows out"
                 )
-        rule = ", ".join(f"{rows:,} without {role}" for role, rows in self.lost.items())
+        rule = ", ".join(f"{rows:,} without {role}" for role, rows in lost.items())
         self._record(steps, "missing", rule, "fill them in")
 
     def _events(self, rows: Rows) -> Rows:
