@@ -47,7 +47,7 @@ class ANS(Sampler):
     epsilon: float = setting(
         0.5, "weight ε of what the noise adds to a score", low=0, high=1, search=(0.0, 0.25, 0.5, 0.75, 1.0)
     )
-    gamma: float = setting(0.1, "weight γ of the gates' losses", low=0, search=Between(0.001, 1.0, log=True))
+    gamma: float = setting(0.01, "weight γ of the gates' losses", low=0, search=Between(0.001, 1.0, log=True))
 
     def trainable(self, dim: int, rng: Rng, dtype: torch.dtype) -> dict[str, Tensor]:
         parts: dict[str, Tensor] = {}
