@@ -49,22 +49,26 @@ def open_orders(file: str, reading: Mapping[str, Any]) -> "Orders":
 def train_file(
     orders: "Orders", plan: Mapping[str, Any], keep: str | None = None, quiet: bool = False, **how: Any
 ) -> "Made":
-    """Train what the plan says, by the preset where it says nothing, and show how it did beside the baselines."""
+    """Train what the plan says, by the preset where it says nothing, and judge it beside the baselines."""
     from sahcns.cli.plan import build, build_part
-    from sahcns.model.choice import BEST, LABELS
+    from sahcns.model.choice import BEST
     from sahcns.model.orders import preset, train_orders
     from sahcns.training import Protocol
 
     parts = build(dict(plan))[:3]
     usual = preset(orders.judged, plan.get("device", "auto")).to_dict()
     protocol = build_part(Protocol, {**usual, **plan.get("protocol", {})})
-    made = train_orders(orders, *parts, protocol=protocol, keep=keep or BEST, quiet=quiet, **how)
-    if quiet:
-        return made
+    return train_orders(orders, *parts, protocol=protocol, keep=keep or BEST, quiet=quiet, **how)
+
+
+def show_candidates(made: "Made") -> None:
+    """How each did, which one is kept, and why."""
+    from sahcns.model.choice import LABELS
+
     people = f"{len(made.candidates[0].recall):,} people, what they took next"
     rows = table(people, ">Recall@20", ">NDCG@20", ">seconds")
     for one in (one.to_dict() for one in made.candidates):
         values = (f"{100 * one[name]:.2f}" for name in ("recall@20", "ndcg@20"))
         rows.add_row(LABELS[one["name"]], *values, f"{one['seconds']:.1f}")
-    show(rows, "", made.why, f"kept: {LABELS[made.kept]}, made of all {count(len(orders.whole.train), 'pair')}")
-    return made
+    pairs = count(len(made.parts["split"].train), "pair")
+    show(rows, "", made.why, f"kept: {LABELS[made.kept]}, made of all {pairs}")

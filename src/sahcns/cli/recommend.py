@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from sahcns.cli.console import Json, count, show, show_json, table, tell, warn
 from sahcns.cli.dataset import holds_orders
 from sahcns.cli.options import BASKETS, READ, Read, argument, option, parse_reading
-from sahcns.cli.orders import open_orders, read_file, train_file
+from sahcns.cli.orders import open_orders, read_file, show_candidates, train_file
 from sahcns.errors import SettingError
 
 if TYPE_CHECKING:
@@ -92,7 +92,10 @@ def command(
     if to is not None:
         check_target(to)
     if learn:
-        model = Recommender.of(**train_file(open_orders(str(run), options), {}, quiet=json).parts)
+        made = train_file(open_orders(str(run), options), {}, quiet=json)
+        if not json:
+            show_candidates(made)
+        model = Recommender.of(**made.parts)
     else:
         model = Recommender.load(run)
     limits: dict[str, Any] = {"k": k, "without": without or [], "only": only or None, "category": category or []}

@@ -104,8 +104,10 @@ def command(
               sahcns train shop --config runs/shop --start runs/shop --out runs/newer
               sahcns train large --nproc 8 --out runs/large
     """
+    from sahcns.cli.orders import open_orders, show_candidates, train_file
     from sahcns.cli.plan import build, merge, parse_parts, read_plan, terms_of
     from sahcns.cli.progress import say_it_resumes
+    from sahcns.model import Recommender
     from sahcns.model.folder import check_place
     from sahcns.training.ranks import check, joined, launched
     from sahcns.training.train import retry_once_on_interrupt
@@ -137,17 +139,17 @@ def command(
             from sahcns.cli.launch import launch
 
             raise SystemExit(launch(sys.argv[1:], processes))
+    made = None
     with say_it_resumes(kept), joined(how["device"]) as rank:
         if holds_orders(plan["data"]):
-            from sahcns.cli.orders import open_orders, train_file
-            from sahcns.model import Recommender
-
             made = train_file(open_orders(plan["data"], parse_reading(read or [])), plan, keep, quiet=json, **how)
             model, judged = Recommender.of(**made.parts), made.trained.record
         else:
             model, judged = _train_set(plan, built, whole, start, json or rank > 0, {**how, "refit": refit})
     if rank > 0:
         return
+    if made is not None and not json:
+        show_candidates(made)
     saved = retry_once_on_interrupt(lambda: _save(model, place))
     if judged.stopped != "interrupted":
         shutil.rmtree(kept, ignore_errors=True)

@@ -153,6 +153,7 @@ def _index(kind: str, users: Tensor, items: Tensor, recall: float, k: int) -> tu
         raise SettingError("nobody has a vector, so no index could be judged")
     count, width = items.shape
     k, widest = min(k, count), WIDEST
+    built: Any
     if kind == "hnsw":
         built, name = faiss.IndexHNSWFlat(width, NEIGHBOURS, faiss.METRIC_INNER_PRODUCT), f"HNSW{NEIGHBOURS}"
         built.hnsw.efConstruction, breadth = 200, max(16, k)
