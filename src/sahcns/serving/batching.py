@@ -7,6 +7,7 @@ keep another waiting for one.
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
 from typing import NamedTuple
 
 from sahcns.errors import SahcnsError
@@ -39,24 +40,33 @@ class Question(NamedTuple):
         return id(self.model), self.wishes[0].k > LONG, id(self) if wide else 0
 
 
+Asked = tuple[Question, asyncio.Future[list[RankedList]]]
+
+
 class Batcher:
-    """One thread multiplies; requests gather meanwhile. A request keeps the model that it came to."""
+    """One thread multiplies, and takes what has gathered meanwhile by itself: it does not wait for a busy event loop.
+
+    A request keeps the model that it came to.
+    """
 
     def __init__(self, most: int = 64) -> None:
         self.most = most  # lists in one product, if no single request has more
-        self.waiting: list[tuple[Question, asyncio.Future[list[RankedList]]]] = []
         self.items = 0  # in the lists of requests that come in pieces
         self.on_product: Callable[[], None] = lambda: None
+        self._waiting: list[Asked] = []
+        self._lock = Lock()  # of what is waiting, and of whether the thread looks at it
+        self._working = False
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="rank")
-        self._pump: asyncio.Task[None] | None = None
 
     async def rank(self, model: Recommender, wishes: Sequence[Wish], had: int = 0) -> list[RankedList]:
         """The lists of one request, or a piece of them."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[list[RankedList]] = loop.create_future()
-        self.waiting.append((Question(model, wishes, had), future))
-        if self._pump is None or self._pump.done():
-            self._pump = loop.create_task(self._run())
+        with self._lock:
+            self._waiting.append((Question(model, wishes, had), future))
+            begins, self._working = not self._working, True
+        if begins:
+            self._thread.submit(self._work, loop)
         return await future
 
     async def pieces(self, model: Recommender, wishes: Sequence[Wish]) -> AsyncIterator[list[RankedList]]:
@@ -74,33 +84,33 @@ class Batcher:
         finally:
             self.items -= items
 
-    async def _run(self) -> None:
-        loop = asyncio.get_running_loop()
-        while self.waiting:
-            batch = self._next()
-            if not batch:
-                continue
-            results = await loop.run_in_executor(self._thread, _rank, [question for question, _ in batch])
-            self.on_product()
-            for (_, future), result in zip(batch, results, strict=True):
-                if not future.done():  # else its client has left
-                    if isinstance(result, Exception):
-                        future.set_exception(result)
-                    else:
-                        future.set_result(result)
+    def _work(self, loop: asyncio.AbstractEventLoop) -> None:
+        """In the thread: product after product, until nobody waits."""
+        while batch := self._next():
+            results = _rank([question for question, _ in batch])
+            loop.call_soon_threadsafe(self._answer, batch, results)
 
-    def _next(self) -> list[tuple[Question, asyncio.Future[list[RankedList]]]]:
+    def _answer(self, batch: list[Asked], results: Sequence[list[RankedList] | Exception]) -> None:
+        self.on_product()
+        for (_, future), result in zip(batch, results, strict=True):
+            if not future.done():  # else its client has left
+                if isinstance(result, Exception):
+                    future.set_exception(result)
+                else:
+                    future.set_result(result)
+
+    def _next(self) -> list[Asked]:
         """Up to `most` lists of one kind, of those who have had least; without those whose clients have left."""
-        batch: list[tuple[Question, asyncio.Future[list[RankedList]]]] = []
-        rest, size = [], 0
-        for one in sorted((one for one in self.waiting if not one[1].done()), key=lambda one: one[0].had):
-            question = one[0]
-            if batch and (size + question.size > self.most or question.kind != batch[0][0].kind):
-                rest.append(one)
-            else:
-                batch.append(one)
-                size += question.size
-        self.waiting = rest
+        batch, rest, size = list[Asked](), list[Asked](), 0
+        with self._lock:
+            for one in sorted((one for one in self._waiting if not one[1].done()), key=lambda one: one[0].had):
+                question = one[0]
+                if batch and (size + question.size > self.most or question.kind != batch[0][0].kind):
+                    rest.append(one)
+                else:
+                    batch.append(one)
+                    size += question.size
+            self._waiting, self._working = rest, bool(batch)
         return batch
 
     def close(self) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+import orjson
 import torch
 from torch import Tensor
 
@@ -41,11 +42,14 @@ class Loaded:
     name: str
     lock: Lock = field(default_factory=Lock)  # so that two who ask first do not both compute it
 
+    def named(self, item: int) -> dict[str, Id | None]:
+        """The id and the title of an item by position."""
+        return {"item": self.model.item_ids[item], "title": self.model.title(item)}
+
     @cached_property
-    def named(self) -> Callable[[int], dict[str, Id | None]]:
-        """The id and the title of an item by position; those that many are shown are kept as they are sent."""
-        ids, title = self.model.item_ids, self.model.title
-        return lru_cache(NAMES)(lambda item: {"item": ids[item], "title": title(item)})
+    def name_fields(self) -> Callable[[int], bytes]:
+        """The same as fields of JSON; those that many are shown are kept."""
+        return lru_cache(NAMES)(lambda item: orjson.dumps(self.named(item))[1:-1])
 
     @cached_property
     def search(self) -> Search:
