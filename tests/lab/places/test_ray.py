@@ -1,6 +1,7 @@
 """A Ray cluster of three nodes on this machine: what is lost is made again, what is there is not, all as it is here."""
 
 import math
+import multiprocessing
 import os
 from collections import Counter
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ import pytest
 
 from sahcns.errors import SettingError
 from sahcns.importing import import_files
+from sahcns.lab.grid.job import Job
 from sahcns.lab.grid.run import Event, run_grid
 from sahcns.lab.places.ray_cluster import RayCluster, share
 from sahcns.samplers import RNS, Sampler
@@ -18,7 +20,7 @@ from sahcns.settings import class_named
 from sahcns.training import Protocol
 from tests.lab.grid.jobs import expected, files, job, prepared, several
 from tests.lab.grid.process import runner
-from tests.lab.killing import ended, wait_until
+from tests.lab.killing import PATIENCE, ended, forked, wait_until
 
 OWN = """
 import os
@@ -60,8 +62,9 @@ def cluster() -> Iterator[Any]:
     from ray.cluster_utils import Cluster
 
     node = {"num_cpus": 1, "object_store_memory": 80 << 20}
+    # A killed node refuses at once; one on a busy machine may take its time to answer.
     soon = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 500, "health_check_failure_threshold": 3}
-    lean = {"enable_worker_prestart": False, "prestart_worker_first_driver": False, "health_check_timeout_ms": 2000}
+    lean = {"enable_worker_prestart": False, "prestart_worker_first_driver": False, "health_check_timeout_ms": 60_000}
     head = {**node, "include_dashboard": False, "_system_config": {**soon, **lean}}
     made = Cluster(initialize_head=True, head_node_args=head)
     for _ in range(2):
@@ -71,12 +74,29 @@ def cluster() -> Iterator[Any]:
     made.shutdown()  # type: ignore[no-untyped-call]
 
 
-def test_a_killed_driver_a_killed_node_and_jobs_that_fail(
-    cluster: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The first driver is killed in the middle; under the second a node is. Every result is there once, as it is here."""
+def drive(jobs: list[Job], out: Path, on: str, own: Path, printed: Path, line: Any) -> None:
+    """A driver in a process of its own, which Ray ends where it loses sight of its node. It names its node in the middle."""
     import ray
 
+    os.dup2(os.open(printed, os.O_WRONLY | os.O_CREAT), 1)
+    import_files([own])
+    RayCluster.tries = 2
+    events, told = list[tuple[str, str]](), list[str]()
+
+    def hear(event: Event) -> None:
+        events.append((event.job.key, event.kind))
+        if [*dict(events).values()].count("epoch") == 3 and not told:  # each node is at one
+            told.append(ray.get_runtime_context().get_node_id())
+            line.send(told[0])
+            line.recv()
+
+    outcome = run_grid(jobs, out, device="cpu", on=on, on_event=hear)
+    begun = Counter(key for key, kind in events if kind == "started")
+    line.send((begun, [one.test for one in outcome.results], outcome.failures))
+
+
+def test_a_killed_driver_a_killed_node_and_jobs_that_fail(cluster: Any, tmp_path: Path) -> None:
+    """The first driver is killed in the middle; under the second a node is. Every result is there once, as it is here."""
     data, own, out, on = prepared(tmp_path), tmp_path / "ray_own.py", tmp_path / "out", f"ray:{cluster.address}"
     own.write_text(OWN.replace("{died}", str(tmp_path / "died")))
     (tmp_path / "ray_beside.py").write_text(BESIDE)
@@ -92,21 +112,17 @@ def test_a_killed_driver_a_killed_node_and_jobs_that_fail(
 
     bad = [job(data, one(), imports=[own]) for one in (raising, deadly)]
     good += [job(data, softest(), imports=[own])]
-    monkeypatch.setattr(RayCluster, "tries", 2)
-    events, killed = list[Event](), list[str]()
-
-    def kill(event: Event) -> None:
-        events.append(event)
-        kinds = {one.job.key: one.kind for one in events}
-        if [*kinds.values()].count("epoch") == 3 and not killed:  # each node is at one
-            ours = ray.get_runtime_context().get_node_id()
-            node = next(one for one in cluster.worker_nodes if one.node_id != ours)
-            killed.append(node.node_id)
-            cluster.remove_node(node, allow_graceful=False)
-
-    outcome = run_grid([*good, *bad], out, device="cpu", on=on, on_event=kill)
-    assert "a sampler may print" not in capfd.readouterr().out
-    begun = Counter(event.job.key for event in events if event.kind == "started")
+    here, there = multiprocessing.Pipe()
+    second = forked([__name__], drive, [*good, *bad], out, on, own, tmp_path / "printed", there)
+    there.close()  # so that a driver that was lost is an error, and not waited for
+    assert here.poll(PATIENCE)
+    ours = here.recv()
+    cluster.remove_node(next(one for one in cluster.worker_nodes if one.node_id != ours), allow_graceful=False)
+    here.send("killed")
+    assert here.poll(PATIENCE)
+    begun, tests, (broken, lost) = here.recv()
+    assert ended(second) == 0
+    assert "a sampler may print" not in (tmp_path / "printed").read_text()
     assert set(begun) == {one.key for one in [*good, *bad]} - set(before)
     del begun[bad[1].key]  # it dies before all of its reports are sent
     assert (tmp_path / "died").read_text() == ".."
@@ -115,9 +131,7 @@ def test_a_killed_driver_a_killed_node_and_jobs_that_fail(
     done = files(out)
     assert {name: done[name] for name in ("runs", "users", "claims")} == expected(good)
     assert done["failed"] == sorted(f"{one.key}.json" for one in bad)
-    here = run_grid(good, tmp_path / "here", device="cpu")
-    assert [one.test for one in outcome.results] == [one.test for one in here.results]
-    broken, lost = outcome.failures
+    assert tests == [one.test for one in run_grid(good, tmp_path / "here", device="cpu").results]
     assert broken.error == "RuntimeError: it is broken (ray_own.py, line 21)"
     assert 'ray_own.py", line 21, in choose' in broken.traceback
     assert "was lost" in lost.error
