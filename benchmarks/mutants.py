@@ -37,7 +37,7 @@ TESTS = {  # of the files that are changed, those that are to notice
         "samplers/test_{}*.py",
         *(f"samplers/test_{one}.py" for one in ("battery", "reductions", "gradients")),
     ],
-    "objectives/*.py": ["test_objectives.py", "training/test_pair_weights.py", "training/test_epochs.py"],
+    "objectives/*.py": ["objectives/test_*.py", "training/test_pair_weights.py", "training/test_epochs.py"],
     "ranking/metrics.py": ["ranking/test_metrics.py", "ranking/test_evaluation.py"],
     "training/checkpoint.py": ["training/test_checkpoint.py"],
 }

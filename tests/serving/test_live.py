@@ -1,8 +1,10 @@
 """A folder that changes under a model that answers: what is half there, damaged or made to harm is not taken up."""
 
+import gc
 import hashlib
 import json
 import shutil
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -109,3 +111,17 @@ def test_files_that_are_written_over_do_not_end_the_process(tmp_path: Path) -> N
     why = live.loaded.explain(3, 2, user=3, have=torch.zeros(0, dtype=torch.int64))
     assert len(why["reasons"]) == 2
     assert live.loaded.model.weights["ego"].isfinite().all()
+
+
+def test_a_model_that_was_replaced_is_gone_at_once(tmp_path: Path) -> None:
+    """It may hold a gigabyte, and Python looks for circles of objects when it likes."""
+    live = LiveModel(made(films()).save(tmp_path / "run"), print)
+    former = weakref.ref(live.loaded)
+    assert live.loaded.name_fields(0)
+    gc.disable()
+    try:
+        made(films(), seed=1).save(tmp_path / "run")
+        live.refresh()
+        assert former() is None
+    finally:
+        gc.enable()

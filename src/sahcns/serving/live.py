@@ -42,14 +42,11 @@ class Loaded:
     name: str
     lock: Lock = field(default_factory=Lock)  # so that two who ask first do not both compute it
 
-    def named(self, item: int) -> dict[str, Id | None]:
-        """The id and the title of an item by position."""
-        return {"item": self.model.item_ids[item], "title": self.model.title(item)}
-
     @cached_property
     def name_fields(self) -> Callable[[int], bytes]:
-        """The same as fields of JSON; those that many are shown are kept."""
-        return lru_cache(NAMES)(lambda item: orjson.dumps(self.named(item))[1:-1])
+        """An item by position as fields of JSON; those that many are shown are kept."""
+        model = self.model  # not `self`, or a model that was replaced would stay until Python looks for circles
+        return lru_cache(NAMES)(lambda item: orjson.dumps(_named(model, item))[1:-1])
 
     @cached_property
     def search(self) -> Search:
@@ -97,7 +94,7 @@ class Loaded:
         return {
             "pair": view.to_dict(),
             "layers": layer_names(view.first_layer, view.positive),
-            "positives": [self.named(at) for at in positives[:MOST_POSITIVES]],
+            "positives": [_named(self.model, at) for at in positives[:MOST_POSITIVES]],
         }
 
     def explain(self, item: int, k: int, user: int | None, have: Tensor | None) -> dict[str, Any]:
@@ -106,9 +103,9 @@ class Loaded:
             _ = self.model.paths
         why = explain(self.model, item, user=user, items=have)
         best = zip(why.items[:k].tolist(), why.parts[:k].tolist(), why.paths[:k].tolist(), strict=True)
-        reasons = [{**self.named(one), "part": part, "paths": paths} for one, part, paths in best]
+        reasons = [{**_named(self.model, one), "part": part, "paths": paths} for one, part, paths in best]
         rest = {"own": why.own, "others": float(why.parts[k:].sum()), "exact": why.exact}
-        return {**self.named(item), "score": why.score, "reasons": reasons, **rest}
+        return {**_named(self.model, item), "score": why.score, "reasons": reasons, **rest}
 
 
 class LiveModel:
@@ -173,3 +170,8 @@ def _trim_memory() -> None:
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
         if trim is not None:
             trim(0)
+
+
+def _named(model: Recommender, item: int) -> dict[str, Id | None]:
+    """The id and the title of an item by position."""
+    return {"item": model.item_ids[item], "title": model.title(item)}
