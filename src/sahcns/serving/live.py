@@ -31,6 +31,9 @@ from sahcns.serving.search import Search
 
 MOST_POSITIVES = 200  # training items of a user that the page's view of the sampler offers
 NAMES = 1 << 16  # items whose names are kept: some 20 MB
+LARGE = (
+    8 << 20
+)  # bytes of a block of memory that is mapped by itself; the scores of 40 lists of 50,000 items are no such block
 RETRY_SECONDS = 5.0  # until a new model that could not be loaded is tried again
 
 
@@ -164,12 +167,20 @@ def _load(folder: Path, name: str) -> Loaded:
     return loaded
 
 
+def map_large_blocks() -> None:
+    """Let glibc hand the arrays of a model that was replaced back to the system; among small blocks they leave holes."""
+    _glibc("mallopt", -3, LARGE)
+
+
 def _trim_memory() -> None:
     """Hand freed memory back to the system: glibc would keep that of several former models."""
-    if sys.platform == "linux":
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-        if trim is not None:
-            trim(0)
+    _glibc("malloc_trim", 0)
+
+
+def _glibc(name: str, *arguments: int) -> None:
+    call = getattr(ctypes.CDLL(None), name, None) if sys.platform == "linux" else None
+    if call is not None:
+        call(*arguments)
 
 
 def _named(model: Recommender, item: int) -> dict[str, Id | None]:

@@ -54,9 +54,10 @@ def make_application(settings: Settings) -> Any:
 
     from sahcns.serving.app import make_app
     from sahcns.serving.gate import Limits
-    from sahcns.serving.live import LiveModel
+    from sahcns.serving.live import LiveModel, map_large_blocks
 
     torch.set_num_threads(1)  # one thread multiplies and one answers; more would only be in their way
+    map_large_blocks()
     tell = partial(print, file=sys.stderr, flush=True)
     models = [LiveModel(run, tell) for run in settings.runs]
     limits = Limits(settings.hosts, settings.token, settings.most_body, settings.most_waiting, settings.most_seconds)
