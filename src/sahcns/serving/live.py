@@ -31,9 +31,7 @@ from sahcns.serving.search import Search
 
 MOST_POSITIVES = 200  # training items of a user that the page's view of the sampler offers
 NAMES = 1 << 16  # items whose names are kept: some 20 MB
-LARGE = (
-    8 << 20
-)  # bytes of a block of memory that is mapped by itself; the scores of 40 lists of 50,000 items are no such block
+LARGE = 8 << 20  # bytes of a block that is mapped by itself; above the scores of 40 lists of 50,000 items
 RETRY_SECONDS = 5.0  # until a new model that could not be loaded is tried again
 
 
