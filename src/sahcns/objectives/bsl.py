@@ -34,9 +34,14 @@ class BSL(Objective):
     similarity: str = similarity()
     ranking: str = ranking()
 
-    def loss(self, pairs: Comparison) -> Tensor:
+    @property
+    def temperatures_and_power(self) -> tuple[float, float, float]:
+        """τ₁, τ₂ and t₂, those that follow from others too."""
         tau, tau_negative = self.temperature, self.negative_temperature or self.temperature
-        power = tau_negative / tau if self.power is None else self.power
+        return tau, tau_negative, tau_negative / tau if self.power is None else self.power
+
+    def loss(self, pairs: Comparison) -> Tensor:
+        tau, tau_negative, power = self.temperatures_and_power
         positive, negative = pairs.scores(self.similarity)
         positive, negative = pairs.logits(positive / tau, negative / tau_negative)
         return pairs.mean(power * _log_sum(negative) - positive)
