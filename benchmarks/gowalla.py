@@ -34,6 +34,7 @@ from sahcns.objectives import Objective
 from sahcns.samplers import Sampler
 from sahcns.settings import by_name
 from sahcns.training import Protocol, train
+from sahcns.training.device import pick_device
 
 RECIPES = {"fast": "bsl-in-batch", "best": "bsl-in-batch", "bpr": "lightgcn-paper"}
 LADDERS: dict[str, list[float]] = {
@@ -130,8 +131,9 @@ def final(chosen: argparse.Namespace, kept: dict[str, Any]) -> None:
         print(f"picked: {said(best)}", flush=True)
         *parts, protocol = built(settings_of(target, best["moved"]))
         how: dict[str, Any] = {"device": chosen.device, "looks": False}
-        every = load_split(chosen.prepared).with_valid()
-        train(every, *parts, protocol=replace(protocol, epochs=1), **how)  # which compiles
+        if pick_device(chosen.device).type == "cuda":  # or there is nothing to compile
+            every = load_split(chosen.prepared).with_valid()
+            train(every, *parts, protocol=replace(protocol, epochs=1), **how)
         for seed in chosen.seeds:
             began = time.perf_counter()
             every = load_split(chosen.prepared).with_valid()
