@@ -127,7 +127,7 @@ def steps() -> None:
     take(SimGCL(depth=3), BNS(pool=200))
     take(SimGCL(depth=1, dim=16), SAHC(), dtype=torch.float64)
     take(LightGCN(depth=1), InBatch(), objective=BSL())
-    take(NGCF(depth=3), InBatch(pool=1, correct=True), objective=SampledSoftmax())  # vectors as wide as tiles hold
+    take(NGCF(depth=3), InBatch(pool=12, correct=True), objective=SampledSoftmax())  # as wide as tiles hold
     take(SimGCL(depth=2), Shared(pool=2), objective=BSL(similarity="dot"))
 
 

@@ -50,6 +50,8 @@ class BSL(Objective):
 def _log_sum(logits: Tensor) -> Tensor:
     """log Σ_k e^logit of [B, K] → [B]; 0 for a pair without negatives, whose gradient would not be a number."""
     without = logits.detach().amax(1).isneginf()
-    if logits.device.type == "cpu" and not without.any():  # two copies of [B, K] less; a GPU would have to be waited for
+    if (
+        logits.device.type == "cpu" and not without.any()
+    ):  # two copies of [B, K] less; a GPU would have to be waited for
         return torch.logsumexp(logits, 1)
     return torch.logsumexp(logits.masked_fill(without[:, None], 0.0), 1).masked_fill(without, 0.0)

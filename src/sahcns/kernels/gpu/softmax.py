@@ -32,7 +32,8 @@ PRECISION = "tf32x3"
 WIDEST = 256  # of a final vector, of which tiles are held whole
 STRIPS = 32  # most parts that a row's logsumexp is made of
 PROGRAMS = 256  # of each side in the gradient, more or less
-GATHER, SCORE, PULL = {"R": 8, "num_warps": 2}, {"R": 64, "C": 64, "num_warps": 4}, {"R": 32, "C": 64, "num_warps": 4}
+TILE = 64  # negatives, or users, that a program takes at a time
+GATHER, PULL = {"R": 8, "num_warps": 2}, {"R": 32, "C": TILE, "num_warps": 4}
 
 
 class Terms(NamedTuple):
@@ -268,16 +269,18 @@ class SharedLoss(torch.autograd.Function):
             seen.first, seen.rest, seen.stride, own, users, items, z, inverse, sums, batch, count, n_users, ridge,
             D=seen.block, **of_rows, **GATHER,
         )  # fmt: skip
-        strip = triton.cdiv(triton.cdiv(negatives, SCORE["C"]), STRIPS) * SCORE["C"]
+        strip = triton.cdiv(triton.cdiv(negatives, TILE), STRIPS) * TILE
         strips = triton.cdiv(negatives, strip)
         high, total = new(batch, strips), new(batch, strips)
         masks = (z if left_out is None else left_out.contiguous(), z if log_q is None else log_q)
         of_tiles = {"SAME": same, "OUT": left_out is not None, "LOGQ": log_q is not None, "PRECISION": PRECISION}
         of_z = {"W": width, "D": max(16, _block(width))}
         sharp, sharper = 1.0 / terms.temperature, 1.0 / terms.negative_temperature
-        _scores[(triton.cdiv(batch, SCORE["R"]), strips)](
-            z, items, *masks, high, total, batch, negatives, begin, strip, strips, sharper, **of_z, **of_tiles, **SCORE
-        )
+        rows = 64 if of_z["D"] <= 64 else 32  # 64 wide ones and what is loaded ahead have no room in shared memory
+        _scores[(triton.cdiv(batch, rows), strips)](
+            z, items, *masks, high, total, batch, negatives, begin, strip, strips, sharper, **of_z, **of_tiles,
+            R=rows, C=TILE, num_warps=4, num_stages=1 if strip == TILE else 3,
+        )  # fmt: skip
         _settle[(triton.cdiv(batch, 32),)](
             z, items, masks[1], z if weights is None else weights, high, total, settled, sums, batch, strips,
             sharp, sharper, terms.power, **of_z, S=_block(strips), SOFTMAX=terms.softmax, LOGQ=log_q is not None,
@@ -316,9 +319,9 @@ def _block(size: int) -> int:
 
 def _cut(rows: int, columns: int) -> tuple[int, int, int]:
     """Blocks of rows, in how many parts the columns of each are taken, and how many columns a part has."""
-    blocks, tiles = triton.cdiv(rows, PULL["R"]), triton.cdiv(columns, PULL["C"])
+    blocks, tiles = triton.cdiv(rows, PULL["R"]), triton.cdiv(columns, TILE)
     each = triton.cdiv(tiles, max(1, min(tiles, PROGRAMS // blocks)))
-    return blocks, triton.cdiv(tiles, each), each * PULL["C"]
+    return blocks, triton.cdiv(tiles, each), each * TILE
 
 
 def _supports(setup: Setup) -> bool:
