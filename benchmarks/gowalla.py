@@ -61,14 +61,14 @@ def settings_of(target: str, moved: dict[str, float]) -> dict[str, dict[str, Any
     return settings
 
 
-def built(settings: dict[str, dict[str, Any]]) -> tuple[Backbone, Sampler, Objective, Protocol]:
+def built(settings: dict[str, dict[str, Any]]) -> tuple[tuple[Backbone, Sampler, Objective], Protocol]:
     values = {part: {k: v for k, v in own.items() if k != "name"} for part, own in settings.items()}
-    return (
+    parts = (
         by_name(Backbone, settings["backbone"]["name"], values["backbone"]),
         by_name(Sampler, settings["sampler"]["name"], values["sampler"]),
         by_name(Objective, settings["objective"]["name"], values["objective"]),
-        Protocol(**values["protocol"]),
     )
+    return parts, Protocol(**values["protocol"])
 
 
 def neighbours(target: str, moved: dict[str, float]) -> Iterator[dict[str, float]]:
@@ -81,7 +81,7 @@ def neighbours(target: str, moved: dict[str, float]) -> Iterator[dict[str, float
 
 def tried(split: Split, target: str, moved: dict[str, float], chosen: argparse.Namespace) -> Trial:
     """One run that is judged on validation alone, for as long as its refit would fit into the seconds."""
-    *parts, protocol = built(settings_of(target, moved))
+    parts, protocol = built(settings_of(target, moved))
     protocol = replace(protocol, epochs=min(protocol.epochs, chosen.epochs))
     more = 1 + len(split.valid) / len(split.train)
     times: list[float] = []
@@ -129,7 +129,7 @@ def final(chosen: argparse.Namespace, kept: dict[str, Any]) -> None:
     for target in chosen.targets:
         best = max((trial for trial in kept["trials"] if trial["target"] == target), key=lambda trial: trial["valid"])
         print(f"picked: {said(best)}", flush=True)
-        *parts, protocol = built(settings_of(target, best["moved"]))
+        parts, protocol = built(settings_of(target, best["moved"]))
         how: dict[str, Any] = {"device": chosen.device, "looks": False}
         if pick_device(chosen.device).type == "cuda":  # or there is nothing to compile
             every = load_split(chosen.prepared).with_valid()

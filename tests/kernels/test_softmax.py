@@ -69,7 +69,7 @@ def totals(
         mixture = change(mixture)
     run = find(objective, "shared_loss", Setup(FAST, LightGCN(dim=dim), sampler, objective))
     assert run is not None
-    told: Any = mixture.log_q, mixture.own
+    told = mixture.log_q, mixture.own
     batch = Batch(users, positives, seen, Aggregation(kind), weights)
     fused = Comparison(batch, mixture.items, None, FAST, mixture.left_out, *told, same=mixture.same)
     found = run(fused, strength, own if apart else None)
@@ -213,7 +213,7 @@ def test_no_table_of_scores_is_made() -> None:
     most = []
     for graph in (FAST, PLAIN):
         made.clear()
-        with Sizes():
+        with Sizes():  # type: ignore[no-untyped-call]
             mixture = mixture_of(InBatch(), users, positives, tables, "mean")
             batch = Batch(users, positives, tables, Aggregation("mean"))
             run = find(SHARP, "shared_loss", Setup(graph, MF(dim=8), InBatch(), SHARP))

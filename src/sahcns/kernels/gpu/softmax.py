@@ -262,7 +262,7 @@ class SharedLoss(torch.autograd.Function):
         width = seen.dim * (seen.layers if kind == "concat" else 1)
         own = seen.first if ego is None else ego.contiguous()
         z, inverse, sums, settled = new(count, width), new(count), new(count), new(3, batch)
-        of_rows = {"DIM": seen.dim, "EDIM": own.shape[1], "E": _block(own.shape[1]), "T": seen.layers}
+        of_rows: dict[str, Any] = {"DIM": seen.dim, "EDIM": own.shape[1], "E": _block(own.shape[1]), "T": seen.layers}
         of_rows |= {"KIND": kind, "COSINE": terms.cosine}
         ridge = l2 / (2 * batch)
         _gather[(triton.cdiv(count, GATHER["R"]),)](
