@@ -230,6 +230,13 @@ def test_a_recipe_that_ships_inside_is_a_config_and_options_override_it(
     assert record["sampler"] == {"name": "rns", "pool": 1}
     assert (record["protocol"]["draw"], record["protocol"]["drop_last"]) == ("users", False)
     assert (record["protocol"]["learning_rate"], record["protocol"]["epochs"]) == (1e-3, 2)
+    assert sahcns("train", prepared, "--config", "bsl-in-batch", *options, "--out", tmp_path / "bsl").code == 0
+    record = record_of(tmp_path / "bsl")
+    assert (record["sampler"]["name"], record["objective"]["name"], record["backbone"]["depth"]) == (
+        "in-batch",
+        "bsl",
+        1,
+    )
     told = refused(sahcns("train", prepared, "--config", "lightgnc-paper", "--out", tmp_path / "none"))
     assert "lightgnc-paper" in told
     assert "did you mean 'lightgcn-paper'" in told

@@ -31,8 +31,9 @@ from sahcns.kernels.gpu.graph import GpuGraph
 from sahcns.kernels.gpu.match import table
 from sahcns.kernels.gpu.random import GpuRng
 from sahcns.kernels.gpu.simgcl import extra_loss
+from sahcns.objectives import BSL, Objective, SampledSoftmax
 from sahcns.rng import Rng
-from sahcns.samplers import AHNS, BNS, DENS, DNS, DNSMN, SAHC, DivNS, MixGCF, Sampler
+from sahcns.samplers import AHNS, BNS, DENS, DNS, DNSMN, SAHC, DivNS, InBatch, MixGCF, Sampler, Shared
 from sahcns.samplers.sahc import HCOnly, SAHCFixed, SAHCGlobal, SAOnly, WithoutMean
 from tests.samplers.stepping import batch, step_of
 from tests.splits import random_split
@@ -89,9 +90,15 @@ def kernels() -> dict[str, list[str]]:
     return found
 
 
-def take(backbone: Backbone, sampler: Sampler, half: bool = False, dtype: torch.dtype = torch.float32) -> None:
+def take(
+    backbone: Backbone,
+    sampler: Sampler,
+    half: bool = False,
+    dtype: torch.dtype = torch.float32,
+    objective: Objective | None = None,
+) -> None:
     """One training step, and the layers as a ranking sees them."""
-    step = step_of(backbone, sampler, graph=graph_of(half, dtype), dtype=dtype)
+    step = step_of(backbone, sampler, graph=graph_of(half, dtype), dtype=dtype, objective=objective)
     step.checked = False  # no item was really chosen
     step(*batch(step, torch.arange(192)))
     step.vectors(step.parameters)
@@ -119,6 +126,9 @@ def steps() -> None:
     take(NGCF(depth=2, dim=16), DENS(schedule="warmup"), half=True)
     take(SimGCL(depth=3), BNS(pool=200))
     take(SimGCL(depth=1, dim=16), SAHC(), dtype=torch.float64)
+    take(LightGCN(depth=1), InBatch(), objective=BSL())
+    take(NGCF(depth=3), InBatch(pool=12, correct=True), objective=SampledSoftmax())  # as wide as tiles hold
+    take(SimGCL(depth=2), Shared(pool=2), objective=BSL(similarity="dot"))
 
 
 def parts() -> None:

@@ -13,7 +13,7 @@ from sahcns.backbones import MF, NGCF, Backbone, LightGCN, SimGCL
 from sahcns.graph import Batch, Graph
 from sahcns.kernels import build_graph, with_path
 from sahcns.kernels.registry import FastPath, Setup, fast_paths, find
-from sahcns.objectives import BPR, Comparison, Objective, SampledSoftmax
+from sahcns.objectives import BPR, BSL, Comparison, Objective, SampledSoftmax
 from sahcns.objectives.base import l2
 from sahcns.rng import Rng
 from sahcns.samplers import (
@@ -338,6 +338,8 @@ def examples(one: FastPath) -> list[tuple[Any, Setup]]:
     samplers: list[Sampler] = [make(pool) for make in SAMPLERS for pool in (6, 40)]
     if one.method == "loss":
         return [(BPR(), setup_of(graph, sampler=sampler)) for sampler in samplers]
+    if one.method == "shared_loss":  # see test_softmax.py
+        return [(objective, setup_of(graph, objective=objective)) for objective in (SampledSoftmax(), BSL())]
     found = [(sampler, setup_of(graph, sampler=sampler)) for sampler in samplers]
     return [*found, *((backbone, setup_of(graph, backbone)) for backbone in BACKBONES)]
 
@@ -352,7 +354,7 @@ def test_every_fast_path_is_held_against_its_plain_form(family: str) -> None:
         assert one.run in runs, one
 
 
-@pytest.mark.parametrize("part", [*(make(6) for make in SAMPLERS), *BACKBONES, BPR()], ids=str)
+@pytest.mark.parametrize("part", [*(make(6) for make in SAMPLERS), *BACKBONES, BPR(), BSL()], ids=str)
 def test_a_subclass_runs_as_it_is_written(part: Any) -> None:
     """Also one that changes nothing: no fast path may answer for a method that it does not know."""
     kind = type(part)
@@ -360,7 +362,7 @@ def test_a_subclass_runs_as_it_is_written(part: Any) -> None:
     subclass = other(**{one.name: getattr(part, one.name) for one in fields(part)})
     graph = graphs("triton")[1]
     setup = setup_of(graph, part if isinstance(part, Backbone) else None, part if isinstance(part, Sampler) else None)
-    for method in ("choose", "extra_loss", "end_epoch", "layers", "training_layers", "loss"):
+    for method in ("choose", "extra_loss", "end_epoch", "layers", "training_layers", "loss", "shared_loss"):
         assert find(subclass, method, setup) is None
 
 

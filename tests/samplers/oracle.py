@@ -131,7 +131,8 @@ def negatives_of(mixture: Mixture, match: Matching) -> list[list[Negative]]:
     layers = range(len(match.layers))
     if full.shared:
         none = torch.zeros(len(match.users), full.items.shape[1], dtype=torch.bool)
-        out = (none if full.left_out is None else full.left_out).tolist()
+        excluded = full.excluded(match.positives)
+        out = (none if excluded is None else excluded).tolist()
         shared = full.items[0, :, 0, 0].tolist()
         return [
             [[{item: 1.0} for _ in layers] for item, gone in zip(shared, row, strict=True) if not gone] for row in out

@@ -45,8 +45,9 @@ def test_in_batch(mask: str, pool: int) -> None:
     assert mixture.items.flatten().tolist() == positives + drawn
     assert len(drawn) == pool * len(positives)
     assert (mixture.shared, mixture.own, mixture.log_q) == (True, len(positives), None)
-    assert mixture.left_out is not None
-    for user, own, row in zip(match.users.tolist(), positives, mixture.left_out.tolist(), strict=True):
+    excluded = mixture.excluded(match.positives)
+    assert excluded is not None
+    for user, own, row in zip(match.users.tolist(), positives, excluded.tolist(), strict=True):
         taken = WORLD.seen[user] if mask == "seen" else {own}
         assert row == [item in taken for item in positives + drawn]
 

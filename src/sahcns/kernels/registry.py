@@ -12,7 +12,7 @@ SAHC-NS and its ablations go by the exact types of their two parts. A run that i
 |---|---|---|
 | sampler | choose, extra_loss, end_epoch | the method of that name |
 | backbone | layers, training_layers, extra_loss | the method of that name |
-| objective | loss | the objective and the protocol's L2 together: `PairLoss` |
+| objective | loss, shared_loss | the objective and the protocol's L2 together: `PairLoss` |
 """
 
 from collections.abc import Callable
@@ -34,7 +34,8 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 class PairLoss(Protocol):
-    """The fast path of an objective: its loss and L2 of strength `l2`, for one negative a pair.
+    """The fast path of an objective: its loss and L2 of strength `l2`, for one negative a pair, or as `shared_loss` for
+    negatives that all pairs share, of which `pairs.same` says that a pair's own item is none.
 
     `table` is the trainable table that L2 is on where it is none of the layers, else None.
     """

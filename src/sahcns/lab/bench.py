@@ -21,7 +21,7 @@ from sahcns.data.split import Split
 from sahcns.errors import SettingError
 from sahcns.kernels import build_graph
 from sahcns.lab.inspect.results import Cost
-from sahcns.objectives import BPR
+from sahcns.objectives import BPR, Objective
 from sahcns.ranking import Truth, evaluate
 from sahcns.samplers import Matching, Sampler
 from sahcns.training.device import pick_device
@@ -130,12 +130,19 @@ def sampler_cost(
 
 
 def timed_epochs(
-    split: Split, backbone: Backbone, sampler: Sampler, protocol: Protocol, device: torch.device, path: str, epochs: int
+    split: Split,
+    backbone: Backbone,
+    sampler: Sampler,
+    protocol: Protocol,
+    device: torch.device,
+    path: str,
+    epochs: int,
+    objective: Objective | None = None,
 ) -> tuple[Epochs, list[float]]:
     """Seconds of each of epochs + 1 epochs, as training runs them; the first holds compilation and capture."""
     graph, streams = build_graph(split, device, path=path), Streams.of(0, device)
     parameters, profiler = initial_parameters(backbone, sampler, graph, streams), Profiler(device, enabled=False)
-    step = TrainingStep(graph, backbone, sampler, BPR(), protocol, parameters, streams, profiler)
+    step = TrainingStep(graph, backbone, sampler, objective or BPR(), protocol, parameters, streams, profiler)
     runner = Epochs(step, capture=path != "reference")
     times = [timer()]
     for at in range(epochs + 1):

@@ -34,9 +34,14 @@ class BSL(Objective):
     similarity: str = similarity()
     ranking: str = ranking()
 
-    def loss(self, pairs: Comparison) -> Tensor:
+    @property
+    def temperatures_and_power(self) -> tuple[float, float, float]:
+        """τ₁, τ₂ and t₂, those that follow from others too."""
         tau, tau_negative = self.temperature, self.negative_temperature or self.temperature
-        power = tau_negative / tau if self.power is None else self.power
+        return tau, tau_negative, tau_negative / tau if self.power is None else self.power
+
+    def loss(self, pairs: Comparison) -> Tensor:
+        tau, tau_negative, power = self.temperatures_and_power
         positive, negative = pairs.scores(self.similarity)
         positive, negative = pairs.logits(positive / tau, negative / tau_negative)
         return pairs.mean(power * _log_sum(negative) - positive)
@@ -44,5 +49,9 @@ class BSL(Objective):
 
 def _log_sum(logits: Tensor) -> Tensor:
     """log Σ_k e^logit of [B, K] → [B]; 0 for a pair without negatives, whose gradient would not be a number."""
-    without = logits.isneginf().all(1)
+    without = logits.detach().amax(1).isneginf()
+    if (
+        logits.device.type == "cpu" and not without.any()
+    ):  # two copies of [B, K] less; a GPU would have to be waited for
+        return torch.logsumexp(logits, 1)
     return torch.logsumexp(logits.masked_fill(without[:, None], 0.0), 1).masked_fill(without, 0.0)

@@ -101,8 +101,8 @@ def check(
     seen = seen_in(graph, users, items)
     if items.shape[2] > 1:
         seen = seen & (items != positives[:, None, None, None])
-    if mixture.left_out is not None:
-        seen = seen & ~mixture.left_out[:, :, None, None]
+    if (excluded := mixture.excluded(positives)) is not None:
+        seen = seen & ~excluded[:, :, None, None]
     if seen.any():
         user = int(users[torch.nonzero(seen)[0, 0]])
         item = int(items.expand_as(seen)[seen][0])

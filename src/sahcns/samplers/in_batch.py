@@ -40,8 +40,8 @@ class InBatch(Sampler):
 
     def choose(self, match: Matching, rng: Rng) -> Mixture:
         items = torch.cat([match.positives, match.candidates.flatten()])
-        left_out = match.seen(items[None]) if self.mask == "seen" else items == match.positives[:, None]
-        return Mixture.for_all(items, left_out, self._log_q(match), own=len(match.positives))
+        same, own = self.mask == "same", len(match.positives)
+        return Mixture.for_all(items, None if same else match.seen(items[None]), self._log_q(match), own, same)
 
     def _log_q(self, match: Matching) -> torch.Tensor | None:
         """[n_items]; of an item without training pairs, which is not drawn, as if it had one."""

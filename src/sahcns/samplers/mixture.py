@@ -35,6 +35,7 @@ class Mixture:
     left_out  [B, K], which of them are no negatives of a pair
     log_q     [n_items], log of how often each item is among them, up to a constant, where a softmax is to take it off
     own       so many of them, at the front, are the batch's positives in their order
+    same      whether an item is no negative of the pairs whose positive it is: what `left_out` says, without a table
     """
 
     items: Tensor
@@ -45,6 +46,7 @@ class Mixture:
     left_out: Tensor | None = None
     log_q: Tensor | None = None
     own: int = 0
+    same: bool = False
 
     @classmethod
     def single(cls, ids: Tensor) -> "Mixture":
@@ -60,11 +62,11 @@ class Mixture:
 
     @classmethod
     def for_all(
-        cls, ids: Tensor, left_out: Tensor | None = None, log_q: Tensor | None = None, own: int = 0
+        cls, ids: Tensor, left_out: Tensor | None = None, log_q: Tensor | None = None, own: int = 0, same: bool = False
     ) -> "Mixture":
         """[K]: the same real items for all pairs, each a negative of its own."""
         _expect("for_all", ids, "ids", "[K]")
-        return cls(ids[None, :, None, None], shared=True, left_out=left_out, log_q=log_q, own=own)
+        return cls(ids[None, :, None, None], shared=True, left_out=left_out, log_q=log_q, own=own, same=same)
 
     @classmethod
     def per_layer(cls, ids: Tensor) -> "Mixture":
@@ -99,6 +101,13 @@ class Mixture:
         """In its full form: one negative of rows, each pair's own, with one share for all dimensions: what kernels know."""
         one_share = self.weights is None or self.weights.dim() == 4
         return self.items.shape[1] == 1 and one_share and self.shift is None and not self.shared
+
+    def excluded(self, positives: Tensor) -> Tensor | None:
+        """[B, K]: which of the shared items are no negatives of a pair, by `left_out` and `same` together."""
+        if not self.same:
+            return self.left_out
+        same = self.items[0, :, 0, 0] == positives[:, None]
+        return same if self.left_out is None else same | self.left_out
 
     @property
     def layer_weights(self) -> Tensor | None:

@@ -98,6 +98,7 @@ class TrainingStep:
         self.backbone_loss = find(backbone, "extra_loss", setup) or backbone.extra_loss
         self.fast_layers = find(backbone, "layers", setup)
         self.fast_loss: PairLoss | None = find(objective, "loss", setup)
+        self.shared_loss: PairLoss | None = find(objective, "shared_loss", setup)
         self.optimiser = make_adam(graph, parameters.values(), protocol.learning_rate, streams.pools.step)
 
     def __call__(self, pairs: Tensor, users: Tensor, positives: Tensor) -> Tensor:
@@ -158,12 +159,15 @@ class TrainingStep:
     def losses(self, batch: Batch, mixture: Mixture, noise: Rng, fast: bool = True) -> dict[str, Tensor]:
         """The parts that there are, each a number; with `fast` the objective's may be one with L2."""
         strength = self.protocol.l2
+        known = self.fast_loss if mixture.plain else self.shared_loss if mixture.shared else None
+        fast = fast and known is not None
         pairs = Comparison(
             batch, mixture.items, mixture.weights, self.graph,
-            mixture.left_out, mixture.log_q, mixture.own, mixture.shift, self.objective_state,
+            mixture.left_out if fast else mixture.excluded(batch.positives), mixture.log_q, mixture.own, mixture.shift,
+            self.objective_state, same=fast and mixture.same,
         )  # fmt: skip
-        if fast and self.fast_loss is not None and mixture.plain:
-            parts = {"objective": self.fast_loss(pairs, strength, self.table)}
+        if fast and known is not None:
+            parts = {"objective": known(pairs, strength, self.table)}
         else:
             parts = {"objective": one_number(self.objective.loss(pairs), self.objective, "loss")}
             if batch.weights is not None and not pairs.averaged:

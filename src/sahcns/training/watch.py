@@ -96,7 +96,8 @@ class Watch:
 def statistics(match: Matching, mixture: Mixture, valid_keys: Tensor) -> dict[str, float]:
     """Of a batch: mean λ and gap where pairs have pools, and the share of negatives that the user has in validation."""
     positive = mixture.items == match.positives[:, None, None, None]  # [B, K, M, T or 1]
-    negative = ~positive if mixture.left_out is None else ~mixture.left_out[:, :, None, None]
+    excluded = mixture.excluded(match.positives)
+    negative = ~positive if excluded is None else ~excluded[:, :, None, None]
     shares, found = mixture.layer_weights, {}
     if not mixture.shared:
         weights = torch.ones_like(match.p[:, None, None]) if shares is None else shares

@@ -49,7 +49,9 @@ class GpuGraph(Graph):
 
     def draw(self, users: Tensor, count: int, rng: Rng, unseen: Unseen | None = None) -> Tensor:
         unseen = unseen or self.unseen
-        if unseen.cumulative is not None or count == 0:
+        if count == 0:
+            return users.new_empty(len(users), 0)  # for which plain torch would launch kernels all the same
+        if unseen.cumulative is not None:
             return super().draw(users, count, rng, unseen)
         return draw(unseen, users, count, rng, self._rounds)
 
