@@ -153,7 +153,8 @@ def copy_rate(device: torch.device) -> float:
 
 def _parts(runner: Epochs, whole: float) -> list[Part]:
     """The parts of a step that takes `whole` seconds, on the last epoch's first batch."""
-    step, (pairs, users, positives) = runner.step, runner.batches[:, 0]
+    runner.cursor.zero_()
+    step, (pairs, users, positives) = runner.step, runner.batch()
     graph, sampler, backbone, streams = step.graph, step.sampler, step.backbone, step.streams
     size, pool, dim = len(users), sampler.pool, backbone.dim
 
