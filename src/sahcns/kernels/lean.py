@@ -8,7 +8,7 @@ The order of an epoch is computed too, where there are that many (`training.epoc
 A step holds six tables [n, d]: the embeddings x, Adam's two moments, and three layers x_t = Ã^t x. An objective sees rows of
 layers only, so backward needs no layer again, and its totals take their room:
 
-    ∂L/∂x = g_0,   g_t = Ã g_{t+1} + Σ_reads scatter(∂L/∂rows_t),   g_{L+1} = 0       two tables in turn, from the last layer down
+    ∂L/∂x = g_0,   g_t = Ã g_{t+1} + Σ_reads scatter(∂L/∂rows_t),   g_{L+1} = 0      in two tables that take turns
 """
 
 from collections.abc import Callable, Iterator
@@ -113,13 +113,14 @@ class LeanGraph(Graph):
     scale: Tensor  # [n] s = 1/√degree, 1 for none
     most: int  # items of one user
 
-    def __init__(self, split: Split, items: Tensor, users: Tensor, degrees: Tensor, dtype: torch.dtype, path: str) -> None:
+    def __init__(
+        self, split: Split, items: Tensor, users: Tensor, degrees: Tensor, dtype: torch.dtype, path: str
+    ) -> None:
         n_users, n_items = split.n_users, split.n_items
         counts, popularity = degrees[:n_users], degrees[n_users:]
         offsets = [torch.cat([side.new_zeros(1), torch.cumsum(side, 0)]).int() for side in (counts, popularity)]
-        weights = split.train.weights
-        if weights is not None:
-            weights = torch.from_numpy(weights / weights.mean(dtype=np.float64)).to(items.device, dtype)
+        w = split.train.weights
+        weights = None if w is None else torch.from_numpy(w / w.mean(dtype=np.float64)).to(items.device, dtype)
         self.__dict__.update(
             n_users=n_users, n_items=n_items, path=path, columns=Columns(), pair_weights=weights,
             seen_items=items, item_users=users, seen_offsets=offsets[0], item_offsets=offsets[1],
@@ -141,7 +142,9 @@ class LeanGraph(Graph):
         pieces = [slice(at, at + PIECE) for at in range(0, len(train), PIECE)]
 
         def on(array: npt.NDArray[np.int32], piece: slice) -> Tensor:
-            return torch.from_numpy(array[piece].copy()).to(device)  # a copy: what is mapped from a file cannot be written to
+            return torch.from_numpy(array[piece].copy()).to(
+                device
+            )  # a copy: what is mapped from a file cannot be written to
 
         items, users = (torch.empty(len(train), dtype=torch.int32, device=device) for _ in range(2))
         degrees = torch.zeros(n_users + n_items, dtype=torch.int64, device=device)

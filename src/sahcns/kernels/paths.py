@@ -44,7 +44,7 @@ class Optimiser(Protocol):
 def build_graph(
     split: Split, device: torch.device | str = "cpu", dtype: torch.dtype = torch.float32, path: str = "auto"
 ) -> Graph:
-    """A split's training graph on a device, with the operations of `path`; "auto" is the fastest that the device has room for."""
+    """A split's training graph on a device, with the operations of `path`; "auto" is the fastest that there is room for."""
     where, wanted = torch.device(device), path
     path = resolve_path(where, wanted)
     if wanted == "auto" and where.type == "cuda":

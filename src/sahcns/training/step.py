@@ -111,7 +111,7 @@ class TrainingStep:
             loss.backward()  # type: ignore[no-untyped-call]
         with self.profiler("step"):
             self.optimiser.step()
-            if self.graph.lean:  # a gradient holds on to the tables of this step's layers, and the next step has its own
+            if self.graph.lean:  # or the gradient holds on to the tables of these layers while the next are made
                 self.optimiser.zero_grad(set_to_none=True)
             self.streams.next_step()
         return loss.detach()

@@ -51,7 +51,15 @@ def _finish(total, add, out, copy, at, mask, ADD: tl.constexpr, OUT: tl.constexp
 
 @triton.jit
 def _gather_row(
-    row, offsets, columns, values, x, DIM: tl.constexpr, D: tl.constexpr, TILE: tl.constexpr, BY_NODE: tl.constexpr
+    row,
+    offsets,
+    columns,
+    values,
+    x,
+    DIM: tl.constexpr,
+    D: tl.constexpr,
+    TILE: tl.constexpr,
+    BY_NODE: tl.constexpr = False,
 ):
     """One long row of Ã x, read by all warps: [D]."""
     d = tl.arange(0, D)
@@ -71,7 +79,7 @@ def _gather_row(
 @triton.jit
 def _gather_rows(
     rows, real, offsets, columns, values, x,
-    DIM: tl.constexpr, D: tl.constexpr, R: tl.constexpr, TILE: tl.constexpr, BY_NODE: tl.constexpr,
+    DIM: tl.constexpr, D: tl.constexpr, R: tl.constexpr, TILE: tl.constexpr, BY_NODE: tl.constexpr = False,
 ):  # fmt: skip
     """Short rows of Ã x, read together: [R, D]."""
     d = tl.arange(0, D)
@@ -146,8 +154,8 @@ def product(plan: Plan, x: Tensor, out: Tensor | None, add: Tensor | None = None
     shape, by_node = plan.shape, plan.scales is not None
     programs = plan.n_long + triton.cdiv(n - plan.n_long, shape.rows)
     _product[(programs,)](
-        plan.order, plan.offsets, plan.columns, plan.values, plan.scales if by_node else plan.values, x, x if add is None else add, x if out is None else out,
-        x if copy is None else copy, plan.n_long, n,
+        plan.order, plan.offsets, plan.columns, plan.values, plan.scales if by_node else plan.values, x,
+        x if add is None else add, x if out is None else out, x if copy is None else copy, plan.n_long, n,
         DIM=dim, D=triton.next_power_of_2(dim), LONG_TILE=shape.long_tile, R=shape.rows, TILE=shape.short_tile,
         ADD=add is not None, OUT=out is not None, COPY=copy is not None, BY_NODE=by_node, num_warps=shape.warps,
     )  # fmt: skip
