@@ -15,6 +15,7 @@ by the rate at which this device copies; what it gathers counts as if no cache h
 
 import argparse
 import json
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,7 @@ from sahcns.training import Protocol, epochs
 from sahcns.training.profiler import Profiler
 from sahcns.training.step import PARTS, Streams, TrainingStep, initial_parameters
 
+os.environ.setdefault("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True")  # tables of 12.8 GB leave no useful gaps
 OWN, COMMUNITIES = 0.8, 100  # fewer where they would have less than 50 items each
 SAMPLE, HELD = 20_000, 0.2  # users who are judged, at most, and the share of their pairs that is held out
 K = 20
@@ -52,7 +54,8 @@ def popular(rng: torch.Generator, count: int, n_items: int) -> Tensor:
     power = 1.0 - FALL
     low, high = HEAD**power, (n_items + HEAD) ** power
     drawn = torch.rand(count, generator=rng, device=rng.device, dtype=torch.float64)
-    return ((drawn * (high - low) + low) ** (1 / power) - HEAD).long().clamp(max=n_items - 1)
+    ranks = torch.pow(drawn * (high - low) + low, 1 / power) - HEAD
+    return ranks.long().clamp(max=n_items - 1)
 
 
 def planted(pairs: int, device: torch.device, seed: int = 0) -> tuple[Arrays, int, int]:

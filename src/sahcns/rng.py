@@ -120,7 +120,7 @@ class Rng:
 
 @cache
 def sides(count: int) -> tuple[int, int]:
-    """(a, b) with a·b ≥ count, nearly equal, and as little beyond as that allows: mostly 0 to 3."""
+    """(a, b) with a·b ≥ count, nearly equal, and as little beyond as that allows, mostly below ten."""
     root = math.isqrt(count - 1) + 1
     a = min(range(root, root + root // 2 + 1), key=lambda a: -count % a)
     return a, -(-count // a)

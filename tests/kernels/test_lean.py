@@ -147,13 +147,14 @@ def test_the_gradient_is_made_in_the_tables_of_the_layers() -> None:
     tables = [layer.data_ptr() for layer in layers[1:]]
     layers.spare = True
     (rows,) = graph.mix(layers, Read(torch.arange(54)[:, None, None], None))
-    rows.sum().backward()
+    rows.sum().backward()  # type: ignore[no-untyped-call]
     assert x.grad is not None
     assert x.grad.data_ptr() in tables
     assert not x.grad.requires_grad
     kept = graph.hops(x, 3)
     before = [layer.detach().clone() for layer in kept]
-    graph.mix(kept, Read(torch.arange(54)[:, None, None], None))[0].sum().backward()  # nobody said that they are spare
+    (rows,) = graph.mix(kept, Read(torch.arange(54)[:, None, None], None))  # nobody said that they are spare
+    rows.sum().backward()  # type: ignore[no-untyped-call]
     assert all(torch.equal(one, other) for one, other in zip(kept, before, strict=True))
 
 

@@ -26,7 +26,7 @@ from sahcns.kernels.lean import LeanGraph
 from sahcns.rng import Rng
 
 GPU_PATHS = ("triton", "triton-half", "triton-ordered", "triton-lean")
-ORDINARY = 240  # bytes a pair, with all tables of 64 columns (docs/how-far.md)
+ORDINARY = 240  # bytes a pair, with tables of 64 columns (docs/how-far.md)
 
 
 class Optimiser(Protocol):

@@ -191,7 +191,7 @@ def _parts(runner: Epochs, whole: float) -> list[Part]:
 
     row = len(layers) * dim * WORD  # all layers of a node
     read = size * (2 + mixture.items.shape[2]) * row
-    hops = backbone.depth * (len(graph.adjacency.columns) * (dim * WORD + 8) + graph.n * dim * WORD)
+    hops = backbone.depth * (int(graph.degrees.sum()) * (dim * WORD + 8) + graph.n * dim * WORD)
     weights = sum(value.numel() for value in step.parameters.values()) * WORD
     scores = size * pool * len(layers) * WORD
     step.loss(pairs, users, positives).backward()  # type: ignore[no-untyped-call]
