@@ -20,19 +20,19 @@ from sahcns.samplers import BNS, DENS, DNS, RNS, SAHC, InBatch, MixGCF, Populari
 from sahcns.training import Protocol
 from sahcns.training.profiler import Profiler
 from sahcns.training.step import Streams, TrainingStep, initial_parameters
-from tests.kernels.conftest import INTERPRETED
+from tests.kernels.conftest import DEVICE, INTERPRETED
 from tests.splits import random_split
 
-CPU = torch.device("cpu")
 SPLIT = random_split(30, 24, each=7, seed=3)
-NAMES = ["lean", *(name for name in INTERPRETED if "lean" in name)]
+NAMES = ["lean", *(["triton-lean"] if INTERPRETED or DEVICE == "cuda" else [])]
 
 
 @pytest.fixture(params=NAMES)
 def both(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> tuple[Graph, Graph]:
     """The lean graph, made from pieces of which one ends within a user, and the ordinary one."""
     monkeypatch.setattr(lean, "PIECE", 40)
-    return build_graph(SPLIT, path=request.param), Graph.of(SPLIT)
+    device = "cpu" if request.param == "lean" else DEVICE
+    return build_graph(SPLIT, device, path=request.param), Graph.of(SPLIT, device)
 
 
 def test_it_keeps_eight_bytes_a_pair_and_says_what_the_other_says(both: tuple[Graph, Graph]) -> None:
@@ -41,14 +41,17 @@ def test_it_keeps_eight_bytes_a_pair_and_says_what_the_other_says(both: tuple[Gr
     of_pairs = {id(one): one.nbytes for one in vars(graph).values() if isinstance(one, Tensor) and len(one) == 210}
     assert sum(of_pairs.values()) == 8 * 210
     assert torch.equal(
-        torch.stack(graph.pairs_at(torch.arange(210))), torch.stack([plain.pair_users, plain.pair_items])
+        torch.stack(graph.pairs_at(torch.arange(210, device=graph.device))),
+        torch.stack([plain.pair_users, plain.pair_items]),
     )
     assert torch.equal(graph.item_users.long(), plain.adjacency.columns[210:].long())
     assert (graph.n_pairs, graph.n_train_pairs, graph.full_users, graph.dtype) == (210, 210, 0, torch.float32)
     for one in ("popularity", "degrees"):
         assert torch.equal(getattr(graph, one), getattr(plain, one))
-    users, everything = torch.tensor([29, 3, 3, 0]), torch.arange(24)
-    for items in (everything[None], everything.expand(4, 24), everything.view(1, 6, 4), torch.tensor([1, 2, 3, 4])):
+    users, everything, four = (
+        torch.tensor(ids, device=graph.device) for ids in ([29, 3, 3, 0], [*range(24)], [1, 2, 3, 4])
+    )
+    for items in (everything[None], everything.expand(4, 24), everything.view(1, 6, 4), four):
         assert torch.equal(graph.has_seen(users, items), plain.has_seen(users, items))
     assert plain.has_seen(users, everything[None]).sum() == 28
     for mine, theirs in zip(graph.seen_by(users), plain.seen_by(users), strict=True):
@@ -86,10 +89,12 @@ def test_weights_stay_with_their_pairs() -> None:
 def step_of(
     graph: Graph, sampler: Sampler, backbone: Backbone | None = None, objective: Objective | None = None, **told: Any
 ) -> TrainingStep:
-    backbone, streams = backbone or LightGCN(dim=8, depth=3), Streams.of(5, CPU)
+    backbone, streams = backbone or LightGCN(dim=8, depth=3), Streams.of(5, graph.device)
     parameters = initial_parameters(backbone, sampler, graph, streams)
     protocol = Protocol(batch=64, l2=0.01, learning_rate=0.01, **told)
-    return TrainingStep(graph, backbone, sampler, objective or BPR(), protocol, parameters, streams, Profiler(CPU))
+    return TrainingStep(
+        graph, backbone, sampler, objective or BPR(), protocol, parameters, streams, Profiler(graph.device)
+    )
 
 
 CASES: dict[str, tuple[Sampler, dict[str, Any]]] = {
@@ -117,8 +122,8 @@ def test_steps_are_those_of_the_ordinary_graph(both: tuple[Graph, Graph], case: 
     """Losses, gradients and tables of three steps, with the same draws; in 32 bits, where only sums come in another order."""
     sampler, told = CASES[case]
     ours, theirs = (step_of(graph, sampler, **told) for graph in both)
-    pairs = Rng(1, "pairs").permutation(210).view(3, 70)
-    if both[0].path != "lean":  # the interpreter is slow
+    pairs = Rng(1, "pairs").permutation(210).view(3, 70).to(both[0].device)
+    if both[0].path != "lean" and DEVICE == "cpu":  # the interpreter is slow
         pairs = pairs[:1, :12]
     for batch in pairs:
         gradients = []
