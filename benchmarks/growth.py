@@ -11,6 +11,8 @@ A step propagates over the whole graph, so its cost follows the number of pairs,
 follows its square: that is LightGCN, whoever runs it. The batch that grows with the data (the same number of steps for
 every size from a million pairs on) keeps an epoch linear. Both are measured. Where an epoch has more steps than --steps,
 that many are timed and the rest is reckoned from them; the shuffle of all pairs is always done in full.
+
+For a billion pairs: billion.py.
 """
 
 import argparse

@@ -1,10 +1,12 @@
 """Small random splits: what graph, kernel and backbone tests are run on."""
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 from hypothesis import strategies as st
 
-from sahcns.data.split import Split
+from sahcns.data.split import Pairs, Split
 from sahcns.graph import Adjacency
 
 Pair = tuple[int, int]
@@ -32,6 +34,12 @@ def random_split(n_users: int, n_items: int, each: int, seed: int = 0) -> Split:
 
     parts = pairs(0, each), pairs(each, each + 1), pairs(each + 1, each + 2)
     return Split.from_pairs(*parts, n_users=n_users, n_items=n_items)
+
+
+def without_repeats(split: Split) -> Split:
+    """The same with each training pair once."""
+    users, items = np.unique(np.stack([split.train.users, split.train.items]), axis=1)
+    return replace(split, train=Pairs(users, items))
 
 
 def training_matrix(split: Split) -> Dense:

@@ -154,6 +154,40 @@ def test_permutations() -> None:
     assert chisquare(list(orders.values())).pvalue > 1e-3
 
 
+@pytest.mark.parametrize("count", [*range(1, 40), 97, 1000, 4096, 99_991, 123_456])
+def test_an_order_of_which_nothing_is_kept_has_every_place_once(count: int) -> None:
+    rng = Rng(1, "shuffle")
+    for _ in range(2):
+        found = rng.shuffled(torch.arange(count), count)
+        assert torch.equal(found.sort().values, torch.arange(count))
+        rng.advance()
+
+
+def test_an_order_of_which_nothing_is_kept_is_random() -> None:
+    """χ² over a table of where a thirty-second of the places goes, steps between neighbours, and no two epochs alike."""
+    rng, count, orders = Rng(0, "shuffle"), 100_003, []
+    for _ in range(3):
+        order = rng.shuffled(torch.arange(count), count)
+        table = torch.bincount(torch.arange(count) * 32 // count * 32 + order * 32 // count, minlength=1024)
+        assert chisquare(table).pvalue > 1e-3
+        remainders = torch.bincount(torch.arange(count) % 7 * 7 + order % 7, minlength=49)
+        assert chisquare(remainders, np.full(49, count / 49)).pvalue > 1e-3
+        assert float(order.diff().abs().double().mean()) / count == pytest.approx(1 / 3, abs=0.01)
+        orders.append(order.double().numpy())
+        rng.advance()
+    assert np.abs(np.corrcoef([*orders, np.arange(count)]) - np.eye(4)).max() < 0.015
+    some = torch.tensor([5, 99_999, 0])
+    rng.seek(2)
+    assert rng.shuffled(some, count).tolist() == [int(orders[2][at]) for at in some]
+
+
+def test_some_numbers_of_a_call_are_those_of_the_whole() -> None:
+    one, other = Rng(3, "x"), Rng(3, "x")
+    whole = [one.bits(50) for _ in range(2)]
+    at = torch.tensor([[49, 0], [7, 7]])
+    assert all(torch.equal(other.numbers(at), call[at]) for call in whole)
+
+
 def test_it_shows_where_it_stands() -> None:
     rng = Rng(4, "choice")
     rng.advance()

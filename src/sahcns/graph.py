@@ -9,9 +9,10 @@ Here they are in plain torch, on any device and in any float type: the specifica
 for a CPU or a GPU, so a method that works on a `Graph` runs at the speed of the device it is given.
 """
 
+import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -148,6 +149,9 @@ class Graph:
     pair_weights: Tensor | None = None  # [E] float32 with mean 1, where pairs count unalike
     columns: Columns = Columns()
 
+    per_pair: ClassVar[tuple[str, ...]] = ("pair_users", "pair_items", "seen_offsets", "seen_items", "seen_keys")
+    lean: ClassVar[bool] = False  # keeps as little as it can for each pair, and has no fast path but of samplers
+
     @classmethod
     def of(cls, split: Split, device: torch.device | str = "cpu", dtype: torch.dtype = torch.float32) -> Self:
         """The graph of a split's training part; `kernels.build_graph` picks the fastest class for the device."""
@@ -230,7 +234,46 @@ class Graph:
 
     @property
     def device(self) -> torch.device:
-        return self.pair_users.device
+        return self.popularity.device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.adjacency.values.dtype
+
+    @property
+    def degrees(self) -> Tensor:
+        """[n] int64."""
+        return self.adjacency.degrees
+
+    @property
+    def n_pairs(self) -> int:
+        """The pairs to train on; they lie sorted by user."""
+        return len(self.pair_users)
+
+    def pairs_at(self, at: Tensor) -> tuple[Tensor, Tensor]:
+        """Users and items of the pairs at these positions."""
+        return self.pair_users[at], self.pair_items[at]
+
+    def pair_counts(self) -> Tensor:
+        """[n_users] pairs to train on, of each user."""
+        return torch.bincount(self.pair_users, minlength=self.n_users)
+
+    def has_seen(self, users: Tensor, items: Tensor) -> Tensor:
+        """For users [B] and items [B, …]: is this pair in training?"""
+        return among(self.seen_keys, pair_keys(self, users, items))
+
+    def seen_by(self, users: Tensor) -> tuple[Tensor, Tensor]:
+        """What users [B] have seen, one after the other: place in `users`, and item."""
+        counts = self.seen_offsets[users + 1] - self.seen_offsets[users]
+        row = torch.repeat_interleave(torch.arange(len(users), device=users.device), counts)
+        first = torch.repeat_interleave(self.seen_offsets[users] - (torch.cumsum(counts, 0) - counts), counts)
+        return row, self.seen_items[first + torch.arange(len(row), device=users.device)].long()
+
+    def cut(self, columns: Columns) -> Self:
+        """The same graph in a process that holds these columns of the tables."""
+        own = copy.copy(self)
+        own.__dict__["columns"] = columns
+        return own
 
     def propagate(self, x: Tensor, left: float = 0.5, right: float = 0.5) -> Tensor:
         """D^-left A D^-right x, [n, d] → [n, d]; Ã x by default."""
@@ -240,7 +283,7 @@ class Graph:
         """x, Px, P²x, … : count + 1 tensors [n, d], with P = D^-left A D^-right = D^(½-left) Ã D^(½-right)."""
         if left == right == 0.5:
             return self._hops(x, count)
-        degrees = self.adjacency.degrees.clamp(min=1).to(x.dtype)[:, None]
+        degrees = self.degrees.clamp(min=1).to(x.dtype)[:, None]
         before, after = degrees ** (0.5 - right), degrees ** (0.5 - left)
         layers = [x]
         for _ in range(count):
@@ -318,6 +361,16 @@ class Graph:
                 "without training pairs, prepare the data with unseen='drop', which leaves them out"
             )
         return unseen
+
+
+def pair_keys(graph: Graph, users: Tensor, items: Tensor) -> Tensor:
+    """One number a pair of users [B] and items [B, …], like items."""
+    return (users.view(-1, *[1] * (items.dim() - 1)) * graph.n_items + items).contiguous()
+
+
+def among(ascending: Tensor, keys: Tensor) -> Tensor:
+    """Which of `keys` are in `ascending`, which holds one at least."""
+    return ascending[torch.searchsorted(ascending, keys).clamp(max=len(ascending) - 1)] == keys
 
 
 def mix_rows(layers: tuple[Tensor, ...], *reads: Read) -> tuple[Tensor, ...]:

@@ -6,12 +6,17 @@
 needs the counter. int64 arithmetic wraps like uint64, so these are the bits of `counter.bits`.
 """
 
+import math
+from functools import cache
+
 import torch
 from torch import Tensor
 
 from sahcns.counter import GOLDEN, MIX_1, MIX_2, stream_key
 
 CALL = 1 << 40  # numbers reserved for one call within a step
+LOW = 0x7FFFFFFFFFFFFFFF  # all bits but the sign
+ROUNDS = 6  # of the network
 
 
 def signed(value: int) -> int:
@@ -56,13 +61,16 @@ class Rng:
 
     def bits(self, *shape: int) -> Tensor:
         """Uniform 64-bit integers (int64, any sign)."""
-        size = 1
-        for extent in shape:
-            size *= extent
+        size = math.prod(shape)
         start = self.call * CALL
         self.call += 1
         k = torch.arange(start + 1, start + size + 1, dtype=torch.int64, device=self.device)
         return mix(self.base() + k * signed(GOLDEN)).view(shape)
+
+    def numbers(self, k: Tensor) -> Tensor:
+        """Some of the numbers of one call, each what `bits` would have at that place."""
+        self.call += 1
+        return mix(self.base() + (k + ((self.call - 1) * CALL + 1)) * signed(GOLDEN))
 
     def uniform(self, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
         """Uniform in [0, 1), from 24 bits (exact in every float type the trainer uses)."""
@@ -70,7 +78,7 @@ class Rng:
 
     def below(self, bound: int | Tensor, *shape: int) -> Tensor:
         """Uniform integers in [0, bound); the bias of the 63-bit remainder is under bound / 2^63."""
-        return (self.bits(*shape) & 0x7FFFFFFFFFFFFFFF) % bound
+        return (self.bits(*shape) & LOW) % bound
 
     def normal(self, *shape: int) -> Tensor:
         """Standard normal numbers (Box–Muller)."""
@@ -84,3 +92,35 @@ class Rng:
     def permutation(self, count: int) -> Tensor:
         """A uniformly random order of 0 … count-1."""
         return torch.argsort(self.bits(count), stable=True)
+
+    def shuffled(self, at: Tensor, count: int) -> Tensor:
+        """What stands at places `at` of a random order of 0 … count-1 that nobody keeps: a bijection, place by place.
+
+        A Feistel network (Luby, Rackoff 1988; unbalanced moduli as in Black, Rogaway, CT-RSA 2002) permutes 0 … a·b-1 with
+        a·b ≥ count; what comes out at count or beyond goes in again, at most a·b - count times, until it does not.
+
+            x = h·m + l,   x ← ((l + F_r(h)) mod m) · n + h      (m, n) = (a, b), (b, a), … and F_r(h) number h of call r
+        """
+        a, b = sides(count)
+        first = self.call
+
+        def network(x: Tensor) -> Tensor:
+            self.call = first
+            for turn in range(ROUNDS):
+                m, n = (a, b) if turn % 2 == 0 else (b, a)
+                high, low = x // m, x % m
+                x = (low + (self.numbers(high) & LOW) % m) % m * n + high
+            return x
+
+        x = network(at)
+        for _ in range(a * b - count):
+            x = torch.where(x < count, x, network(x))
+        return x
+
+
+@cache
+def sides(count: int) -> tuple[int, int]:
+    """(a, b) with a·b ≥ count, nearly equal, and as little beyond as that allows, mostly below ten."""
+    root = math.isqrt(count - 1) + 1
+    a = min(range(root, root + root // 2 + 1), key=lambda a: -count % a)
+    return a, -(-count // a)

@@ -9,11 +9,13 @@ import torch
 from sahcns.data.split import Split
 from sahcns.graph import Graph
 from sahcns.kernels import build_graph
-from tests.splits import random_split
+from tests.splits import random_split, without_repeats
 
-INTERPRETED = ("triton", "triton-ordered") if os.environ.get("TRITON_INTERPRET") == "1" else ()  # else they need a GPU
-ON_CPU = ("reference", "cpu", *INTERPRETED)
-ON_GPU = ("reference", "triton", "triton-ordered")
+INTERPRETED = (
+    ("triton", "triton-ordered", "triton-lean") if os.environ.get("TRITON_INTERPRET") == "1" else ()
+)  # else they need a GPU
+ON_CPU = ("reference", "cpu", "lean", *INTERPRETED)
+ON_GPU = ("reference", "triton", "triton-ordered", "triton-lean")
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
@@ -25,7 +27,13 @@ class Path:
     device: str
 
     def graph(self, split: Split | None = None, dtype: torch.dtype = torch.float32) -> Graph:
-        return build_graph(split or random_split(4, 6, each=2), self.device, dtype, self.name)
+        split = split or random_split(4, 6, each=2)
+        return build_graph(without_repeats(split) if self.lean else split, self.device, dtype, self.name)
+
+    @property
+    def lean(self) -> bool:
+        """Whether it knows a pair once, and draws uniformly."""
+        return "lean" in self.name
 
 
 PATHS = [pytest.param(Path(name, "cpu"), id=name) for name in ON_CPU]

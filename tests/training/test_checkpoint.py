@@ -117,6 +117,17 @@ def test_with_users_drawn(tmp_path: Path, killing: list[int]) -> None:
     assert expected != numbers(train(SAHC(), LightGCN(dim=8)))
 
 
+@pytest.mark.parametrize("draw", ["pairs", "users"])
+def test_with_an_order_that_is_computed(
+    draw: str, tmp_path: Path, killing: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lean kernels, and an order of which nothing is kept: the place in the epoch is all that it needs."""
+    monkeypatch.setattr("sahcns.training.epochs.STORED", 0)
+    told: dict[str, Any] = {"kernels": "lean", "protocol": dataclasses.replace(PROTOCOL, draw=draw)}
+    expected = numbers(train(SAHC(), LightGCN(dim=8), **told))
+    assert numbers(resumed(SAHC(), LightGCN(dim=8), tmp_path, killing, **told)) == expected
+
+
 @pytest.mark.parametrize(
     "backbone", [MF(dim=8), NGCF(dim=8, dropout=0.1), LightGCNpp(dim=8), SimGCL(dim=8), XSimGCL(dim=8), SGL(dim=8)]
 )

@@ -105,6 +105,49 @@ def test_an_epoch_is_trained_on_what_is_drawn_from_the_counters(draw: str) -> No
 
 
 @dataclass(frozen=True)
+class Noting(Sampler):
+    """Notes the pairs of each batch."""
+
+    pairs: list[Tensor] = field(default_factory=list)
+
+    def choose(self, match: Matching, rng: Rng) -> Mixture:
+        self.pairs.append(torch.stack([match.pairs, match.users, match.positives]))
+        return match.pick(torch.zeros_like(match.users))
+
+
+@pytest.mark.parametrize("path", ["cpu", "lean"])
+def test_an_order_that_nobody_keeps_has_each_pair_once(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sahcns.training.epochs.STORED", 0)
+    sampler, streams, graph = Noting(), Streams.of(0, CPU), build_graph(SPLIT, path=path)
+    parameters = {name: value.requires_grad_() for name, value in SMALL.initial(graph, streams.start).items()}
+    protocol = Protocol(batch=25, drop_last=False)
+    step = TrainingStep(graph, SMALL, sampler, BPR(), protocol, parameters, streams, Profiler(CPU))
+    epochs, orders = Epochs(step, capture=False), []
+    assert epochs.batches.nbytes == 0
+    for epoch in (0, 1, 0):
+        sampler.pairs.clear()
+        epochs.run(epoch)
+        assert [part.shape[1] for part in sampler.pairs] == [25, 25, 25, 21]
+        pairs, users, items = torch.cat(sampler.pairs, 1)
+        assert sorted(pairs.tolist()) == [*range(96)]
+        assert torch.equal(torch.stack(graph.pairs_at(pairs)), torch.stack([users, items]))
+        orders.append(pairs.tolist())
+    assert orders[0] == orders[2]
+    assert orders[0] != orders[1]
+
+
+def test_by_users_an_order_that_nobody_keeps_is_the_one_that_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = epochs_of(RNS(), draw="users")
+    kept.run(3)
+    monkeypatch.setattr("sahcns.training.epochs.STORED", 0)
+    computed = epochs_of(RNS(), draw="users")
+    computed.step.streams.shuffle.seek(3)
+    for at in range(computed.steps):
+        computed.cursor.fill_(at)
+        assert torch.equal(torch.stack([*computed.batch()]), kept.batches[:, at])
+
+
+@dataclass(frozen=True)
 class Looking(Drawing):
     """Notes the items that it is shown between epochs."""
 

@@ -75,6 +75,7 @@ CASES: dict[str, dict[str, Any]] = {
     "real": {"protocol": Protocol(batch=16, epochs=2, l2=0.1, l2_on="real", drop_last=False)},
     "whole": {"whole": True, "kernels": "reference"},
     "start": {"start": True},
+    "lean": {"kernels": "lean"},
 }
 
 

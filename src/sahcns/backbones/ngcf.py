@@ -75,6 +75,6 @@ class NGCF(Backbone):
     def _neighbours(self, graph: Graph, e: Tensor) -> Tensor:
         if self.variant == "mixgcf":
             return graph.propagate(e, *self.normalisation)
-        degrees = graph.adjacency.degrees.to(e.dtype)[:, None]
+        degrees = graph.degrees.to(e.dtype)[:, None]
         root = degrees.sqrt()
         return (root * graph.propagate(root * e) + e) / (degrees + 1.0)  # D^-1 (A + I) E with A = D^½ Ã D^½

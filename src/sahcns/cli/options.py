@@ -34,7 +34,7 @@ Imports = Annotated[
     list[Path] | None, option("Import your own samplers or backbones, to be named as others.", "FILE.py", "--import")
 ]
 Device = Annotated[str | None, option("auto, cpu, cuda or cuda:1 (auto).", "NAME")]
-Kernels = Annotated[str | None, option("auto; reference; triton, triton-half, triton-ordered on a GPU.", "NAME")]
+Kernels = Annotated[str | None, option("auto; reference; lean; triton, -half, -ordered, -lean on a GPU.", "NAME")]
 Workers = Annotated[
     int | None, option("Runs at once: processes (1), or tasks on a cluster (one for each GPU, or core).", "NUMBER")
 ]

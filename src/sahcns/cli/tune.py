@@ -59,7 +59,7 @@ def command(
     workers: Workers = None,
     on: On = None,
     device: Annotated[str, option("auto, cpu, cuda or cuda:1.", "NAME")] = "auto",
-    kernels: Annotated[str, option("auto; reference; triton, triton-half, triton-ordered on a GPU.", "NAME")] = "auto",
+    kernels: Annotated[str, option("auto; reference; lean; triton, -half, -ordered, -lean on a GPU.", "NAME")] = "auto",
     imports: Imports = None,
     json: Json = False,
 ) -> None:

@@ -7,6 +7,8 @@
 | triton | GPU | `kernels/gpu`, 32 bits |
 | triton-half | GPU | gathers in 16 bits while training |
 | triton-ordered | GPU | the same bits every time: no atomic adds |
+| lean | any | plain torch on 8 bytes a pair: `kernels/lean.py` |
+| triton-lean | GPU | the same with kernels: for sets that would not fit |
 """
 
 import os
@@ -20,9 +22,11 @@ from torch import Tensor
 from sahcns.data.split import Split
 from sahcns.errors import SettingError, nearest
 from sahcns.graph import Graph
+from sahcns.kernels.lean import LeanGraph
 from sahcns.rng import Rng
 
-GPU_PATHS = ("triton", "triton-half", "triton-ordered")
+GPU_PATHS = ("triton", "triton-half", "triton-ordered", "triton-lean")
+ORDINARY = 240  # bytes a pair, with tables of 64 columns (docs/how-far.md)
 
 
 class Optimiser(Protocol):
@@ -40,8 +44,15 @@ class Optimiser(Protocol):
 def build_graph(
     split: Split, device: torch.device | str = "cpu", dtype: torch.dtype = torch.float32, path: str = "auto"
 ) -> Graph:
-    """A split's training graph on a device, with the operations of `path`; "auto" is the fastest for the device."""
-    path = resolve_path(torch.device(device), path)
+    """A split's training graph on a device, with the operations of `path`; "auto" is the fastest that there is room for."""
+    where, wanted = torch.device(device), path
+    path = resolve_path(where, wanted)
+    if wanted == "auto" and where.type == "cuda":
+        room = torch.cuda.get_device_properties(where).total_memory
+        if ORDINARY * len(split.train) > 0.9 * room:
+            path = "triton-lean" if path == "triton" else "lean"
+    if path in ("lean", "triton-lean"):
+        return _lean_class(path).of(split, device, dtype, path)
     return replace(_graph_class(path).of(split, device, dtype), path=path)
 
 
@@ -86,8 +97,9 @@ def resolve_path(device: torch.device, path: str = "auto") -> str:
     elif path == "cpu":
         if device.type != "cpu":
             raise SettingError(f"kernels='cpu' runs on a CPU, and the device is {device.type}; use kernels='auto'")
-    elif path != "reference":
-        raise SettingError(f"kernels={path!r} is not a path; {nearest(path, ['auto', 'reference', 'cpu', *GPU_PATHS])}")
+    elif path not in ("reference", "lean"):
+        known = ["auto", "reference", "cpu", "lean", *GPU_PATHS]
+        raise SettingError(f"kernels={path!r} is not a path; {nearest(path, known)}")
     return path
 
 
@@ -99,6 +111,14 @@ def _graph_class(path: str) -> type[Graph]:
     from sahcns.kernels.cpu import CpuGraph
 
     return CpuGraph if path == "cpu" else Graph
+
+
+def _lean_class(path: str) -> type[LeanGraph]:
+    if path in GPU_PATHS:
+        from sahcns.kernels.gpu.lean import GpuLeanGraph
+
+        return GpuLeanGraph
+    return LeanGraph
 
 
 def _missing_triton() -> str:

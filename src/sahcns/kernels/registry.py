@@ -56,7 +56,7 @@ class Setup:
     @property
     def single_precision(self) -> bool:
         """Whether all tables are float32, in which tensor cores multiply."""
-        return self.graph.adjacency.values.dtype == torch.float32
+        return self.graph.dtype == torch.float32
 
 
 @dataclass(frozen=True)
@@ -93,6 +93,8 @@ def register(
 def find(part: Backbone | Sampler | Objective, method: str, setup: Setup) -> Callable[..., Any] | None:
     """The part's method as the graph's path does it in one kernel, or None: then the part's own is to be used."""
     if setup.backbone.aggregation.weights is not None:  # no kernel knows layer weights
+        return None
+    if setup.graph.lean and not isinstance(part, Sampler):  # whose gradient is of whole tables
         return None
     family, key, cut = setup.graph.path.partition("-")[0], _key(part), setup.graph.columns.count > 1
     for one in _REGISTRY:

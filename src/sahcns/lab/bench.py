@@ -160,7 +160,8 @@ def copy_rate(device: torch.device) -> float:
 
 def _parts(runner: Epochs, whole: float) -> list[Part]:
     """The parts of a step that takes `whole` seconds, on the last epoch's first batch."""
-    step, (pairs, users, positives) = runner.step, runner.batches[:, 0]
+    runner.cursor.zero_()
+    step, (pairs, users, positives) = runner.step, runner.batch()
     graph, sampler, backbone, streams = step.graph, step.sampler, step.backbone, step.streams
     size, pool, dim = len(users), sampler.pool, backbone.dim
 
@@ -197,7 +198,7 @@ def _parts(runner: Epochs, whole: float) -> list[Part]:
 
     row = len(layers) * dim * WORD  # all layers of a node
     read = size * (2 + mixture.items.shape[2]) * row
-    hops = backbone.depth * (len(graph.adjacency.columns) * (dim * WORD + 8) + graph.n * dim * WORD)
+    hops = backbone.depth * (int(graph.degrees.sum()) * (dim * WORD + 8) + graph.n * dim * WORD)
     weights = sum(value.numel() for value in step.parameters.values()) * WORD
     scores = size * pool * len(layers) * WORD
     step.loss(pairs, users, positives).backward()  # type: ignore[no-untyped-call]

@@ -96,7 +96,7 @@ class Paths:
         stored = torch.cat([model.user_vectors, model.item_vectors])
         if whole.shape != stored.shape or (whole - stored).abs().max() > TOLERANCE * stored.abs().max():
             return None
-        degrees = graph.adjacency.degrees.clamp(min=1).float()
+        degrees = graph.degrees.clamp(min=1).float()
         n_users = graph.n_users
         scale = degrees[n_users:, None] ** -right
         items = torch.stack([w * hop[n_users:] * scale for w, hop in zip(weights[1:], hops[:-1], strict=True)])

@@ -43,7 +43,7 @@ class SLatK(Objective):
     ranking: str = ranking()
 
     def begin(self, graph: Graph) -> dict[str, Tensor]:
-        return {"beta": graph.adjacency.values.new_zeros(graph.n_users)}
+        return {"beta": torch.zeros(graph.n_users, dtype=graph.dtype, device=graph.device)}
 
     def loss(self, pairs: Comparison) -> Tensor:
         positive, _ = pairs.scores(self.similarity)
@@ -66,16 +66,15 @@ def thresholds(users: Tensor, items: Tensor, sample: Tensor, graph: Graph, k: in
     size = max(1, SCORES // max(len(sample), k))
     for first in range(0, graph.n_users, size):
         some = users[first : first + size]
-        offsets = graph.seen_offsets[first : first + len(some) + 1]
-        have = graph.seen_items[int(offsets[0]) : int(offsets[-1])]
-        whose = torch.repeat_interleave(torch.arange(len(some), device=sample.device), offsets.diff())
+        whose, have = graph.seen_by(torch.arange(first, first + len(some), device=sample.device))
+        counts = torch.bincount(whose, minlength=len(some))
         drawn = some @ items[sample].T
         both = place[have] >= 0
         drawn[whose[both], place[have[both]]] = -math.inf  # counted among what they have
         own = (some[whose] * items[have]).sum(1)
         order = own.argsort(descending=True)
         order = order[whose[order].argsort(stable=True)]  # by user, the best first
-        rank = torch.arange(len(order), device=sample.device) - (offsets[:-1] - offsets[0])[whose]
+        rank = torch.arange(len(order), device=sample.device) - (torch.cumsum(counts, 0) - counts)[whose]
         best = own.new_full((len(some), k), -math.inf)
         best[whose[rank < k], rank[rank < k]] = own[order][rank < k]
         best = torch.cat([best, drawn.topk(min(k, drawn.shape[1]), 1).values], 1)

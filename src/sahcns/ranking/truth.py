@@ -116,9 +116,13 @@ class Truth:
         row_of[users] = np.arange(len(users))
 
         def lists(*parts: Pairs) -> Csr:
-            rows = np.concatenate([np.zeros(0, np.int64), *(row_of[pairs.users] for pairs in parts)])
-            items = np.concatenate([np.zeros(0, np.int32), *(pairs.items for pairs in parts)])
-            return Csr.of(rows[rows >= 0], items[rows >= 0], len(users), split.n_items, device)
+            own = [(row_of >= 0)[pairs.users] for pairs in parts]  # before anything is made of the others
+            rows = [row_of[pairs.users[mine]] for pairs, mine in zip(parts, own, strict=True)]
+            items = [pairs.items[mine] for pairs, mine in zip(parts, own, strict=True)]
+            empty = np.zeros(0, np.int32)
+            return Csr.of(
+                np.concatenate([empty, *rows]), np.concatenate([empty, *items]), len(users), split.n_items, device
+            )
 
         hidden = {"train": [split.train], "train+valid": [split.train, split.valid], "none": []}[mask]
         return cls(

@@ -81,10 +81,6 @@ def risk(info: Tensor, prior: Tensor, standing: Tensor, lam: float) -> Tensor:
 
 def _seen_mask(match: Matching, users: Tensor) -> Tensor:
     """[b, n_items], true where the user has seen the item in training."""
-    offsets = match.graph.seen_offsets
-    counts = offsets[users + 1] - offsets[users]
     mask = torch.zeros(len(users), match.graph.n_items, dtype=torch.bool, device=users.device)
-    row = torch.repeat_interleave(torch.arange(len(users), device=users.device), counts)
-    first = torch.repeat_interleave(offsets[users] - (torch.cumsum(counts, 0) - counts), counts)
-    mask[row, match.graph.seen_items[first + torch.arange(len(row), device=users.device)]] = True
+    mask[match.graph.seen_by(users)] = True
     return mask

@@ -10,7 +10,7 @@ from sahcns.errors import TrainingError
 from sahcns.graph import Graph, Unseen
 from sahcns.rng import Rng
 from sahcns.samplers.base import Sampler
-from sahcns.samplers.matching import Matching, seen_in
+from sahcns.samplers.matching import Matching
 from sahcns.samplers.mixture import Mixture
 
 Choose = Callable[[Matching, Rng], Mixture]
@@ -66,11 +66,10 @@ def check_choice(sampler: Sampler, match: Matching, rng: Rng, choose: Choose | N
 def _shared_tensors(match: Matching) -> dict[str, Tensor]:
     """What a sampler reads and somebody else goes on with: the loss, the next batch, the parameters themselves."""
     graph = match.graph
-    whole = ("pair_users", "pair_items", "seen_offsets", "seen_items", "seen_keys")
     return {
         **{what: getattr(match, what) for what in ("users", "positives", "pairs", "epoch", "popularity")},
         **{f"layers[{at}]": layer for at, layer in enumerate(match.layers)},
-        **{f"graph.{what}": getattr(graph, what) for what in whole},
+        **{f"graph.{what}": getattr(graph, what) for what in graph.per_pair},
     }
 
 
@@ -98,7 +97,7 @@ def check(
             )
     if gives_seen:
         return
-    seen = seen_in(graph, users, items)
+    seen = graph.has_seen(users, items)
     if items.shape[2] > 1:
         seen = seen & (items != positives[:, None, None, None])
     if (excluded := mixture.excluded(positives)) is not None:

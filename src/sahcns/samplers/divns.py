@@ -87,7 +87,7 @@ class DivNS(Sampler):
     def begin(self, graph: Graph) -> Caches | None:
         if self.ratio == 0 or self.lam == 1:
             return None
-        empty = torch.full((len(graph.pair_users), self.ratio + 2), -1, device=graph.device)
+        empty = torch.full((graph.n_pairs, self.ratio + 2), -1, device=graph.device)
         return Caches(empty[:, 0].clone(), empty[:, 2:].clone(), empty[:, 1].clone())
 
     def choose(self, match: Matching, rng: Rng) -> Mixture:
@@ -117,7 +117,7 @@ class DivNS(Sampler):
 
     def _groups(self, graph: Graph) -> Iterator[Group]:
         """Users of like size together, so that padding is small."""
-        counts = torch.bincount(graph.pair_users, minlength=graph.n_users)  # pairs of each user
+        counts = graph.pair_counts()
         starts = torch.cumsum(counts, 0) - counts
         order = torch.argsort(counts, stable=True)
         order = order[counts[order] > 0]

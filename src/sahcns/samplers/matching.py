@@ -141,7 +141,7 @@ class Matching:
 
     def seen(self, items: Tensor) -> Tensor:
         """Whether each pair's user has these items [B] or [B, X] in training, so that they may not be negatives; like items."""
-        return seen_in(self.graph, self.users, items)
+        return self.graph.has_seen(self.users, items)
 
     def hardest(self, count: int) -> Tensor:
         """[B, count]: positions of the highest scores, hardest first.
@@ -205,18 +205,3 @@ class _Sizes(Graph):
         if name.startswith("__"):
             raise AttributeError(name)
         raise TrainingError(f"this sampler looks at the graph's {name}; give Matching.of(…, graph=Graph.of(split))")
-
-
-def seen_in(graph: Graph, users: Tensor, items: Tensor) -> Tensor:
-    """For users [B] and items [B, …]: is this pair in training?"""
-    return among(graph.seen_keys, pair_keys(graph, users, items))
-
-
-def pair_keys(graph: Graph, users: Tensor, items: Tensor) -> Tensor:
-    """One number a pair of users [B] and items [B, …], like items."""
-    return (users.view(-1, *[1] * (items.dim() - 1)) * graph.n_items + items).contiguous()
-
-
-def among(ascending: Tensor, keys: Tensor) -> Tensor:
-    """Which of `keys` are in `ascending`, which holds one at least."""
-    return ascending[torch.searchsorted(ascending, keys).clamp(max=len(ascending) - 1)] == keys

@@ -72,7 +72,7 @@ class SRNS(Sampler):
         def whole(*shape: int, fill: int) -> Tensor:
             return torch.full(shape, fill, device=graph.device)
 
-        vectors = torch.zeros(0, dtype=graph.adjacency.values.dtype, device=graph.device)
+        vectors = torch.zeros(0, dtype=graph.dtype, device=graph.device)
         items, visited = whole(graph.n_users, self.memory, fill=-1), whole(TURNS, graph.n_users, fill=-TURNS)
         return Memory(items, whole(fill=0), visited, vectors, vectors.clone())
 

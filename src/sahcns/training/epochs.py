@@ -8,6 +8,7 @@ step to step (batch, counters of the random streams, Adam's state) lives in tens
 import math
 import time
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -15,10 +16,15 @@ from torch import Tensor
 
 from sahcns.errors import TrainingError
 from sahcns.objectives import Objective
+from sahcns.rng import LOW
 from sahcns.training.profiler import Profiler
 from sahcns.training.step import PARTS, TrainingStep
 
 WARM_UP = 4  # ordinary, checked steps before the capture
+STORED = (
+    100_000_000  # pairs up to which the order of an epoch is made at once and kept; beyond, each batch makes its own
+)
+PIECE = 1 << 24  # pairs looked up at once
 GROWN, FAST = 1000.0, 0.1  # a loss, and a learning rate, with which nothing is learnt
 
 
@@ -27,23 +33,22 @@ class Epochs:
 
     def __init__(self, step: TrainingStep, capture: bool) -> None:
         graph, protocol = step.graph, step.protocol
-        pairs = len(graph.pair_users)
+        self.pairs = pairs = graph.n_pairs
         self.step, self.profiler = step, step.profiler
         self.size = min(protocol.batch, pairs)
         self.steps = pairs // self.size
         self.rest = 0 if protocol.drop_last else pairs - self.steps * self.size
-        self.batches = torch.zeros(3, self.steps, self.size, dtype=torch.int64, device=graph.device)
+        self.stored = pairs <= STORED
+        self.batches = torch.zeros(3, self.steps * self.stored, self.size, dtype=torch.int64, device=graph.device)
         self.losses = torch.zeros(self.steps + (self.rest > 0), device=graph.device)
         self.cursor = torch.zeros(1, dtype=torch.int64, device=graph.device)
         self.done = 0  # ordinary steps taken so far
-        self.capture = capture and graph.device.type == "cuda"
+        # A step of a lean graph takes long enough, and its tables should not be there twice, here and in a recording.
+        self.capture = capture and graph.device.type == "cuda" and not graph.lean
         self.captured: torch.cuda.CUDAGraph | None = None
         self.mode = "captured" if self.capture else "eager"
         self.bound: dict[Any, Any] | None = None  # what states held, where steps are to be replayed
         self.between: Callable[[int, int], None] | None = None  # called between steps with the epoch and the steps done
-        # Of the users with pairs, how many, and the first's position: pairs lie sorted by user.
-        self.each = torch.unique_consecutive(graph.pair_users, return_counts=True)[1]
-        self.begins = torch.cumsum(self.each, 0) - self.each
 
     @property
     def settled(self) -> bool:
@@ -56,15 +61,8 @@ class Epochs:
         if self.capture and self.bound is None:
             self.bound = self._held()
         step.epoch.fill_(epoch)
-        order = self._order(epoch)
-        whole = self.steps * self.size
-        graph = step.graph
-        pairs, users, items = (column.view(-1) for column in self.batches)
-        pairs.copy_(order[:whole])
-        rest = order[whole:].clone()
-        del order  # an epoch of a large set holds its batches, and not their columns beside them
-        torch.index_select(graph.pair_users, 0, pairs, out=users)
-        torch.index_select(graph.pair_items, 0, pairs, out=items)
+        step.streams.shuffle.seek(epoch)
+        rest = self._fill(epoch) if self.stored else None
         self.cursor.fill_(first)
         for at in range(first, self.steps):
             if not self.capture:  # a sampler's choices are checked throughout the first epoch, then once an epoch
@@ -80,7 +78,8 @@ class Epochs:
             if self.between is not None and self.settled:
                 self.between(epoch, at + 1)
         if self.rest:
-            self.losses[-1] = step(rest, graph.pair_users[rest], graph.pair_items[rest])
+            rest = self._places(self.steps * self.size, self.rest) if rest is None else rest
+            self.losses[-1] = step(rest, *step.graph.pairs_at(rest))
         # After a loss that is not a number there is nothing to end: the trainer is about to say so.
         ends = type(step.objective).end_epoch is not Objective.end_epoch
         if (step.state is not None or ends) and bool(torch.isfinite(self.losses).all()):
@@ -90,21 +89,53 @@ class Epochs:
         self.profiler.settle()  # or the marks of all epochs would pile up; the losses are waited for in any case
         return self.losses
 
+    def _fill(self, epoch: int) -> Tensor:
+        """Write down the epoch's batches; the positions of the pairs that are left over."""
+        order, graph = self._order(epoch), self.step.graph
+        pairs, users, items = (column.view(-1) for column in self.batches)
+        pairs.copy_(order[: len(pairs)])
+        rest = order[len(pairs) :].clone()
+        del order  # an epoch of a large set holds its batches, and not their columns beside them
+        for at in range(0, len(pairs), PIECE):
+            piece = slice(at, at + PIECE)
+            users[piece], items[piece] = graph.pairs_at(pairs[piece])
+        return rest
+
     def _order(self, epoch: int) -> Tensor:
-        """Positions [E] of the epoch's pairs, which follow from the seed and the epoch alone.
+        """Positions [E] of the epoch's pairs, which follow from the seed and the epoch alone: a permutation, or `_places`."""
+        rng = self.step.streams.shuffle
+        rng.seek(epoch)
+        by_pairs = self.step.protocol.draw == "pairs"
+        return rng.permutation(self.pairs) if by_pairs else self._places(0, self.pairs)
+
+    def _places(self, first: int | Tensor, count: int) -> Tensor:
+        """Positions of the epoch's pairs number `first` and on, of an order that is computed where it is asked for.
 
         By pairs each comes once. By users, with replacement and as LightGCN's authors do: a user uniformly among those with
         pairs, then one of theirs, so that a pair of somebody with n of them is drawn in proportion to 1/n.
         """
-        rng, pairs = self.step.streams.shuffle, len(self.step.graph.pair_users)
-        rng.seek(epoch)
+        rng = self.step.streams.shuffle
+        rng.call = 0
+        at = first + torch.arange(count, device=rng.device)
         if self.step.protocol.draw == "pairs":
-            order = rng.permutation(pairs)
-        else:
-            who = rng.below(len(self.each), pairs)
-            order = self.begins[who] + rng.below(self.each[who], pairs)
-        rng.advance()
-        return order
+            return rng.shuffled(at, self.pairs)
+        each, begins = self._users
+        who = (rng.numbers(at) & LOW) % len(each)
+        return begins[who] + (rng.numbers(at) & LOW) % each[who]
+
+    @cached_property
+    def _users(self) -> tuple[Tensor, Tensor]:
+        """Of the users with pairs, how many, and the first's position: pairs lie sorted by user."""
+        counts = self.step.graph.pair_counts()
+        each = counts[counts > 0]
+        return each, torch.cumsum(each, 0) - each
+
+    def batch(self) -> tuple[Tensor, ...]:
+        """Positions, users and items [B] of the batch under the cursor."""
+        if self.stored:
+            return tuple(self.batches.index_select(1, self.cursor)[:, 0])
+        pairs = self._places(self.cursor * self.size, self.size)
+        return pairs, *self.step.graph.pairs_at(pairs)
 
     @torch.no_grad()
     def _end(self, epoch: int) -> None:
@@ -131,7 +162,9 @@ class Epochs:
 
     def _one(self) -> None:
         """The batch under the cursor; the same code runs eagerly and inside the capture."""
-        loss = self.step(*self.batches.index_select(1, self.cursor)[:, 0])
+        with self.step.profiler("draw"):
+            batch = self.batch()
+        loss = self.step(*batch)
         self.losses.index_copy_(0, self.cursor, loss.reshape(1).to(self.losses.dtype))
         self.cursor += 1
         self.done += 1

@@ -11,6 +11,7 @@ from sahcns.backbones.base import Backbone, Parameters, check_layers
 from sahcns.errors import SettingError, TrainingError
 from sahcns.graph import Batch, Graph
 from sahcns.kernels import make_adam, make_rng
+from sahcns.kernels.lean import Hopped
 from sahcns.kernels.registry import PairLoss, Setup, find
 from sahcns.objectives.base import Comparison, Objective, l2
 from sahcns.rng import Rng
@@ -99,6 +100,8 @@ class TrainingStep:
         self.fast_layers = find(backbone, "layers", setup)
         self.fast_loss: PairLoss | None = find(objective, "loss", setup)
         self.shared_loss: PairLoss | None = find(objective, "shared_loss", setup)
+        # Whether a gradient needs the layers once more, besides those that mixtures of their rows have.
+        self.looks_again = sampler.taught_by_choice or type(backbone).extra_loss is not Backbone.extra_loss
         self.optimiser = make_adam(graph, parameters.values(), protocol.learning_rate, streams.pools.step)
 
     def __call__(self, pairs: Tensor, users: Tensor, positives: Tensor) -> Tensor:
@@ -109,6 +112,8 @@ class TrainingStep:
             loss.backward()  # type: ignore[no-untyped-call]
         with self.profiler("step"):
             self.optimiser.step()
+            if self.graph.lean:  # or the gradient holds on to the tables of these layers while the next are made
+                self.optimiser.zero_grad(set_to_none=True)
             self.streams.next_step()
         return loss.detach()
 
@@ -121,6 +126,8 @@ class TrainingStep:
             layers = self.training_layers(self.parameters, graph, self.streams.noise)
         if self.checked:
             check_layers(layers, graph.n, type(self.backbone).__name__)
+        if isinstance(layers, Hopped):
+            layers.spare = not self.looks_again
         # What a replayed step draws begins at the same call each time, so an eager one must too.
         self.streams.choice.call = max(self.streams.choice.call, self.first_call)
         with profiler("match"), torch.set_grad_enabled(self.sampler.taught_by_choice):

@@ -6,7 +6,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from numbers import Integral
 from typing import Any, TypeVar
@@ -135,7 +135,7 @@ class _Run:
         self.watch, self.ranks = watch, ranks
         self.valid = Truth.of(split, "valid", "train", where) if looks else None
         self.test = _test_truth(split, protocol, where)
-        graph = replace(build_graph(split, where, path=kernels), columns=ranks)
+        graph = build_graph(split, where, path=kernels).cut(ranks)
         streams, self.profiler = Streams.of(seed, where), Profiler(where)
         streams.start = ranks.rng(streams.start)
         self.parameters = initial_parameters(backbone, sampler, graph, streams)

@@ -11,8 +11,9 @@ from torch import Tensor
 
 from sahcns.data.split import Split
 from sahcns.errors import SettingError
+from sahcns.graph import among, pair_keys
 from sahcns.kernels import make_rng
-from sahcns.samplers.matching import Matching, among, pair_keys
+from sahcns.samplers.matching import Matching
 from sahcns.samplers.mixture import Mixture
 from sahcns.samplers.sahc import layer_gaps
 from sahcns.training.device import seeded_generators
@@ -80,9 +81,9 @@ class Watch:
         """
         step, graph, rng = self.step, self.step.graph, self.rng
         rng.seek(0)
-        size = min(step.protocol.batch, len(graph.pair_users))
-        pairs = torch.arange(size, device=graph.device) * len(graph.pair_users) // size
-        users, positives = graph.pair_users[pairs], graph.pair_items[pairs]
+        size = min(step.protocol.batch, graph.n_pairs)
+        pairs = torch.arange(size, device=graph.device) * graph.n_pairs // size
+        users, positives = graph.pairs_at(pairs)
         candidates = graph.draw(users, step.sampler.pool, rng, step.unseen)
         layers = step.training_layers(step.parameters, graph, rng)
         match = step.matching(pairs, users, positives, candidates, layers)

@@ -50,7 +50,17 @@ def _finish(total, add, out, copy, at, mask, ADD: tl.constexpr, OUT: tl.constexp
 
 
 @triton.jit
-def _gather_row(row, offsets, columns, values, x, DIM: tl.constexpr, D: tl.constexpr, TILE: tl.constexpr):
+def _gather_row(
+    row,
+    offsets,
+    columns,
+    values,
+    x,
+    DIM: tl.constexpr,
+    D: tl.constexpr,
+    TILE: tl.constexpr,
+    BY_NODE: tl.constexpr = False,
+):
     """One long row of Ã x, read by all warps: [D]."""
     d = tl.arange(0, D)
     start, end = tl.load(offsets + row), tl.load(offsets + row + 1)
@@ -59,7 +69,7 @@ def _gather_row(row, offsets, columns, values, x, DIM: tl.constexpr, D: tl.const
         k = e + tl.arange(0, TILE)
         inside = k < end
         column = tl.load(columns + k, mask=inside, other=0)
-        value = tl.load(values + k, mask=inside, other=0.0)
+        value = tl.load(values + (column if BY_NODE else k), mask=inside, other=0.0)
         mask = inside[:, None] & (d < DIM)[None, :]
         gathered = tl.load(x + column.to(tl.int64)[:, None] * DIM + d[None, :], mask=mask, other=0.0)
         total += tl.sum(gathered.to(total.dtype) * value[:, None], axis=0)
@@ -68,8 +78,9 @@ def _gather_row(row, offsets, columns, values, x, DIM: tl.constexpr, D: tl.const
 
 @triton.jit
 def _gather_rows(
-    rows, real, offsets, columns, values, x, DIM: tl.constexpr, D: tl.constexpr, R: tl.constexpr, TILE: tl.constexpr
-):
+    rows, real, offsets, columns, values, x,
+    DIM: tl.constexpr, D: tl.constexpr, R: tl.constexpr, TILE: tl.constexpr, BY_NODE: tl.constexpr = False,
+):  # fmt: skip
     """Short rows of Ã x, read together: [R, D]."""
     d = tl.arange(0, D)
     first = tl.load(offsets + rows, mask=real, other=0)
@@ -79,7 +90,7 @@ def _gather_rows(
         k = first[:, None] + e + tl.arange(0, TILE)[None, :]  # [R, TILE]
         inside = k < last[:, None]
         column = tl.load(columns + k, mask=inside, other=0)
-        value = tl.load(values + k, mask=inside, other=0.0)
+        value = tl.load(values + (column if BY_NODE else k), mask=inside, other=0.0)
         mask = inside[:, :, None] & (d < DIM)[None, None, :]
         gathered = tl.load(x + column.to(tl.int64)[:, :, None] * DIM + d[None, None, :], mask=mask, other=0.0)
         totals += tl.sum(gathered.to(totals.dtype) * value[:, :, None], axis=1)
@@ -88,21 +99,26 @@ def _gather_rows(
 
 @triton.jit
 def _product(
-    order, offsets, columns, values, x, add, out, copy, n_long, n_rows,
+    order, offsets, columns, values, scales, x, add, out, copy, n_long, n_rows,
     DIM: tl.constexpr, D: tl.constexpr, LONG_TILE: tl.constexpr, R: tl.constexpr, TILE: tl.constexpr,
-    ADD: tl.constexpr, OUT: tl.constexpr, COPY: tl.constexpr,
+    ADD: tl.constexpr, OUT: tl.constexpr, COPY: tl.constexpr, BY_NODE: tl.constexpr,
 ):  # fmt: skip
+    """With BY_NODE the value of an edge is scales[row] · values[column], else values[edge]."""
     program = tl.program_id(0)
     d = tl.arange(0, D)
     if program < n_long:
         row = tl.load(order + program)
-        total = _gather_row(row, offsets, columns, values, x, DIM, D, LONG_TILE)
+        total = _gather_row(row, offsets, columns, values, x, DIM, D, LONG_TILE, BY_NODE)
+        if BY_NODE:
+            total *= tl.load(scales + row)
         _finish(total, add, out, copy, row.to(tl.int64) * DIM + d, d < DIM, ADD, OUT, COPY)
     else:
         place = n_long + (program - n_long) * R + tl.arange(0, R)
         real = place < n_rows
         rows = tl.load(order + place, mask=real, other=0)  # [R]
-        totals = _gather_rows(rows, real, offsets, columns, values, x, DIM, D, R, TILE)
+        totals = _gather_rows(rows, real, offsets, columns, values, x, DIM, D, R, TILE, BY_NODE)
+        if BY_NODE:
+            totals *= tl.load(scales + rows, mask=real, other=0.0)[:, None]
         ats = rows.to(tl.int64)[:, None] * DIM + d[None, :]
         _finish(totals, add, out, copy, ats, real[:, None] & (d < DIM)[None, :], ADD, OUT, COPY)
 
@@ -117,6 +133,7 @@ class Plan:
     values: Tensor
     n_long: int
     shape: Shape
+    scales: Tensor | None = None  # [n]: values are of columns [m], and an edge has scales[row] · values[column]
 
     @classmethod
     def of(cls, adjacency: Adjacency, shape: Shape) -> "Plan":
@@ -133,14 +150,14 @@ class Plan:
 
 def product(plan: Plan, x: Tensor, out: Tensor | None, add: Tensor | None = None, copy: Tensor | None = None) -> None:
     """out = copy = Ã x + add, all [n, d] and contiguous; `x` and `copy` may be in 16 bits, sums are in full precision."""
-    n, dim = x.shape
-    shape = plan.shape
+    n, dim = len(plan.order), x.shape[1]
+    shape, by_node = plan.shape, plan.scales is not None
     programs = plan.n_long + triton.cdiv(n - plan.n_long, shape.rows)
     _product[(programs,)](
-        plan.order, plan.offsets, plan.columns, plan.values, x, x if add is None else add, x if out is None else out,
-        x if copy is None else copy, plan.n_long, n,
+        plan.order, plan.offsets, plan.columns, plan.values, plan.scales if by_node else plan.values, x,
+        x if add is None else add, x if out is None else out, x if copy is None else copy, plan.n_long, n,
         DIM=dim, D=triton.next_power_of_2(dim), LONG_TILE=shape.long_tile, R=shape.rows, TILE=shape.short_tile,
-        ADD=add is not None, OUT=out is not None, COPY=copy is not None, num_warps=shape.warps,
+        ADD=add is not None, OUT=out is not None, COPY=copy is not None, BY_NODE=by_node, num_warps=shape.warps,
     )  # fmt: skip
 
 

@@ -44,7 +44,7 @@ def _draw(users, offsets, seen, step, key, start, B, N, n_items, out, ROUNDS, BL
     inside = k < B * N
     b, n = k % B, k // B
     user = tl.load(users + b, mask=inside, other=0)
-    begin = tl.load(offsets + user, mask=inside, other=0)
+    begin = tl.load(offsets + user, mask=inside, other=0).to(tl.int64)
     degree = tl.load(offsets + user + 1, mask=inside, other=0) - begin
     base = mix_bits((tl.load(step) + 1) * _GOLDEN + key)
     z = mix_bits(base + (start + k.to(tl.int64) + 1) * _GOLDEN)
@@ -53,7 +53,7 @@ def _draw(users, offsets, seen, step, key, start, B, N, n_items, out, ROUNDS, BL
     for _ in range(ROUNDS):
         middle = (low + high) // 2
         open_ = low < high
-        item = tl.load(seen + begin + middle, mask=inside & open_, other=0)
+        item = tl.load(seen + begin + middle, mask=inside & open_, other=0).to(tl.int64)
         before = (item - middle <= x) & open_
         low = tl.where(before, middle + 1, low)
         high = tl.where(before | (low >= high), high, middle)

@@ -189,7 +189,7 @@ class SampledEpoch:
 
     def __len__(self) -> int:
         """Batches."""
-        return -(-len(self.model.graph.pair_users) // self.batch)
+        return -(-self.model.graph.n_pairs // self.batch)
 
     def __iter__(self) -> Iterator[Negatives]:
         return (self.at(step) for step in range(len(self)))
@@ -202,13 +202,13 @@ class SampledEpoch:
     def _sample(self, step: int, counter: int) -> tuple[Matching, Mixture]:
         model, graph = self.model, self.model.graph
         first = step * self.batch
-        pairs = torch.arange(first, min(first + self.batch, len(graph.pair_users)), device=graph.device)
+        pairs = torch.arange(first, min(first + self.batch, graph.n_pairs), device=graph.device)
         self.streams.pools.seek(counter)  # the streams share one counter
         self.streams.choice.call = 0
-        users = graph.pair_users[pairs]
+        users, positives = graph.pairs_at(pairs)
         match = Matching(
             users,
-            graph.pair_items[pairs],
+            positives,
             graph.draw(users, self.sampler.pool, self.streams.pools, self.unseen),
             pairs,
             model.layers,

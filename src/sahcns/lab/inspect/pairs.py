@@ -45,10 +45,12 @@ def find_pairs(model: TrainedModel, count: int, user: Id | None, item: Id | None
         raise SettingError(f"count={count} must be 1 or more")
     if user is None and item is not None:
         raise SettingError(f"item={item!r} needs a user: a pair is a user and one of their training items")
-    graph, split, first, last = model.graph, model.split, 0, len(model.graph.pair_users)
+    graph, split, first, last = model.graph, model.split, 0, model.graph.n_pairs
     if user is not None:
         row = int(split.user_ids.encode([user], what="user")[0])
-        first, last = torch.searchsorted(graph.pair_users.cpu(), torch.tensor([row, row + 1])).tolist()
+        counts = graph.pair_counts()[: row + 1]
+        last = int(counts.sum())
+        first = last - int(counts[row])
         if first == last:
             why = "no training pair, so there is nothing to choose negatives for"
             if int(graph.unseen.room[row]) == 0:
@@ -57,7 +59,8 @@ def find_pairs(model: TrainedModel, count: int, user: Id | None, item: Id | None
     if item is None:
         order = Rng(seed, "inspect").permutation(last - first)
         return sorted((first + order[:count]).tolist())
-    items, wanted = graph.pair_items[first:last].tolist(), int(split.item_ids.encode([item], what="item")[0])
+    items = graph.pairs_at(torch.arange(first, last, device=graph.device))[1].tolist()
+    wanted = int(split.item_ids.encode([item], what="item")[0])
     if wanted not in items:
         some = ", ".join(str(split.item_ids[one]) for one in items[:5]) + (" …" if len(items) > 5 else "")
         raise DataError(f"item {item!r} is not a training item of user {user!r}, who has {some}")
