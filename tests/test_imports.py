@@ -8,7 +8,7 @@ import sahcns
 
 HOME = Path(sahcns.__file__).parent
 ORDER = [  # lowest first; one line is one level
-    ("errors", "version", "settings", "files", "folders", "counter", "sources"),
+    ("errors", "version", "settings", "files", "plain", "described", "folders", "counter", "sources"),
     ("data",),
     ("rng", "aggregation"),
     ("graph",),

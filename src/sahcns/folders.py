@@ -11,17 +11,19 @@ import io
 import json
 import os
 import shutil
+import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypedDict, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from sahcns.errors import DataError
-from sahcns.files import clear_abandoned, plain, read_marked, unfinished_name
+from sahcns.files import DIGEST, clear_abandoned, digest_of, plain, read_marked, unfinished_name
+from sahcns.plain import restored
 from sahcns.version import __version__
 
 File = tuple[str, Iterable[bytes | memoryview]]
@@ -44,6 +46,7 @@ class FolderKind:
     format, version   the mark in that file
     make, again       remedies: "make one with `sahcns data prepare`", "prepare the set again"
     some              files that only some of them have: where one was copied over another, they are left of the former
+    entries           a `TypedDict` of what must be right in the description
     """
 
     what: str
@@ -53,6 +56,14 @@ class FolderKind:
     make: str
     again: str
     some: Set[str] = frozenset()
+    entries: type[Any] | None = None
+
+
+class Listed(TypedDict):
+    """A file of the folder, in its description."""
+
+    bytes: int
+    sha256: str
 
 
 def write_folder(
@@ -78,7 +89,8 @@ def write_folder(
             listed = {name: _write(fresh / name, pieces) for name, pieces in files}
             heading = {"format": kind.format, "format_version": kind.version, "sahcns_version": __version__}
             rest = {name: value for name, value in described.items() if name not in heading}
-            text = json.dumps(heading | rest | {"files": listed}, indent=2, ensure_ascii=False, default=plain)
+            whole = heading | {name: value for name, value in rest.items() if name != DIGEST} | {"files": listed}
+            text = json.dumps(whole | {DIGEST: digest_of(whole)}, indent=2, ensure_ascii=False, default=plain)
             _write(fresh / kind.description, [f"{text}\n".encode()])
             for name, pieces in beside:
                 _write(fresh / name, pieces)
@@ -98,9 +110,7 @@ def read_folder(
     """Where the folder is and its description, its files checked; `contents=False` looks at sizes only."""
     home = home_of(folder)
     described = read_description(kind, home)
-    files = described.get("files")
-    if not isinstance(files, dict):
-        raise DataError(f"{home / kind.description} does not list its files; {kind.again}")
+    files: dict[str, Listed] = _right(kind, home, dict[str, Listed], described.get("files"), "files")
     for name, entry in files.items():
         _check(kind, home, name, entry, contents)
     return home, described
@@ -147,7 +157,7 @@ def read_description(kind: FolderKind, folder: str | os.PathLike[str]) -> dict[s
     stem, there = kind.description.removesuffix(".json"), "is not there"
     if Path(folder).exists():
         there = f"has no {kind.description}" if Path(folder).is_dir() else "is a file, not a folder"
-    return read_marked(
+    described = read_marked(
         home_of(folder) / kind.description,
         kind.format,
         kind.version,
@@ -155,6 +165,16 @@ def read_description(kind: FolderKind, folder: str | os.PathLike[str]) -> dict[s
         again=kind.again,
         foreign=f"{Path(folder) / kind.description} is not the {stem} of a {kind.what}; {kind.make}",
     )
+    described.pop(DIGEST, None)  # of what is written, and not of what may be made of it
+    return described if kind.entries is None else _right(kind, Path(folder), kind.entries, described)
+
+
+def _right(kind: FolderKind, home: Path, what: Any, value: Any, at: str = "") -> Any:
+    """What the description says, as it must be."""
+    try:
+        return restored(what, value, at)
+    except DataError as error:
+        raise DataError(f"{home / kind.description}: {error}; {kind.again}") from error
 
 
 def refuse_foreign(kind: FolderKind, folder: str | os.PathLike[str]) -> None:
@@ -275,14 +295,17 @@ def _clear_up(target: Path) -> None:
     clear_abandoned(target)
 
 
-def _check(kind: FolderKind, home: Path, name: str, entry: Any, contents: bool) -> None:
+def _check(kind: FolderKind, home: Path, name: str, entry: Listed, contents: bool) -> None:
     path, difference = home / name, ""
-    if path.parent != home or not isinstance(entry, dict) or not {"bytes", "sha256"} <= entry.keys():
+    if path.parent != home or "\0" in name:
         raise DataError(f"{home / kind.description} lists {name!r}, which is not a file of its folder; {kind.again}")
     try:
-        with open(path, "rb") as file:
-            size = os.stat(file.fileno()).st_size
-            if size != entry["bytes"]:
+        with open(path, "rb", opener=_at_once) as file:
+            about = os.stat(file.fileno())
+            size = about.st_size
+            if not stat.S_ISREG(about.st_mode):
+                difference = "it is no file"
+            elif size != entry["bytes"]:
                 difference = f"{size:,} bytes, not {entry['bytes']:,}"
             elif contents and hashlib.file_digest(file, "sha256").hexdigest() != entry["sha256"]:
                 difference = "its SHA-256 differs"
@@ -292,6 +315,11 @@ def _check(kind: FolderKind, home: Path, name: str, entry: Any, contents: bool) 
         raise DataError(f"cannot read {path}: {error.strerror}") from error
     if difference:
         raise DataError(f"{path} is not as it was written ({difference}); {kind.again}")
+
+
+def _at_once(path: str, flags: int) -> int:
+    """Opened without waiting, as one would for whoever writes into a pipe."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def _sync(folder: Path) -> None:

@@ -14,6 +14,7 @@ from sahcns.model import Recommender
 from tests.cli.conftest import Sahcns, refused
 from tests.cli.short_runs import QUICK, record_of
 from tests.model.films import films
+from tests.sealing import write_sealed
 
 OWN = """
 from dataclasses import dataclass
@@ -95,10 +96,10 @@ def test_a_record_never_imports(sahcns: Sahcns, prepared: Path, tmp_path: Path) 
     trap.write_text(f"from pathlib import Path\nPath({str(ran)!r}).touch()\n" + OWN.replace("easy-of", "trap-of"))
     assert sahcns("train", prepared, *QUICK, "--sampler", "dns", "--out", theirs).code == 0
     record = record_of(theirs) | {"imports": [str(trap)]}
-    (tmp_path / "run.json").write_text(json.dumps(record))
+    write_sealed(tmp_path / "run.json", record)
     again = ("train", "--config", tmp_path / "run.json", "--out", tmp_path / "again")
     assert sahcns(*again).code == 0  # its sampler is built in, so its file is not needed
-    (tmp_path / "run.json").write_text(json.dumps(record | {"sampler": {"name": "trap-of-a-record"}}))
+    write_sealed(tmp_path / "run.json", record | {"sampler": {"name": "trap-of-a-record"}})
     assert f"--import {trap}" in refused(sahcns(*again))
     assert not ran.exists()
     assert sahcns(*again, "--import", trap).code == 0
@@ -110,7 +111,9 @@ def test_a_record_never_imports(sahcns: Sahcns, prepared: Path, tmp_path: Path) 
     [
         ("{}", "run.json"),
         ("{", "run.json"),
-        ('{"format": "sahcns-run", "format_version": 1, "data": {}, "protocol": {}}', "'machine'"),
+        ('{"format": "sahcns-run", "format_version": 1, "data": {}, "protocol": {}}', "'fingerprint'"),
+        ('{"format": "sahcns-run", "format_version": 1, "data": {"fingerprint": "0"}, "protocol": {}}', "'machine'"),
+        ('{"format": "sahcns-run", "format_version": 1, "machine": 3}', "machine is 3"),
         ('{"format": "sahcns-run", "format_version": 2, "sampler": {}}', "format version 2"),
     ],
 )
@@ -147,7 +150,7 @@ def test_the_run_that_was_judged_says_how_and_how_long(sahcns: Sahcns, prepared:
     best, most = 3, 1000  # as of a long run
     found = record_of(judged) | {"best_epoch": best}
     found["protocol"]["epochs"] = most
-    (judged / "run.json").write_text(json.dumps(found))
+    write_sealed(judged / "run.json", found)
     done = sahcns("train", prepared, "--config", judged, "--whole", "--out", live)
     assert done.code == 0
     assert done.err.startswith(f"{best + 1} epochs, after which {judged} ")

@@ -18,6 +18,7 @@ from sahcns.data.readers import read
 from sahcns.errors import DataError
 from tests.data.hand_made import decoded, interactions
 from tests.orders import write_orders
+from tests.sealing import write_sealed
 
 
 def small(seed: int = 0, titles: bool = True) -> Split:
@@ -74,6 +75,7 @@ def test_the_manifest_is_for_people_too(tmp_path: Path) -> None:
     manifest = json.loads(text)
     assert [step["step"] for step in manifest["steps"]][-2:] == ["k-core", "split"]
     assert set(manifest["files"]) == {path.name for path in (tmp_path / "set").iterdir()} - {"manifest.json"}
+    del manifest["sha256"]
     assert load_split(tmp_path / "set").manifest == manifest
 
 
@@ -82,7 +84,7 @@ def test_a_folder_without_its_files_or_with_another_fingerprint_is_refused(tmp_p
     with pytest.raises(DataError, match=str(tmp_path)):
         load_split(tmp_path)
     manifest = save_split(small(), tmp_path / "set") / "manifest.json"
-    manifest.write_text(json.dumps(json.loads(manifest.read_text("utf-8")) | {"fingerprint": "0" * 64}))
+    write_sealed(manifest, json.loads(manifest.read_text("utf-8")) | {"fingerprint": "0" * 64})
     with pytest.raises(DataError, match="fingerprint"):
         load_split(tmp_path / "set")
 
@@ -125,7 +127,7 @@ def swap(place: Path, name: str, array: object) -> None:
     manifest = json.loads((place / "manifest.json").read_text("utf-8"))
     content = (place / name).read_bytes()
     manifest["files"][name] = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-    (place / "manifest.json").write_text(json.dumps(manifest))
+    write_sealed(place / "manifest.json", manifest)
 
 
 @pytest.mark.parametrize(
@@ -167,7 +169,7 @@ def test_a_broken_array_or_manifest_is_refused(tmp_path: Path) -> None:
     place = save_split(small(), tmp_path / "set")
     good = (place / "manifest.json").read_text("utf-8")
     for entry in ("recipe", "steps", "source", "statistics"):
-        (place / "manifest.json").write_text(json.dumps(json.loads(good) | {entry: 7}))
+        write_sealed(place / "manifest.json", json.loads(good) | {entry: 7})
         for look in (load_split, read_manifest):
             with pytest.raises(DataError, match=entry):
                 look(place)
@@ -177,6 +179,6 @@ def test_a_broken_array_or_manifest_is_refused(tmp_path: Path) -> None:
         (place / "train.users.npy").write_bytes(content)
         manifest = json.loads(good)
         manifest["files"]["train.users.npy"] = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-        (place / "manifest.json").write_text(json.dumps(manifest))
+        write_sealed(place / "manifest.json", manifest)
         with pytest.raises(DataError, match=r"train\.users|No data left"):
             load_split(place)

@@ -16,9 +16,9 @@ from sahcns.errors import SahcnsError, SettingError
 from sahcns.files import DIGEST, read_json
 from sahcns.lab import Inspection, inspection_report, read_search, results_in
 from sahcns.lab.comparison import comparison_report
-from sahcns.lab.plain import read_from
 from sahcns.lab.tune.report import search_report
 from sahcns.lab.tune.search import Tuned, refuse_unused, tuned_for
+from sahcns.plain import read_from
 from tests.lab.comparison.made_results import alike
 from tests.lab.tune.test_report import SEARCH
 

@@ -22,6 +22,7 @@ from sahcns.samplers import DENS
 from sahcns.training import Protocol
 from tests.data.hand_made import interactions
 from tests.model.films import films
+from tests.sealing import write_sealed
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +112,7 @@ def rewritten(change: Callable[[Path], None], folder: Path) -> None:
         name: {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
         for name, content in contents.items()
     }
-    (folder / "run.json").write_text(json.dumps(record), "utf-8")
+    write_sealed(folder / "run.json", record)
 
 
 def fewer_vectors(folder: Path) -> None:

@@ -23,6 +23,7 @@ from sahcns.serving.live import LiveModel
 from sahcns.training import Protocol
 from tests.model.films import films
 from tests.model.test_recommender import made
+from tests.sealing import write_sealed
 
 
 def tensors(folder: Path, stem: str, change: Callable[[dict[str, torch.Tensor]], Any]) -> None:
@@ -44,7 +45,7 @@ def record(folder: Path, **values: Any) -> None:
         content = (folder / name).read_bytes()
         entry |= {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
     fresh = folder / "next.json"
-    fresh.write_text(json.dumps(described))
+    write_sealed(fresh, described)
     fresh.rename(folder / "run.json")
 
 

@@ -179,7 +179,7 @@ def _failures(folder: Path, results: "Sequence[Result]") -> "Iterator[Section]":
 def _inspection(file: Path) -> "Report":
     from sahcns.files import read_json
     from sahcns.lab import Inspection, inspection_report
-    from sahcns.lab.plain import read_from
+    from sahcns.plain import read_from
 
     values = read_json(file, missing=f"there is no file {file}", again="`sahcns inspect --json` writes such a file")
     if not isinstance(values, dict) or not {"model", "pairs", "diagnostics"} <= values.keys():

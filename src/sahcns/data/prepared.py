@@ -19,6 +19,7 @@ from sahcns.data.ids import ID_FILES, id_files, load_column, load_id_files
 from sahcns.data.split import PARTS, Pairs, Split
 from sahcns.data.splitting import FORMAT, FORMAT_VERSION
 from sahcns.data.stats import statistics
+from sahcns.described import Manifest
 from sahcns.errors import DataError
 from sahcns.folders import File, FolderKind, load_folder, npy, read_description, write_folder
 
@@ -32,6 +33,7 @@ PREPARED = FolderKind(
     make="make one with `sahcns data prepare`",
     again="prepare the set again",
     some={*ID_FILES, f"{ASIDE}.users.npy", f"{ASIDE}.items.npy", *(f"{part}.weights.npy" for part in PARTS)},
+    entries=Manifest,
 )
 
 
@@ -64,7 +66,6 @@ def _loaded(home: Path, manifest: dict[str, Any]) -> Split:
         return Pairs(users, items, weights)
 
     try:
-        _check_manifest(home, manifest)
         train, valid, test = map(pairs, PARTS)
         aside = pairs(ASIDE) if f"{ASIDE}.users.npy" in listed else Pairs.none()
         users, items, titles, categories = load_id_files(home, listed)
@@ -86,18 +87,9 @@ def _agree(split: Split) -> None:
             raise ValueError(f"{part}.weights.npy does not hold {len(pairs):,} numbers of 0 or more")
 
 
-def _check_manifest(home: Path, manifest: dict[str, Any]) -> None:
-    """The entries that are looked into, where they are there."""
-    for name, kind in (("source", dict), ("recipe", dict), ("steps", list), ("statistics", dict)):
-        if not isinstance(manifest.get(name, kind()), kind):
-            raise DataError(f"{name!r} in {home / MANIFEST} is {manifest[name]!r:.60}; prepare the set again")
-
-
 def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
     """The manifest of a prepared folder, without its arrays."""
-    manifest = read_description(PREPARED, folder)
-    _check_manifest(Path(folder), manifest)
-    return manifest
+    return read_description(PREPARED, folder)
 
 
 def _files(split: Split) -> Iterator[File]:

@@ -25,6 +25,7 @@ from torch import Tensor
 
 from sahcns.baselines import ItemWeights
 from sahcns.data.ids import ID_FILES, id_files, load_id_files
+from sahcns.described import Described
 from sahcns.errors import DataError
 from sahcns.files import refuse_unwritable
 from sahcns.folders import File, FolderKind, load_folder, refuse_foreign, write_folder
@@ -44,6 +45,7 @@ RUN = FolderKind(
     make="make one with `sahcns train`",
     again="train it again, or copy it again from where it was",
     some=ID_FILES | {WEIGHTS, CARD},
+    entries=Described,
 )
 
 
@@ -154,6 +156,15 @@ def _agree(model: "Recommender") -> None:
     for name, tensor, expected in shapes:
         if tuple(tensor.shape) != expected:
             raise ValueError(f"{name} of shape {tuple(tensor.shape)} for {users:,} users and {items:,} items")
+    for name, tensor in {
+        "user vectors": model.user_vectors,
+        "item vectors": model.item_vectors,
+        **model.weights,
+    }.items():
+        if not tensor.is_floating_point():
+            raise ValueError(f"{name} of type {tensor.dtype}")
+    if (ego := model.weights.get("ego")) is not None and (ego.dim() != 2 or len(ego) != users + items):
+        raise ValueError(f"ego of shape {tuple(ego.shape)} for {users:,} users and {items:,} items")
     for name in ("known_users", "known_items", "aside_users", "aside_items"):
         positions, count = getattr(model, name), users if name.endswith("users") else items
         if len(positions) and not 0 <= int(positions.min()) <= int(positions.max()) < count:

@@ -14,42 +14,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from statistics import median
-from typing import Annotated, Any, Required, TypedDict
+from typing import Annotated, Any, TypedDict
 
 import numpy as np
 import numpy.typing as npt
 
+from sahcns.described import About, Machine, Named
 from sahcns.errors import DataError, SettingError, nearest
 from sahcns.files import json_lines, read_json, read_marked, write_whole
 from sahcns.lab.parts import JUDGED, OBJECTIVE
-from sahcns.lab.plain import Plain, Setting, read_from
+from sahcns.plain import Plain, Setting, read_from
 
 FORMAT, FORMAT_VERSION = "sahcns-result", 1
 RUNS, USERS, FAILED, UNFINISHED = "runs", "users", "failed", "unfinished"  # folders
 
 PerUser = dict[str, npt.NDArray[Any]]
 """`{"user": positions [E] int32, "recall@20": [E] float32, …}` for the E users with test items, ascending."""
-
-
-class Named(TypedDict):
-    """What must be right in a backbone or a sampler, and below in a set, in what a run was made on, and in `columns`."""
-
-    name: str
-
-
-class About(TypedDict, total=False):
-    fingerprint: Required[str]
-    name: str
-    users: int
-    items: int
-    train: int
-    valid: int
-    test: int
-
-
-class Machine(TypedDict, total=False):
-    kernels: str
-    processes: int
 
 
 class History(TypedDict, total=False):

@@ -29,6 +29,8 @@ TOLERANCE = 0.01  # of the largest entry: rounding differs between devices, half
 BATCH = 2048  # pairs looked at together: what a training step takes, whatever the size of the data
 HELD_OUT = (None, "valid", "test")  # what the codes of `TrainedModel.held_out` stand for
 
+RECORDED = ("backbone", "sampler", "seed", "best_epoch", "data", "machine")  # what an inspection keeps of the run
+
 
 @dataclass(frozen=True, eq=False)
 class TrainedModel:
@@ -52,6 +54,8 @@ class TrainedModel:
             model = model.recommender
         recommender = model if isinstance(model, Recommender) else Recommender.load(model)
         record = recommender.record
+        if missing := [name for name in RECORDED if name not in record]:
+            raise DataError(f"the model's record has no {missing[0]!r}; train it again")
         if split is not None and split.fingerprint != record["data"]["fingerprint"]:
             raise DataError(
                 f"this is other data (fingerprint {split.fingerprint[:12]}…) than the model was trained on "
@@ -62,8 +66,11 @@ class TrainedModel:
         graph = build_graph(split, pick_device(device), path=kernels)
         weights = {name: value.to(graph.device) for name, value in recommender.weights.items()}
         own = {name.removeprefix(SAMPLER): value for name, value in weights.items() if name.startswith(SAMPLER)}
-        with torch.no_grad():
-            layers = tuple(layer.detach() for layer in backbone.layers(weights, graph))
+        try:
+            with torch.no_grad():
+                layers = tuple(layer.detach() for layer in backbone.layers(weights, graph))
+        except (RuntimeError, LookupError) as error:
+            raise DataError(f"the model's weights do not fit {backbone!r} ({error}); train it again") from error
         final = backbone.aggregation.pool_layers(layers).cpu()
         _check_vectors(normalize(final, dim=1) if recommender.ranks_by_cosine else final, recommender)
         return cls(split, graph, backbone, layers, own, record)
@@ -81,7 +88,7 @@ class TrainedModel:
     @property
     def about(self) -> dict[str, Any]:
         """The part of the run's record that an inspection keeps."""
-        return {name: self.record[name] for name in ("backbone", "sampler", "seed", "best_epoch", "data", "machine")}
+        return {name: self.record[name] for name in RECORDED}
 
     def held_out(self, users: Tensor, items: Tensor) -> Tensor:
         """users [B], items [B, …] → 1 where the item is in the user's validation part, else 2 in the test part, else 0.

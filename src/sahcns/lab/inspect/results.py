@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, TypedDict
 
 from sahcns.data.ids import Id
+from sahcns.described import About, Machine, Named
 from sahcns.errors import DataError
-from sahcns.lab.grid.result import About, Machine, Named
-from sahcns.lab.plain import Plain
+from sahcns.plain import Plain
 
 NONE = "–"
 

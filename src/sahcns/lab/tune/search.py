@@ -9,12 +9,12 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypedDict
 
+from sahcns.described import Named
 from sahcns.errors import DataError, SettingError
 from sahcns.files import json_lines, read_marked, write_whole
-from sahcns.lab.grid.result import Named
 from sahcns.lab.parts import OBJECTIVE
-from sahcns.lab.plain import Setting, read_from, restored
 from sahcns.lab.tune.space import end_of, short
+from sahcns.plain import Setting, read_from, restored
 from sahcns.settings import Between
 from sahcns.version import __version__
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, TypedDict
 import pytest
 
 from sahcns.errors import DataError
-from sahcns.lab.plain import Plain
+from sahcns.plain import Plain
 
 
 class Keys(TypedDict):
