@@ -126,3 +126,16 @@ def test_a_model_that_was_replaced_is_gone_at_once(tmp_path: Path) -> None:
         assert former() is None
     finally:
         gc.enable()
+
+
+def test_a_third_model_waits_until_nobody_has_the_first(tmp_path: Path) -> None:
+    live = LiveModel(made(films()).save(tmp_path / "run"), print)
+    kept = []
+    for seed in (1, 2, 3):
+        kept.append(live.model)
+        made(films(), seed=seed).save(tmp_path / "run")
+        live.refresh()
+    assert live.model is kept[2]
+    del kept[0]
+    live.refresh()
+    assert live.model is not kept[-1]

@@ -4,6 +4,7 @@ import ctypes
 import os
 import sys
 import time
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -119,6 +120,7 @@ class LiveModel:
         self.on_swap: Callable[[], None] = lambda: None
         self._failure: tuple[Stamp, str] | None = None  # the latest that could not be loaded, and why
         self._not_before = 0.0
+        self._formers = list[weakref.ref[Recommender]]()  # models that were replaced, as long as somebody has them
 
     @property
     def model(self) -> Recommender:
@@ -136,7 +138,10 @@ class LiveModel:
     def refresh(self) -> None:
         """Load what is new in the folder, if something is; the former model answers meanwhile, and if it fails."""
         current = stamp(RUN, self.folder)
-        if current is None or current == self.stamp or time.monotonic() < self._not_before:
+        self._formers = [one for one in self._formers if one() is not None]
+        # Clients who read slowly keep the model that they came to, for half a minute at most: a third one waits for them.
+        waits = len(self._formers) > 1 or time.monotonic() < self._not_before
+        if current is None or current == self.stamp or waits:
             return
         try:
             loaded = _load(self.folder, self.name)
@@ -146,6 +151,7 @@ class LiveModel:
                 self.tell(f"the former model goes on: {why}")
             self._failure, self._not_before = (current, why), time.monotonic() + RETRY_SECONDS
             return
+        self._formers.append(weakref.ref(self.model))
         self.loaded, self.stamp = loaded, current
         _trim_memory()
         self.on_swap()
