@@ -45,10 +45,8 @@ class Comparison:
     shift: Tensor | None = None  # [B, K, T, d], added to what is mixed
     state: Any = None  # what the objective keeps from epoch to epoch
     averaged: bool = False  # whether the objective has asked for `mean`, where pairs have weights
-    same: bool = (
-        False  # whether `left_out` is without what the ids say by themselves: an item that is a pair's positive
-    )
     corrected: bool = False  # whether it has asked for `logits`, where there is `log_q`
+    same: bool = False  # fast paths only: `left_out` does not hold that a pair's own item is none of its negatives
 
     @property
     def users(self) -> Tensor:
