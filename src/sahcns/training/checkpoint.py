@@ -18,16 +18,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 from torch import Tensor
 
 from sahcns.errors import DataError, SettingError
-from sahcns.files import plain, unfinished_name
+from sahcns.files import plain, read_json, unfinished_name
 from sahcns.folders import FolderKind, load_folder, write_folder
+from sahcns.plain import restored
 
 TURNS = ("a", "b")  # the last two are kept: a damaged one costs the time between them
 SHARE = 100  # a checkpoint that took t seconds is followed by as many times t without one: less than 1 % of the run
@@ -39,6 +41,22 @@ KIND = FolderKind(
     make="train with a checkpoint",
     again="begin anew with --fresh (fresh=True)",
 )
+
+
+class Values(TypedDict):
+    """What must be right in the plain values."""
+
+    identity: dict[str, Any]
+    epoch: int
+    at: int
+    call: int
+    best: list[float]
+    history: list[dict[str, Any]]
+    sampler: dict[str, Any]
+    objective: dict[str, Any]
+    seconds: list[float | dict[str, float]]
+
+
 Saved = tuple[dict[str, Tensor], dict[str, Any]]
 """Tensors by name, and everything else as plain values."""
 
@@ -151,8 +169,9 @@ class Checkpoints:
 
 def _read(home: Path) -> Saved:
     try:
-        return load_file(home / "state.safetensors"), json.loads((home / "values.json").read_bytes())
-    except (OSError, ValueError, RuntimeError) as error:
+        values = read_json(home / "values.json", missing="it has no values.json", again=KIND.again)
+        return load_file(home / "state.safetensors"), restored(Values, values)
+    except (OSError, ValueError, RuntimeError, SafetensorError) as error:
         raise DataError(f"cannot read the checkpoint {home}: {error}; {KIND.again}") from error
 
 

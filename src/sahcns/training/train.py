@@ -257,7 +257,11 @@ class _Run:
         if fresh:  # or the next call would find the former run's, which got further
             self.ranks.first(partial(forget, folder))
         elif (saved := self.kept.read()) is not None:
-            self._restore(*saved)
+            try:
+                self._restore(*saved)
+            except (RuntimeError, LookupError, TypeError, ValueError, OverflowError) as error:
+                words = f"the checkpoint in {os.fspath(folder)} is not of this run ({error}); begin anew with --fresh"
+                raise DataError(f"{words} (fresh=True)") from error
 
     def identity(self) -> dict[str, Any]:
         """What the run was told."""

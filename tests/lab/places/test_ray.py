@@ -3,6 +3,7 @@
 import math
 import multiprocessing
 import os
+import signal
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -66,10 +67,12 @@ def cluster() -> Iterator[Any]:
     soon = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 500, "health_check_failure_threshold": 3}
     lean = {"enable_worker_prestart": False, "prestart_worker_first_driver": False, "health_check_timeout_ms": 60_000}
     head = {**node, "include_dashboard": False, "_system_config": {**soon, **lean}}
+    former = signal.getsignal(signal.SIGTERM)
     made = Cluster(initialize_head=True, head_node_args=head)
     for _ in range(2):
         made.add_node(wait=False, **node)
     made.wait_for_nodes()
+    signal.signal(signal.SIGTERM, former)  # Ray's own would end this process with its nodes, in whatever test
     yield made
     made.shutdown()  # type: ignore[no-untyped-call]
 
