@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.xdist_group("compiling")  # once, by one process
+
 HERE = Path(__file__).parents[2]
 ROOM = 227 * 1024  # bytes of shared memory that a program may have at compute capability 9.0
 
