@@ -156,6 +156,7 @@ TITLES = {
     **{name: part.title for name, part in GRIDS.items()},
     "mechanisms": "Figs 1 and 5: what the samplers do inside",
     "efficiency": "What SA and HC cost",
+    "baselines": "Baselines without gradient",
 }
 """All parts of the study, in the order in which they are run."""
 

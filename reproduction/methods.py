@@ -69,6 +69,17 @@ OWN = ("sahc",)
 RIVALS = ("dns-mn", "mixgcf", "dens", "bns", "ahns", "divns")  # RNS and DNS have nothing to tune
 TUNABLE = (*OWN, *RIVALS)
 
+WITHOUT_GRADIENT: Mapping[str, Mapping[str, tuple[float, ...]]] = {
+    "popular": {},
+    "item-knn": {"neighbours": (20, 50, 100, 200, 500, 1000), "shrinkage": (0, 10, 30, 100, 300, 1000)},
+    "ease": {"l2": (20, 50, 100, 200, 500, 1000, 2000, 5000)},
+    "als": {"dim": (32, 64, 128, 256), "l2": (1, 2, 5, 10, 20, 50, 100, 200), "alpha": (1, 2, 5, 10, 20, 50)},
+    "gf-cf": {"weight": (0, 0.1, 0.3, 1, 3), "vectors": (32, 64, 128, 256, 512)},
+}
+"""Baselines, each with the grid that its settings are chosen from."""
+BASELINES = {"popular": "Most popular", "item-knn": "Item-kNN", "ease": "EASE", "als": "ALS", "gf-cf": "GF-CF"}
+"""Their rows in tables."""
+
 SOUND_AS_PRINTED = ("DNS", "DNS(M,N)", "MixGCF", "BNS", "DivNS")  # DENS and AHNS do not train so everywhere
 # What the paper names for each set (§ Baselines); where it names none, the default of the method's own paper holds.
 _OF_SET: Mapping[str, Mapping[str, Settings]] = {

@@ -13,7 +13,7 @@ import sahcns
 from reproduction.design import EMBEDDED, EMBEDDED_CORE, STUDY, Design
 from reproduction.evidence import TUNING, Evidence
 from reproduction.experiments import GRIDS, TITLES, jobs, parts_named
-from reproduction.measurements import Measurement, aged_models, build, looks, timings
+from reproduction.measurements import Measurement, aged_models, baselines, build, looks, timings
 from reproduction.methods import OWN, RIVALS, as_printed
 from sahcns import lab
 
@@ -72,6 +72,8 @@ class Study:
             self.measure([*looks(self.design, chosen), *aged_models(self.design)], say)
         if "efficiency" in self.parts:
             self.measure(timings(self.design, chosen), say)
+        if "baselines" in self.parts:
+            self.measure(baselines(self.design), say)
         return outcome.failures
 
     def make_splits(self) -> None:
@@ -137,7 +139,7 @@ class Study:
             if folder is None or self.late:
                 continue
             if one.make(self.out, folder, name, self.device, lab.read_manifest(folder)["fingerprint"]):
-                say(f"{name}: {one.kind}")
+                say(f"{name}: {one.kind}" + (f", {one.about}" if one.about else ""))
 
     def _refuse_other(self) -> None:
         """Another study, or results on other data under the same name, would end up in one report."""
