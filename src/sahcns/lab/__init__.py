@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from sahcns.lab.inspect.results import Group as Group
     from sahcns.lab.inspect.results import Inspection as Inspection
     from sahcns.lab.inspect.results import PairView as PairView
+    from sahcns.lab.report.chart import to_svg as to_svg
     from sahcns.lab.report.page import to_html as to_html
     from sahcns.lab.report.parts import Cell as Cell
     from sahcns.lab.report.parts import Figure as Figure
@@ -83,6 +84,7 @@ _HOMES = {
     "sahcns.lab.inspect.report": ("diagnostics_table", "inspection_report", "paper_figures"),
     "sahcns.lab.inspect.results": ("Cost", "Diagnostics", "Group", "Inspection", "PairView"),
     "sahcns.lab.report.tables": ("to_markdown",),
+    "sahcns.lab.report.chart": ("to_svg",),
     "sahcns.lab.report.page": ("to_html",),
     "sahcns.lab.report.parts": ("Cell", "Figure", "Report", "Section", "Series", "Table"),
     "sahcns.lab.tune.search": ("Search", "Trial", "read_search"),
