@@ -126,7 +126,7 @@ def variants(own: Settings) -> dict[str, Settings]:
 
 
 def alike(chosen: Mapping[str, Settings]) -> dict[str, tuple[Settings | None, Settings]]:
-    """The nine with all that validation chose for each: the sampler, None where its search is not finished, and its protocol."""
+    """The nine with all that validation chose for each: the sampler, None while its search goes on, and its protocol."""
     found: dict[str, tuple[Settings | None, Settings]] = {}
     for label, name in NINE.items():
         every = chosen.get(name, {})

@@ -110,6 +110,9 @@ def in_short(evidence: Evidence) -> Table:
             mark = "*" * any(one.label == first and one.resolved(+1) for one in differences[place, RECALL])
             rival = f" ({METHOD} {methods[METHOD]})" if first != METHOD else ""
             rows.setdefault(words, []).append(f"{first} {methods[first]}{mark}{rival}")
+    for one in evidence.design.sets:
+        best = use.best_baseline(evidence, one.folder)
+        rows.setdefault("best without gradient", []).append(f"{best[0]} {number(100 * best[1])}" if best else "–")
     for place in evidence.places("table2"):
         methods, last = (evidence.methods(one, RECALL) for one in (place, place._replace(reading="last")))
         lost = {label: number(methods[label].percent - last[label].percent) for label in ("DNS", "MixGCF", METHOD)}

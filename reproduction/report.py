@@ -11,9 +11,9 @@ from reproduction.claims import BEYOND, CLAIMS, Judgement, counts_in_words, judg
 from reproduction.evidence import Evidence, NotRun
 from reproduction.experiments import TITLES
 from reproduction.methods import METHOD
+from reproduction.scores import MARGIN
 from reproduction.sections import alike, inside, methods, settings
 from reproduction.sections.tables import Blocks, compared, differences_figure
-from reproduction.scores import MARGIN
 from reproduction.verdicts import VERDICTS, Instance
 from sahcns.lab import Figure, Report, Section, Table, joined
 
@@ -42,7 +42,7 @@ class Shown(NamedTuple):
 SECTIONS = (
     Shown("Table II: nine methods on three sets", "table2", methods.nine, methods.nine_beside),
     Shown("Equal tuning, equal pools", "equal", methods.equal, partial(compared, part="equal")),
-    Shown("Equal tuning of everything", "alike", alike.everything, partial(compared, part="alike")),
+    Shown("Equal tuning of everything", "alike", alike.everything),
     Shown("Baselines without gradient", "baselines", alike.without_gradient),
     Shown("The size of the pool", "pools", settings.pools, settings.pools_figure),
     Shown("Table III: SAHC-NS without one of its parts", "table3", methods.parts, methods.parts_beside),

@@ -1,6 +1,7 @@
 """The committed pages are what the results in the tree give, and the program stands on public names alone."""
 
 import ast
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import sahcns
 import sahcns.lab
 from reproduction.evidence import Evidence
 from reproduction.pages import does_it_hold, page, results_page
+from reproduction.sections import use
 
 ROOT = Path(__file__).parents[2]
 
@@ -18,6 +20,21 @@ ROOT = Path(__file__).parents[2]
 def test_the_page_is_what_the_results_give(name: str, make: Callable[[Evidence], Iterator[str]]) -> None:
     """If it is not: make results"""
     assert (ROOT / "docs" / name).read_text("utf-8") == page(make(Evidence.of(ROOT / "reproduction" / "results")))
+
+
+def test_the_figure_shows_the_means_of_the_runs() -> None:
+    """If it does not: make results"""
+    figure = use.figure(Evidence.of(ROOT / "reproduction" / "results"))
+    text = (ROOT / "docs" / f"{use.FIGURE}.svg").read_text("utf-8")
+    drawn = re.findall(r"pool: (\d+); test Recall@20, %: ([\d.]+);[^\"]*?; s: ([^\";]+)", text)
+    shown = {(series.name, int(x)): y for series in figure.series for x, y in zip(series.x, series.y, strict=True)}
+    assert {(name, int(size)): float(value) for size, value, name in drawn} == pytest.approx(shown)
+
+
+def test_what_to_use_is_said_first_in_ten_lines_at_most() -> None:
+    lines = list(use.lines(Evidence.of(ROOT / "reproduction" / "results")))
+    assert 5 <= len(lines) <= 10
+    assert all(line.startswith("**") for line in lines)
 
 
 @pytest.mark.parametrize(

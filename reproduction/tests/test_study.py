@@ -15,13 +15,13 @@ from reproduction.__main__ import main
 from reproduction.claims import judge
 from reproduction.design import PAPER, Design
 from reproduction.evidence import Evidence
-from reproduction.experiments import TITLES
-from reproduction.methods import RIVALS, as_printed
+from reproduction.experiments import TITLES, of_all
+from reproduction.methods import NINE, RIVALS, as_printed
 from reproduction.pages import does_it_hold, page, results_page
 from reproduction.report import study_report
 from reproduction.study import Study, resplit, resplit_folder
 from reproduction.tests.tiny import TINY, fill, made, noisy, prepared
-from sahcns import Split, load_split, save_split
+from sahcns import Between, Split, load_split, save_split
 from sahcns.files import json_lines
 from sahcns.lab import DataError, Figure, Table, bench, to_html
 from tests.splits import random_split
@@ -63,11 +63,39 @@ def test_every_part_is_complete(home: Path) -> None:
 
 def test_each_search_begins_with_what_the_paper_prints_for_the_set(home: Path) -> None:
     likes = {one.folder: one.like for one in TINY.sets}
-    for folder, search in Evidence.of(home).searches.items():
+    searches = Evidence.of(home).searches
+    for folder, like in likes.items():
         for name in RIVALS:
-            told = {**as_printed(likes[folder], name), "pool": TINY.pool}
-            point = search.of(name)[0].point
+            told = {**as_printed(like, name), "pool": TINY.pool}
+            point = searches[folder].of(name)[0].point
             assert point == {key: told[key] for key in point}
+
+
+def test_where_everything_is_searched_all_nine_have_one_budget_and_their_choice_is_run(home: Path) -> None:
+    evidence = Evidence.of(home)
+    for one in TINY.sets:
+        search = evidence.searches[of_all(one.folder)]
+        assert search.samplers == list(NINE.values())
+        assert {search.spent(name) for name in search.samplers} == {"trials"}
+        for name, space in search.spaces.items():
+            assert space["protocol.l2"] == Between(1e-5, 1e-1, log=True)
+            assert space["protocol.learning_rate"] == Between(1e-4, 1e-2, log=True)
+            assert space.get("pool") == (None if name == "rns" else [5, 10, 20, 50])
+        for row, runs in evidence.runs["alike"]:
+            if row.data == one.folder:
+                chosen = search.chosen[NINE[row.label]]
+                for run in runs.values():
+                    assert (run.protocol["l2"], run.sampler["pool"]) == (chosen["protocol.l2"], chosen["pool"])
+
+
+def test_baselines_stand_in_the_same_tables(home: Path) -> None:
+    evidence = Evidence.of(home)
+    page_of = page(results_page(evidence))
+    for one in evidence.baselines["one"].values():
+        assert {"baseline", "tried", "ends", "valid", "test", "commit", "machine"} <= one.keys()
+    ease = evidence.baselines["one"]["ease"]["test"]
+    cell = f"{100 * ease['recall@20']:.2f} / {100 * ease['ndcg@20']:.2f}"
+    assert len([line for line in page_of.splitlines() if line.startswith("| EASE |") and cell in line]) == 3
 
 
 def test_a_second_time_nothing_is_run(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -122,6 +150,7 @@ def test_the_report_opens_with_the_answer_and_has_every_table(home: Path) -> Non
             "choices",
             "tuning-chosen",
         ),
+        *("alike", "alike-chosen", "baselines"),
         *("seconds Tiny toys, lightgcn", "pool recall@20 Tiny toys, lightgcn"),
     }
     assert wanted <= {block.name for block in blocks}
