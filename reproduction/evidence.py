@@ -261,8 +261,7 @@ class Evidence:
         if part == "efficiency":
             return Progress(len(self.costs), len(self.design.sets), "sets timed")
         if part == "baselines":
-            there = sum(map(len, self.baselines.values()))
-            return Progress(there, len(BASELINES) * len(self.design.sets), "searches")
+            return Progress(sum(map(len, self.baselines.values())), len(BASELINES) * len(self.design.sets), "searches")
         wanted = {self.key(row, seed) for row in self.rows(part) for seed in self.seeds(part, row)}
         return Progress(sum(key in self.results for key in wanted), len(wanted))
 

@@ -80,7 +80,8 @@ class Study:
 
     def tune_all(self, say: Say) -> None:
         """SAHC-NS first, for which most tables wait; then all nine with everything."""
-        searches = [(name, self.tune) for name in (OWN, RIVALS) if TUNING in self.parts]
+        searches: list[tuple[Sequence[str], Callable[[str, Sequence[str]], None]]]
+        searches = [(names, self.tune) for names in (OWN, RIVALS) if TUNING in self.parts]
         searches += [(tuple(NINE.values()), self.tune_everything)] * (ALL in self.parts)
         try:
             for samplers, search in searches:

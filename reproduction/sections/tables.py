@@ -44,7 +44,7 @@ def with_baselines(
     for folder, found in evidence.baselines.items():
         cells = {BASELINES[key]: [100 * one["test"][metric] for metric in AT_20] for key, one in found.items()}
         below[evidence.design.data(folder).name] = {label: " / ".join(map(number, own)) for label, own in cells.items()}
-    shown = {head: {**column, **below.get(head, {})} for head, column in columns.items()}
+    shown: dict[str, Column] = {head: {**column, **below.get(head, {})} for head, column in columns.items()}
     return [*labels, *(one for one in BASELINES.values() if any(one in column for column in shown.values()))], shown
 
 

@@ -5,6 +5,7 @@ import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,7 +15,7 @@ import pytest
 from sahcns.backbones import MF
 from sahcns.data.split import Pairs
 from sahcns.errors import DataError, SettingError
-from sahcns.lab.places.place import Hear, Here, Task
+from sahcns.lab.places.place import Hear, Here, Report, Task
 from sahcns.lab.tune.attempt import without_test
 from sahcns.lab.tune.search import read_search, read_tuned
 from sahcns.lab.tune.space import spaces_of
@@ -318,7 +319,12 @@ def test_of_several_trials_at_once_each_is_of_another_sampler(tmp_path: Path, mo
 
         def wait(self, hear: Hear) -> None:
             super().start(*self.tasks[0])
-            super().wait(lambda report: (self.tasks.pop(0) if report.kind == "done" else None, hear(report))[1])
+            super().wait(partial(self.pass_on, hear))
+
+        def pass_on(self, hear: Hear, report: Report) -> None:
+            if report.kind == "done":
+                self.tasks.pop(0)
+            hear(report)
 
     monkeypatch.setattr("sahcns.lab.tune.tune.place_named", lambda *_: Two("cpu"))
     search = quick(tmp_path / "out", SAHC, DNSMN, "moody", trials=2)
