@@ -25,6 +25,7 @@ Kind = TypeVar("Kind", "sahcns.Backbone", "sahcns.Sampler")
 Work = Callable[["sahcns.Split", str], dict[str, Any]]
 """On a split and a device: what a file holds beside what all have."""
 Fit = Callable[..., "sahcns.Run"]
+EPOCHS, ROUNDS = 3, 5  # of a timing
 POOL_SEED = 0  # of the pools that all samplers see
 SEEDS = (FIRST_SEED, POOL_SEED)
 MODELS = {"dns": "trained with DNS", "sahc": "trained with SAHC-NS"}
@@ -164,7 +165,7 @@ def _time(
 ) -> dict[str, Any]:
     timed, terms = [build(sahcns.Sampler, one) for one in samplers], sahcns.Protocol.from_dict(protocol)
     model = build(sahcns.Backbone, backbone)
-    costs = lab.sampler_cost(split, timed, model, protocol=terms, device=device, epochs=3, rounds=5)
+    costs = lab.sampler_cost(split, timed, model, protocol=terms, device=device, epochs=EPOCHS, rounds=ROUNDS)
     machine = {"device": costs[0].device, "kernels": costs[0].kernels}
     return {"backbone": backbone, "machine": machine, "costs": [one.to_dict() for one in costs]}
 

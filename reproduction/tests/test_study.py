@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reproduction import design
+from reproduction import design, measurements
 from reproduction.__main__ import main
 from reproduction.claims import judge
 from reproduction.design import PAPER, Design
@@ -23,7 +23,7 @@ from reproduction.study import Study, resplit, resplit_folder
 from reproduction.tests.tiny import TINY, fill, made, noisy, prepared
 from sahcns import Between, Split, load_split, save_split
 from sahcns.files import json_lines
-from sahcns.lab import DataError, Figure, Table, bench, to_html
+from sahcns.lab import DataError, Figure, Report, Table, bench, to_html
 from tests.splits import random_split
 
 ALONE = """
@@ -50,8 +50,15 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(design, "PAPER", TINY)
         patch.setattr(bench, "ENOUGH", 0.005)  # its times are not looked at
+        patch.setattr(measurements, "EPOCHS", 1)
+        patch.setattr(measurements, "ROUNDS", 2)
         assert main(["run", str(sets), "--out", str(out), "--device", "cpu"]) == 0
     return out
+
+
+@pytest.fixture(scope="module")
+def report(home: Path) -> Report:
+    return study_report(Evidence.of(home))
 
 
 def test_every_part_is_complete(home: Path) -> None:
@@ -117,8 +124,7 @@ def test_each_file_says_what_it_was_made_with(home: Path) -> None:
         assert {"seconds", "data", "format", "machine", "commit"} <= values.keys()
 
 
-def test_the_report_opens_with_the_answer_and_has_every_table(home: Path) -> None:
-    report = study_report(Evidence.of(home))
+def test_the_report_opens_with_the_answer_and_has_every_table(report: Report) -> None:
     assert report.summary[0].startswith("Of the paper's 27 claims ")
     assert [type(block) for block in report.lead] == [Figure, Table]
     blocks: list[Table | Figure] = [*report.tables(), *report.figures()]
@@ -160,9 +166,9 @@ def test_the_report_opens_with_the_answer_and_has_every_table(home: Path) -> Non
     assert all(section.blocks for section in report.sections)
 
 
-def test_pages_are_rebuilt_without_torch_and_without_training(home: Path, tmp_path: Path) -> None:
+def test_pages_are_rebuilt_without_torch_and_without_training(home: Path, report: Report, tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", textwrap.dedent(ALONE), str(home), str(tmp_path)], check=True, timeout=120)
-    assert (home / "report.html").read_text("utf-8") == to_html(study_report(Evidence.of(home)))
+    assert (home / "report.html").read_text("utf-8") == to_html(report)
     assert (tmp_path / "does-it-hold.md").read_text("utf-8") == page(does_it_hold(Evidence.of(home)))
     assert (tmp_path / "results.md").read_text("utf-8") == page(results_page(Evidence.of(home)))
 
