@@ -60,6 +60,8 @@ def hard(evidence: Evidence) -> str:
 
 def pool(evidence: Evidence) -> str:
     curve = {int(size): own[RECALL]["DNS"] for size, own in evidence.groups("pools").items()}
+    if not curve:
+        raise NotRun("pools")
     ends, top = (min(curve), max(curve)), max(curve, key=lambda size: curve[size].mean)
     low, high = (f"{curve[end]} with {end}" for end in ends)
     name = evidence.design.data(evidence.design.single).name
@@ -83,7 +85,7 @@ def simplest(evidence: Evidence) -> str:
     found: dict[str, list[str]] = {}
     for place in evidence.places("power"):
         cells = against(evidence.cells([place], AT_20))
-        marks = signs(cells[place, RECALL], cells)
+        marks = Lookup(signs(cells.get((place, RECALL), []), cells))
         found.setdefault(marks["DNS"], []).append(evidence.name(place))
     words = [f"equivalent on {joined(found['≈'])}"] if "≈" in found else []
     words += [f"told apart on {joined(found['*'])}"] if "*" in found else []
@@ -139,7 +141,10 @@ LINES: tuple[Callable[[Evidence], str], ...] = (
 
 def _tuned(evidence: Evidence) -> dict[str, Lookup[str, Scores]]:
     """Name of the set → the nine tuned with one pool."""
-    return {one.name: evidence.methods(Place("equal", one.folder), RECALL) for one in evidence.design.sets}
+    found = {one.name: evidence.methods(Place("equal", one.folder), RECALL) for one in evidence.design.sets}
+    if not all(found.values()):
+        raise NotRun("equal")
+    return found
 
 
 def best_baseline(evidence: Evidence, folder: str) -> tuple[str, float] | None:
@@ -157,7 +162,9 @@ def figure(evidence: Evidence) -> Figure:
     for label in HARD:
         there = {size: found[label] for size, found in groups.items() if label in found}
         series.append(Series(label, list(there), [one.percent for one in there.values()], role=NINE[label]))
-    flat = {"RNS": evidence.methods(Place("table2", own.folder), RECALL)["RNS"].percent}
+    flat = {}
+    with suppress(NotRun):
+        flat["RNS"] = evidence.methods(Place("table2", own.folder), RECALL)["RNS"].percent
     if best := best_baseline(evidence, own.folder):
         flat[best[0]] = 100 * best[1]
     series += [

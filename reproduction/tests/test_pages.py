@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import sahcns
@@ -12,6 +13,7 @@ import sahcns.lab
 from reproduction.evidence import Evidence
 from reproduction.pages import does_it_hold, page, results_page
 from reproduction.sections import use
+from reproduction.tests.tiny import ALL, TINY, fill
 
 ROOT = Path(__file__).parents[2]
 
@@ -26,9 +28,23 @@ def test_the_figure_shows_the_means_of_the_runs() -> None:
     """If it does not: make results"""
     figure = use.figure(Evidence.of(ROOT / "reproduction" / "results"))
     text = (ROOT / "docs" / f"{use.FIGURE}.svg").read_text("utf-8")
-    drawn = re.findall(r"pool: (\d+); test Recall@20, %: ([\d.]+);[^\"]*?; s: ([^\";]+)", text)
-    shown = {(series.name, int(x)): y for series in figure.series for x, y in zip(series.x, series.y, strict=True)}
-    assert {(name, int(size)): float(value) for size, value, name in drawn} == pytest.approx(shown)
+    lines = dict(re.findall(r's: ([^";]+)"[^>]* d="M([^"]+)"', text))
+    assert lines.keys() == {series.name for series in figure.series}
+    heights = [float(point.split(",")[1]) for series in figure.series for point in lines[series.name].split("L")]
+    values = [value for series in figure.series for value in series.y]
+    assert np.polyval(np.polyfit(heights, values, 1), heights) == pytest.approx(values, abs=0.005)  # one scale for all
+
+
+@pytest.mark.parametrize("part", ALL)
+def test_a_page_says_what_there_is(part: str, tmp_path: Path) -> None:
+    """Of any part alone, and of one method of it."""
+    assert page(
+        results_page(Evidence.of(fill(tmp_path / "few", TINY, parts=[part], keep=lambda row, _: row.label == "DNS")))
+    )
+    evidence = Evidence.of(fill(tmp_path / "all", TINY, parts=[part]))
+    text = page(results_page(evidence))
+    assert "Not finished" in text
+    assert ("pool-sizes.svg" in text) == bool(evidence.runs["pools"])
 
 
 def test_what_to_use_is_said_first_in_ten_lines_at_most() -> None:
