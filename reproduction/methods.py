@@ -74,7 +74,7 @@ WITHOUT_GRADIENT: Mapping[str, Mapping[str, tuple[float, ...]]] = {
     "popular": {},
     "item-knn": {"neighbours": (5, 10, 20, 50, 100, 200, 500, 1000), "shrinkage": (0, 10, 30, 100, 300, 1000)},
     "ease": {"l2": (20, 50, 100, 200, 500, 1000, 2000, 5000)},
-    "als": {"dim": (32, 64, 128, 256), "l2": (1, 2, 5, 10, 20, 50, 100, 200), "alpha": (1, 2, 5, 10, 20, 50)},
+    "als": {"dim": (32, 64, 128), "l2": (1, 2, 5, 10, 20, 50, 100, 200), "alpha": (1, 2, 5, 10, 20, 50)},
     "gf-cf": {"weight": (0, 0.1, 0.3, 1, 3, 10), "vectors": (32, 64, 128, 256, 512)},
 }
 """Baselines, each with the grid that its settings are chosen from."""
