@@ -49,9 +49,11 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--on", default="here", help="where the runs are: here, ray, ray:HOST:PORT, slurm:NAME=VALUE,…")
     run.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:1")
     run.set_defaults(command=_run, docs=None)
-    pages = commands.add_parser("pages", help="write the report, and with --docs the two pages of the documentation")
+    pages = commands.add_parser(
+        "pages", help="write the report, and with --docs the two pages of the documentation and their figure"
+    )
     pages.add_argument("--out", type=Path, default=RESULTS, help="the folder of results (reproduction/results)")
-    pages.add_argument("--docs", type=Path, help="a folder for results.md and does-it-hold.md")
+    pages.add_argument("--docs", type=Path, help="a folder for results.md, its figure and does-it-hold.md")
     pages.set_defaults(command=_pages)
     return parser
 
@@ -85,6 +87,7 @@ def _pages(asked: argparse.Namespace) -> "Sequence[lab.Failure]":
     from reproduction.evidence import Evidence
     from reproduction.pages import does_it_hold, page, results_page
     from reproduction.report import study_report
+    from reproduction.sections import use
 
     home = asked.out
     if not (home / design.STUDY).exists() and not (home / "runs").is_dir():
@@ -95,6 +98,8 @@ def _pages(asked: argparse.Namespace) -> "Sequence[lab.Failure]":
     pages = {home / "report.html": lab.to_html(study_report(evidence))}
     for name, make in (("results.md", results_page), ("does-it-hold.md", does_it_hold)) if asked.docs else ():
         pages[asked.docs / name] = page(make(evidence))
+    if asked.docs and evidence.progress["pools"].there:
+        pages[asked.docs / f"{use.FIGURE}.svg"] = lab.to_svg(use.figure(evidence))
     for path, text in pages.items():
         print(f"page in {lab.write_whole(path, text, 'page')}")
     return ()

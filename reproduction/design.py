@@ -42,14 +42,28 @@ class Design:
     wide_pools: tuple[int, ...] = (5, 10, 20, 50, 100, 200)
     splits: int = 5
     ages: tuple[int, ...] = (1, 5, 20, 50, 100, 200)  # epochs of the models in which Figs 1 and 5 are read otherwise
+    alike: int = 10  # seeds of what was chosen where everything was searched
+    more: tuple[str, ...] = ()  # which of those have `many`, as `ml-1m/SAHC-NS`
     trials: int = 49  # for each sampler: as many as SAHC-NS has points in the paper's grid
     pool: int = 10  # for all in the comparison of equals
+    # Where everything is searched: what each of the nine may spend on a set, whichever is spent first, and what is tried.
+    all_trials: int = 24
+    all_epochs: int = 3000
+    longest: int = 400  # epochs of a trial, and of the runs that follow
+    all_pools: tuple[int, ...] = (5, 10, 20, 50)
+    all_l2: tuple[float, float] = (1e-5, 1e-1)
+    all_rates: tuple[float, float] = (1e-4, 1e-2)
     dim: int = 64
     depth: int = 3
     protocol: dict[str, Any] = field(default_factory=lambda: dict(PROTOCOL))
 
     def backbone(self, name: str = "lightgcn") -> Settings:
         return {"name": name, **BACKBONES[name], "dim": self.dim, "depth": self.depth}
+
+    @property
+    def short(self) -> dict[str, Any]:
+        """The protocol where everything is searched."""
+        return {**self.protocol, "epochs": min(self.longest, self.protocol["epochs"])}
 
     def data(self, folder: str) -> DataSet:
         """By its folder; the random splits of the single set are sets too."""
@@ -115,7 +129,9 @@ QUICK = Design(
     wide_pools=(5, 10, 50),
     splits=2,
     ages=(1, 3),
+    alike=2,
     trials=3,
+    all_trials=2,
     dim=16,
     protocol={**PROTOCOL, "batch": 512, "learning_rate": 0.005, "epochs": 3, "evaluate_every": 1},
 )

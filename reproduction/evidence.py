@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from reproduction.design import PAPER, STUDY, Design
-from reproduction.experiments import GRIDS, TITLES, Chosen, Row, job
-from reproduction.measurements import KINDS, Measurement, aged_models, looks, timings
-from reproduction.methods import AT_20, METHOD, RECALL, TUNABLE, UNTUNED
+from reproduction.experiments import ALL, GRIDS, TITLES, Chosen, Row, job, of_all, seeds_of
+from reproduction.measurements import KINDS, Measurement, aged_models, baselines, looks, timings
+from reproduction.methods import AT_20, BASELINES, METHOD, NINE, RECALL, TUNABLE, UNTUNED
 from reproduction.published import PrintedNumbers, printed
 from reproduction.readings import PoolReadings
 from reproduction.scores import Scores
@@ -72,7 +72,7 @@ class Evidence:
     design: Design
     chosen: Chosen
     results: Mapping[str, Result]  # by key
-    searches: Mapping[str, Search]  # by folder of the set
+    searches: Mapping[str, Search]  # by folder of the set, and `of_all` of it where everything is searched
     files: Mapping[str, Mapping[str, Any]]  # of measurements, by key
     prints: Mapping[str, str]  # name of a set → its fingerprint
 
@@ -83,10 +83,13 @@ class Evidence:
         design = Design.load(home) if (home / STUDY).exists() else PAPER
         results = {one.key: one for one in (results_in(home) if (home / "runs").is_dir() else [])}
         homes = {one.folder: home / TUNING / one.folder for one in design.sets}
+        homes |= {(name := of_all(one.folder)): home / name for one in design.sets}
         searches = {data: read_search(one) for data, one in homes.items() if (one / "trials.json").exists()}
         files = {path.stem: _read(path) for kind in KINDS for path in (home / kind).glob("*.json")}
         chosen = {name: search.chosen for name, search in searches.items()}
-        marks = [(design.data(name).name, search.data["fingerprint"]) for name, search in searches.items()]
+        marks = [
+            (design.data(name.rpartition("/")[2]).name, search.data["fingerprint"]) for name, search in searches.items()
+        ]
         about = [*(one.data for one in results.values()), *(one["data"] for one in files.values())]
         prints: dict[str, str] = {}
         for name, mark in [*((one["name"], one["fingerprint"]) for one in about), *marks]:
@@ -117,8 +120,10 @@ class Evidence:
     def rows(self, part: str) -> list[Row]:
         return list(GRIDS[part].rows(self.design, self.chosen))
 
-    def seeds(self, part: str) -> tuple[int, ...]:
-        return self.design.first(GRIDS[part].seeds(self.design))
+    def seeds(self, part: str, row: Row | None = None) -> tuple[int, ...]:
+        """Those of a part; of a row of it, which may have more."""
+        found = GRIDS[part]
+        return self.design.first(found.seeds(self.design)) if row is None else seeds_of(found, self.design, row)
 
     @cached_property
     def runs(self) -> dict[str, list[tuple[Row, Runs]]]:
@@ -127,7 +132,7 @@ class Evidence:
         for part, there in found.items():
             shared = self.design.seeds if part == "power" else 0  # many seeds are more than those of Table II
             for row in self.rows(part):
-                keys = {seed: self.key(row, seed) for seed in self.seeds(part)}
+                keys = {seed: self.key(row, seed) for seed in self.seeds(part, row)}
                 runs = {seed: self.results[key] for seed, key in keys.items() if key in self.results}
                 if len(runs) > shared:
                     there.append((row, runs))
@@ -230,20 +235,34 @@ class Evidence:
         return Lookup({one.data: [Cost.from_dict(cost) for cost in values["costs"]] for one, values in there})
 
     @cached_property
+    def baselines(self) -> Lookup[str, Lookup[str, Mapping[str, Any]]]:
+        """Folder of the set → baseline → its file: what was tried, chosen and reached."""
+        found: Lookup[str, Lookup[str, Mapping[str, Any]]] = Lookup()
+        for one, values in self.measured(baselines(self.design)):
+            found.setdefault(one.data, Lookup())[one.about] = values
+        return found
+
+    @cached_property
     def progress(self) -> dict[str, Progress]:
         """How much of each part there is."""
         return {part: self._progress(part) for part in TITLES}
 
     def _progress(self, part: str) -> Progress:
-        if part == "tuning":
-            ended = sum(one.finished(name) for one in self.searches.values() for name in one.samplers)
-            return Progress(ended, len(TUNABLE) * len(self.design.sets), "searches")
+        if part in (TUNING, ALL):
+            names, count = ([one.folder for one in self.design.sets], len(TUNABLE))
+            if part == ALL:
+                names, count = [of_all(name) for name in names], len(NINE)
+            there = [self.searches[name] for name in names if name in self.searches]
+            ended = sum(one.finished(name) for one in there for name in one.samplers)
+            return Progress(ended, count * len(names), "searches")
         if part == "mechanisms":
             models = [*looks(self.design, self.chosen), *aged_models(self.design)]
             return Progress(sum(1 for _ in self.measured(models)), len(models), "models looked into")
         if part == "efficiency":
             return Progress(len(self.costs), len(self.design.sets), "sets timed")
-        wanted = {self.key(row, seed) for row in self.rows(part) for seed in self.seeds(part)}
+        if part == "baselines":
+            return Progress(sum(map(len, self.baselines.values())), len(BASELINES) * len(self.design.sets), "searches")
+        wanted = {self.key(row, seed) for row in self.rows(part) for seed in self.seeds(part, row)}
         return Progress(sum(key in self.results for key in wanted), len(wanted))
 
 

@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from reproduction.design import Design
-from reproduction.methods import METHOD, NINE, UNTUNED, Settings, equal, nine, sampler, variants
+from reproduction.methods import METHOD, NINE, UNTUNED, Settings, alike, equal, nine, sampler, variants
 from sahcns.lab import Job, SettingError, read_manifest
 
 Chosen = Mapping[str, Mapping[str, Settings]]
-"""What tuning chose: folder of the set → sampler → its settings."""
+"""What tuning chose: folder of the set, or `of_all` of it → sampler → its settings."""
 Methods = Mapping[str, Settings | None]
 """Label → a sampler; None waits for tuning."""
 
+ALL = "tuning-all"  # the part in which everything is searched, and its folder
 HARD = tuple(label for label in NINE if label != "RNS")  # whose pool is varied
 FAILING = ("DENS", "AHNS")  # as printed they do not train on Toys, and a larger pool would show nothing
 WIDE = "SAHC-Fixed, U(0, 1)"
@@ -39,6 +40,7 @@ class Row:
     backbone: Settings
     protocol: Settings
     group: str = field(default="", compare=False)  # what tells it from others of its label
+    many: bool = field(default=False, compare=False)  # with more seeds than its part has
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,16 @@ class Part:
     title: str
     rows: Callable[[Design, Chosen], Iterator[Row]]
     seeds: Callable[[Design], int] = lambda design: design.seeds
+
+
+def of_all(data: str) -> str:
+    """Where `Chosen` has what was chosen for a set when everything was searched."""
+    return f"{ALL}/{data}"
+
+
+def seeds_of(part: Part, design: Design, row: Row) -> tuple[int, ...]:
+    """Those that a row of a part is run with."""
+    return design.first(max(part.seeds(design), design.many if row.many else 0))
 
 
 def own_settings(chosen: Chosen, data: str) -> Settings:
@@ -81,6 +93,13 @@ def _table_2(design: Design, chosen: Chosen) -> Iterator[Row]:
 def _equal(design: Design, chosen: Chosen) -> Iterator[Row]:
     for one in design.sets:
         yield from _rows(design, one.folder, equal(chosen.get(one.folder, {}), design.pool))
+
+
+def _alike(design: Design, chosen: Chosen) -> Iterator[Row]:
+    for data in (one.folder for one in design.sets):
+        for label, (described, terms) in alike(chosen.get(of_all(data), {})).items():
+            many = f"{data}/{label}" in design.more
+            yield Row(data, label, described, design.backbone(), {**design.short, **terms}, many=many)
 
 
 def _table_3(design: Design, chosen: Chosen) -> Iterator[Row]:
@@ -146,6 +165,7 @@ GRIDS: Mapping[str, Part] = {
     "figure4": Part("Fig. 4: α, λmax and the size of the pool", _figure_4, _few),
     "table4": Part("Table IV: other backbones", _table_4, _few),
     "equal": Part("Equal tuning and equal pools", _equal),
+    "alike": Part("Equal tuning of everything", _alike, lambda design: design.alike),
     "pools": Part("Pool size for each hard sampler", _pools, _few),
     "choices": Part("Choices of the protocol", _choices, _few),
     "splits": Part("Other splits of the same pairs", _splits, _few),
@@ -153,9 +173,11 @@ GRIDS: Mapping[str, Part] = {
 }
 TITLES = {
     "tuning": "Tuning on validation",
+    ALL: "Tuning of everything on validation",
     **{name: part.title for name, part in GRIDS.items()},
     "mechanisms": "Figs 1 and 5: what the samplers do inside",
     "efficiency": "What SA and HC cost",
+    "baselines": "Baselines without gradient",
 }
 """All parts of the study, in the order in which they are run."""
 
@@ -183,8 +205,8 @@ def jobs(
     made: dict[str, Job] = {}
     for part in parts:
         rows = [row for row in part.rows(design, chosen) if row.data in folders and row.sampler is not None]
-        for seed in design.first(part.seeds(design))[:seeds]:
-            for row in rows:
+        for seed in design.first(design.many)[:seeds]:
+            for row in (row for row in rows if seed in seeds_of(part, design, row)):
                 one = job(design, row, folders[row.data], prints[row.data], seed)
                 made.setdefault(one.key, one)
     return list(made.values())

@@ -1,21 +1,23 @@
-"""What is measured beside the runs: models looked into for Figs 1 and 5, and samplers timed.
+"""What is measured beside the runs: models looked into for Figs 1 and 5, samplers timed, baselines without gradient.
 
 Each measurement is a small JSON file under a key that stands for all that decides what comes out.
 """
 
 import hashlib
 import json
+import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib import metadata
 from pathlib import Path
 from typing import Any, TypeVar
 
 import sahcns
 from reproduction.design import FIRST_SEED, Design
 from reproduction.experiments import Chosen, at_work
-from reproduction.methods import METHOD, Settings, sampler
+from reproduction.methods import METHOD, WITHOUT_GRADIENT, Settings, sampler
 from reproduction.readings import read_pools
 from sahcns import lab
 
@@ -23,10 +25,11 @@ Kind = TypeVar("Kind", "sahcns.Backbone", "sahcns.Sampler")
 Work = Callable[["sahcns.Split", str], dict[str, Any]]
 """On a split and a device: what a file holds beside what all have."""
 Fit = Callable[..., "sahcns.Run"]
+EPOCHS, ROUNDS = 3, 5  # of a timing
 POOL_SEED = 0  # of the pools that all samplers see
 SEEDS = (FIRST_SEED, POOL_SEED)
 MODELS = {"dns": "trained with DNS", "sahc": "trained with SAHC-NS"}
-KINDS = ("diagnostics", "readings", "efficiency")  # folders of the results
+KINDS = ("diagnostics", "readings", "efficiency", "baselines")  # folders of the results
 
 
 @dataclass(frozen=True)
@@ -117,6 +120,17 @@ def timings(design: Design, chosen: Chosen) -> list[Measurement]:
     return found
 
 
+def baselines(design: Design) -> list[Measurement]:
+    """On each set what needs no gradient, with settings chosen on validation; on a CPU."""
+    found = []
+    for data in (one.folder for one in design.sets):
+        for name, grid in WITHOUT_GRADIENT.items():
+            mask = {"mask": design.protocol["mask"]}
+            work = partial(_tune_baseline, baseline=name, grid=grid, **mask)
+            found.append(Measurement(KINDS[3], data, name, f"{data}-{name}", (name, grid, mask), mask, work))
+    return found
+
+
 def _fit(
     backbone: Settings, trained: Settings, protocol: Settings, split: "sahcns.Split", device: str, whole: bool = False
 ) -> "sahcns.Run":
@@ -151,9 +165,19 @@ def _time(
 ) -> dict[str, Any]:
     timed, terms = [build(sahcns.Sampler, one) for one in samplers], sahcns.Protocol.from_dict(protocol)
     model = build(sahcns.Backbone, backbone)
-    costs = lab.sampler_cost(split, timed, model, protocol=terms, device=device, epochs=3, rounds=5)
+    costs = lab.sampler_cost(split, timed, model, protocol=terms, device=device, epochs=EPOCHS, rounds=ROUNDS)
     machine = {"device": costs[0].device, "kernels": costs[0].kernels}
     return {"backbone": backbone, "machine": machine, "costs": [one.to_dict() for one in costs]}
+
+
+def _tune_baseline(
+    split: "sahcns.Split", device: str, baseline: str, grid: Mapping[str, Sequence[float]], mask: Any
+) -> dict[str, Any]:
+    found = lab.tune_baseline(split, baseline, grid, mask)
+    about = {"users": split.n_users, "items": split.n_items, **{part: len(own) for part, own in split.parts().items()}}
+    machine = {"system": platform.system(), "python": platform.python_version(), "device": "cpu"}
+    machine |= {name: metadata.version(name) for name in ("sahcns", "numpy", "scipy", "torch")}
+    return {**found.to_dict(), "machine": machine, "data": about}
 
 
 def build(kind: type[Kind], described: Settings) -> Kind:

@@ -68,6 +68,18 @@ NINE = {
 OWN = ("sahc",)
 RIVALS = ("dns-mn", "mixgcf", "dens", "bns", "ahns", "divns")  # RNS and DNS have nothing to tune
 TUNABLE = (*OWN, *RIVALS)
+OF_PROTOCOL = "protocol."  # how its settings are called in a search
+
+WITHOUT_GRADIENT: Mapping[str, Mapping[str, tuple[float, ...]]] = {
+    "popular": {},
+    "item-knn": {"neighbours": (5, 10, 20, 50, 100, 200, 500, 1000), "shrinkage": (0, 10, 30, 100, 300, 1000)},
+    "ease": {"l2": (20, 50, 100, 200, 500, 1000, 2000, 5000)},
+    "als": {"dim": (32, 64, 128), "l2": (1, 2, 5, 10, 20, 50, 100, 200), "alpha": (1, 2, 5, 10, 20, 50)},
+    "gf-cf": {"weight": (0, 0.1, 0.3, 1, 3, 10), "vectors": (32, 64, 128, 256, 512)},
+}
+"""Baselines, each with the grid that its settings are chosen from."""
+BASELINES = {"popular": "Most popular", "item-knn": "Item-kNN", "ease": "EASE", "als": "ALS", "gf-cf": "GF-CF"}
+"""Their rows in tables."""
 
 SOUND_AS_PRINTED = ("DNS", "DNS(M,N)", "MixGCF", "BNS", "DivNS")  # DENS and AHNS do not train so everywhere
 # What the paper names for each set (§ Baselines); where it names none, the default of the method's own paper holds.
@@ -111,6 +123,20 @@ def variants(own: Settings) -> dict[str, Settings]:
         "SAHC-Global": sampler("sahc-global", alpha=alpha, lambda_max=most),
         METHOD: own,
     }
+
+
+def alike(chosen: Mapping[str, Settings]) -> dict[str, tuple[Settings | None, Settings]]:
+    """The nine with all that validation chose for each: the sampler, None while its search goes on, and its protocol."""
+    found: dict[str, tuple[Settings | None, Settings]] = {}
+    for label, name in NINE.items():
+        every = chosen.get(name, {})
+        terms = {key: value for key, value in every.items() if key.startswith(OF_PROTOCOL)}
+        own = {key: value for key, value in every.items() if key not in terms}
+        found[label] = (
+            sampler(name, **own) if every else None,
+            {key.removeprefix(OF_PROTOCOL): value for key, value in terms.items()},
+        )
+    return found
 
 
 def equal(chosen: Mapping[str, Settings], pool: int) -> dict[str, Settings | None]:

@@ -8,21 +8,16 @@ from reproduction.claims import BEYOND, Judgement, counts_in_words, judge
 from reproduction.evidence import Evidence, NotRun
 from reproduction.methods import METHOD, METRICS, NINE, RECALL
 from reproduction.scores import against, points, stars
+from reproduction.sections import use
 from reproduction.sections.methods import places_of_parts, ranking_by_reading, readings_table
 from reproduction.sections.settings import settings_in_words
-from sahcns.lab import Table, number, to_markdown
+from sahcns.lab import Table, joined, number, to_markdown
 
 MADE_BY = "made by `make results` from the runs in `reproduction/results`"
 POWER = (
     "Five seeds find, in four studies of five, a difference of 1.7 times its standard deviation over seeds, and one of 3.4 "
     "times where Holm over twelve cells asks the most; what thirty seeds do not resolve "
     "[is small](statistics.md#what-five-and-thirty-seeds-can-resolve)."
-)
-USE = (
-    "**What to use.** Stop on validation, take DNS, MixGCF or SAHC-NS, and look for the pool first: `--set pool=20`, or "
-    "[`sahcns tune`](tune.md) with `--pool 10,20,50`. Take MixGCF on NGCF, or where training cannot be stopped in time; its "
-    "β is worth tuning upwards, if you have the epochs. Then [compare](compare.md) on your own data: these sets do not agree "
-    "with each other."
 )
 
 
@@ -77,9 +72,14 @@ def _overview(judgements: Sequence[Judgement], start: int = 1) -> str:
 def results_page(evidence: Evidence) -> Iterator[str]:
     """Which sampler to use."""
     yield "# Results"
-    if all(one.complete for one in evidence.progress.values()):
+    yield f"What to use, measured on {joined([one.name for one in evidence.design.sets])}, in this order:"
+    yield "\n".join(f"{at}. {line}" for at, line in enumerate(use.lines(evidence), 1))
+    if evidence.progress["pools"].there:
+        figure = use.figure(evidence)
+        yield f"![{figure.title}]({use.FIGURE}.svg)"
+        yield f"Lines are means over {evidence.design.few} seeds, dashed is what has no pool."
+    if all(evidence.progress[name].complete for name in ("table2", "equal", "table3", "power")):
         yield _markdown(in_short(evidence))
-        yield USE
     yield from report.missing_parts(evidence)
     yield (
         "Every cell is Recall@20 / NDCG@20 in percent on the test part, a mean over seeds; LightGCN with "
@@ -92,6 +92,8 @@ def results_page(evidence: Evidence) -> Iterator[str]:
     for shown in report.SECTIONS:
         if shown.short:
             yield f"## {shown.title}"
+            if not evidence.progress[shown.part].there:
+                yield "Not run yet."
             with suppress(NotRun):
                 for block in shown.short(evidence):
                     yield _markdown(block) if isinstance(block, Table) else str(block).replace("*", "\\*")
@@ -108,6 +110,9 @@ def in_short(evidence: Evidence) -> Table:
             mark = "*" * any(one.label == first and one.resolved(+1) for one in differences[place, RECALL])
             rival = f" ({METHOD} {methods[METHOD]})" if first != METHOD else ""
             rows.setdefault(words, []).append(f"{first} {methods[first]}{mark}{rival}")
+    for one in evidence.design.sets:
+        best = use.best_baseline(evidence, one.folder)
+        rows.setdefault("best without gradient", []).append(f"{best[0]} {number(100 * best[1])}" if best else "–")
     for place in evidence.places("table2"):
         methods, last = (evidence.methods(one, RECALL) for one in (place, place._replace(reading="last")))
         lost = {label: number(methods[label].percent - last[label].percent) for label in ("DNS", "MixGCF", METHOD)}

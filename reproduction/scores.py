@@ -1,16 +1,18 @@
 """A metric over seeds, methods against SAHC-NS, and both in words and as cells of a table."""
 
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import Any, NamedTuple, TypeVar
 
 from reproduction.methods import METHOD
 from sahcns import Result
-from sahcns.lab import Cell, Paired, holm, number, paired_t
+from sahcns.lab import Cell, Paired, equivalence, holm, number, paired_t
 
 ALPHA = 0.05  # a difference is resolved where its p after Holm is below it
+MARGIN = 0.1  # points within which two methods are equivalent
+FEWEST = 3  # seeds for that
 Key = TypeVar("Key", bound=Hashable)
 
 
@@ -80,6 +82,18 @@ def against(cells: Mapping[Key, Mapping[str, Scores]]) -> dict[Key, list[Differe
 def corrected(tests: Mapping[Key, Any]) -> dict[Key, float]:
     """The p of each after Holm over all of them."""
     return dict(zip(tests, holm([one.p for one in tests.values()]), strict=True))
+
+
+def equivalents(tests: Mapping[Key, Paired]) -> dict[Key, float]:
+    """The p of each, after Holm over all of them, that its true difference is within `MARGIN`: two one-sided t-tests."""
+    ps = [equivalence(one, MARGIN / 100) if one.n >= FEWEST else math.nan for one in tests.values()]
+    return dict(zip(tests, holm(ps), strict=True))
+
+
+def signs(ones: Sequence[Difference], cells: Mapping[Key, Sequence[Difference]]) -> dict[str, str]:
+    """Label → `*` where its difference from SAHC-NS is resolved, `≈` where it is equivalent; Holm over all `cells`."""
+    within = equivalents({id(one): one.paired for every in cells.values() for one in every})
+    return {one.label: star(one.p) or "≈" * (within[id(one)] < ALPHA) for one in ones}
 
 
 def stars(tests: Mapping[Key, Paired]) -> dict[Key, str]:

@@ -12,17 +12,13 @@ import numpy as np
 import sahcns
 from reproduction.design import EMBEDDED, EMBEDDED_CORE, STUDY, Design
 from reproduction.evidence import TUNING, Evidence
-from reproduction.experiments import GRIDS, TITLES, jobs, parts_named
-from reproduction.measurements import Measurement, aged_models, build, looks, timings
-from reproduction.methods import OWN, RIVALS, as_printed
+from reproduction.experiments import ALL, GRIDS, TITLES, jobs, of_all, parts_named
+from reproduction.measurements import Measurement, aged_models, baselines, build, looks, timings
+from reproduction.methods import NINE, OWN, RIVALS, as_printed
 from sahcns import lab
 
 Say = Callable[[str], None]
 TUNING_SEED = 0  # none of those that tables are made with
-
-
-class OutOfTime(Exception):
-    """Raised between two trials when no more may be begun."""
 
 
 @dataclass(frozen=True)
@@ -63,8 +59,7 @@ class Study:
                 say(f"{one.folder} is not there: what needs it is left out")
         self.design.save(self.out)
         self.make_splits()
-        if "tuning" in self.parts:
-            self.tune_all(say)
+        self.tune_all(say)
         at_once: dict[str, Any] = {"workers": self.workers, "on": self.on, "device": self.device, "until": self.until}
         outcome = lab.run_grid(self.jobs, self.out, on_event=_progress(len(self.jobs), say), **at_once)
         chosen = Evidence.of(self.out).chosen
@@ -72,6 +67,8 @@ class Study:
             self.measure([*looks(self.design, chosen), *aged_models(self.design)], say)
         if "efficiency" in self.parts:
             self.measure(timings(self.design, chosen), say)
+        if "baselines" in self.parts:
+            self.measure(baselines(self.design), say)
         return outcome.failures
 
     def make_splits(self) -> None:
@@ -82,16 +79,20 @@ class Study:
                 self.folders[one.folder] = resplit_folder(home, home.parent / one.folder, seed)
 
     def tune_all(self, say: Say) -> None:
-        """SAHC-NS first, for which most tables wait."""
+        """SAHC-NS first, for which most tables wait; then all nine with everything."""
+        searches: list[tuple[Sequence[str], Callable[[str, Sequence[str]], None]]]
+        searches = [(names, self.tune) for names in (OWN, RIVALS) if TUNING in self.parts]
+        searches += [(tuple(NINE.values()), self.tune_everything)] * (ALL in self.parts)
         try:
-            for samplers in (OWN, RIVALS):
+            for samplers, search in searches:
                 for data in (one for one in self.design.sets if one.folder in self.folders):
+                    if self.late:
+                        say("time is up: tuning goes on next time")
+                        return
                     say(f"tuning {', '.join(samplers)} on {data.name}")
-                    self.tune(data.folder, samplers)
-        except OutOfTime:
-            say("time is up: tuning goes on next time")
+                    search(data.folder, samplers)
         except sahcns.SahcnsError as error:
-            if list(self.parts) == ["tuning"]:
+            if {*self.parts} <= {TUNING, ALL}:
                 raise
             say(f"{error}; SAHC-NS goes on with the values that there are")
 
@@ -100,27 +101,50 @@ class Study:
 
         Each begins with the paper's settings for the set, as far as they are searched: pool, L2 and step size are not.
         """
-
-        def stop_in_time(progress: "lab.SearchProgress") -> None:
-            if (progress.trial is not None or not progress.sampler) and self.late:
-                raise OutOfTime
-
-        grid = {"alpha": self.design.grid, "lambda_max": self.design.grid}
-        sahcns.tune(
-            self.folders[data],
+        self._search(
+            data,
             samplers,
-            self.out / TUNING / data,
-            backbone=build(sahcns.Backbone, self.design.backbone()),
+            f"{TUNING}/{data}",
             protocol=sahcns.Protocol.from_dict(self.design.protocol),
             trials=self.design.trials,
-            seed=TUNING_SEED,
             pool=[self.design.pool],
-            search={"protocol": {"l2": (), "learning_rate": ()}, **{name: grid for name in OWN if name in samplers}},
+            search={"protocol": {"l2": (), "learning_rate": ()}, **self._grids(samplers)},
             first={name: as_printed(self.design.data(data).like, name) for name in samplers},
-            workers=self.workers,
-            on=self.on,
-            device=self.device,
-            watch=stop_in_time,
+        )
+
+    def tune_everything(self, data: str, samplers: Sequence[str]) -> None:
+        """The same over L2, step size, pool and own settings; each has equal trials and epochs, whichever end first.
+
+        Each begins with the paper's settings, or what is nearest to them.
+        """
+        design, like = self.design, self.design.data(data).like
+        first = {name: as_printed(like, name) for name in samplers}
+        ends: dict[str, Any] = {
+            name: sahcns.Between(*ends, log=True)
+            for name, ends in (("l2", design.all_l2), ("learning_rate", design.all_rates))
+        }
+        self._search(
+            data,
+            samplers,
+            of_all(data),
+            protocol=sahcns.Protocol.from_dict(design.short),
+            trials=design.all_trials,
+            epoch_budget=design.all_epochs,
+            pool=design.all_pools,
+            search={"protocol": ends, **self._grids(samplers)},
+            first={name: {**own, "pool": min(own["pool"], design.all_pools[-1])} for name, own in first.items()},
+        )
+
+    def _grids(self, samplers: Sequence[str]) -> dict[str, Any]:
+        """The paper's for SAHC-NS."""
+        grid = {"alpha": self.design.grid, "lambda_max": self.design.grid}
+        return {name: grid for name in OWN if name in samplers}
+
+    def _search(self, data: str, samplers: Sequence[str], out: str, **terms: Any) -> None:
+        at_once: dict[str, Any] = {"workers": self.workers, "on": self.on, "device": self.device, "until": self.until}
+        backbone = build(sahcns.Backbone, self.design.backbone())
+        sahcns.tune(
+            self.folders[data], samplers, self.out / out, backbone=backbone, seed=TUNING_SEED, **terms, **at_once
         )
 
     @cached_property
@@ -137,7 +161,7 @@ class Study:
             if folder is None or self.late:
                 continue
             if one.make(self.out, folder, name, self.device, lab.read_manifest(folder)["fingerprint"]):
-                say(f"{name}: {one.kind}")
+                say(f"{name}: {one.kind}" + (f", {one.about}" if one.about else ""))
 
     def _refuse_other(self) -> None:
         """Another study, or results on other data under the same name, would end up in one report."""

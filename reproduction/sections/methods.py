@@ -15,9 +15,18 @@ from reproduction.methods import (
     TUNABLE,
     variants,
 )
-from reproduction.scores import against, points, star, stars
+from reproduction.scores import MARGIN, against, points, signs, stars
 from reproduction.sections.settings import chosen_table
-from reproduction.sections.tables import Blocks, Column, compared, methods_table, places_table, resolved_in_words, twins
+from reproduction.sections.tables import (
+    Blocks,
+    Column,
+    compared,
+    methods_table,
+    places_table,
+    resolved_in_words,
+    twins,
+    with_baselines,
+)
 from sahcns.lab import Table, joined, number
 
 TWIN = "SAHC w/o Discrepancy"
@@ -122,7 +131,8 @@ def tuned_table(evidence: Evidence) -> Table:
         columns[evidence.name(place)] = twins(tuned, stars(tests), place)
         cells = twins(before[place]).items()
         columns[f"{evidence.name(place)}, untuned"] = {one: cell if NINE[one] in TUNABLE else "" for one, cell in cells}
-    return methods_table("equal-tuned", "Nine methods tuned alike", NINE, columns)
+    labels, columns = with_baselines(evidence, NINE, columns)
+    return methods_table("equal-tuned", "Nine methods tuned alike", labels, columns)
 
 
 def places_of_parts(evidence: Evidence, reading: str = "best") -> list[Place]:
@@ -154,15 +164,20 @@ def parts_beside(evidence: Evidence) -> Blocks:
 
 
 def many_seeds(evidence: Evidence) -> Blocks:
-    """Each method minus SAHC-NS with its interval; Holm for each set."""
+    """Each method minus SAHC-NS with its interval, and where the two are equivalent; Holm for each set."""
     columns: dict[str, dict[str, str]] = {}
     for place in evidence.places("power"):
-        for (_, metric), ones in against(evidence.cells([place], AT_20)).items():
+        cells = against(evidence.cells([place], AT_20))
+        for (_, metric), ones in cells.items():
+            marks = signs(ones, cells)
             column = columns.setdefault(f"{evidence.name(place)}, {NAMES[metric]}", {})
-            for label, paired, p in ones:
+            for label, paired, _ in ones:
                 low, high = (number(100 * end, sign=True) for end in (paired.low, paired.high))
-                column[label] = f"{points(paired)}{star(p)} ({low} to {high})"
+                column[label] = f"{points(paired)}{marks[label]} ({low} to {high})"
     labels = dict.fromkeys(label for column in columns.values() for label in column)
-    words = f"Each minus {METHOD} in points, with its 95 % interval. * resolved (Holm over the set)."
+    words = (
+        f"Each minus {METHOD} in points, with its 95 % interval. * resolved; ≈ equivalent: within {MARGIN:g} points by two "
+        "one-sided t-tests, p < 0.05 (each with Holm over the set)."
+    )
     seeds = f"{evidence.design.many} seeds."
     return [f"{seeds} {words}", methods_table("many-seeds", "Many seeds", labels, columns, words)]

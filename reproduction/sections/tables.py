@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from reproduction.evidence import Evidence, Place, Twins
-from reproduction.methods import AT_20, METHOD, METRICS, NAMES, NDCG, NINE, READINGS, RECALL
+from reproduction.methods import AT_20, BASELINES, METHOD, METRICS, NAMES, NDCG, NINE, READINGS, RECALL
 from reproduction.scores import Difference, against, corrected, seeds, spread_cell, star
 from sahcns.lab import Cell, Figure, Paired, Series, Table, against_published, chance, comparison_tables, joined, number
 
@@ -36,6 +36,18 @@ def methods_table(
     return Table(name, title, ["Method", *(f">{head}" for head in columns)], rows, caption or TWINS)
 
 
+def with_baselines(
+    evidence: Evidence, labels: Iterable[str], columns: Mapping[str, Column]
+) -> tuple[list[str], dict[str, Column]]:
+    """A table's rows and columns with what needs no gradient below; columns are known by the names of the sets."""
+    below: dict[str, Column] = {}
+    for folder, found in evidence.baselines.items():
+        cells = {BASELINES[key]: [100 * one["test"][metric] for metric in AT_20] for key, one in found.items()}
+        below[evidence.design.data(folder).name] = {label: " / ".join(map(number, own)) for label, own in cells.items()}
+    shown: dict[str, Column] = {head: {**column, **below.get(head, {})} for head, column in columns.items()}
+    return [*labels, *(one for one in BASELINES.values() if any(one in column for column in shown.values()))], shown
+
+
 def places_table(evidence: Evidence, title: str, places: Sequence[Place], labels: Iterable[str] = NINE) -> Table:
     """Methods at each place; at the best epoch beside what the paper prints for its own data."""
     columns: dict[str, Column] = {}
@@ -46,6 +58,8 @@ def places_table(evidence: Evidence, title: str, places: Sequence[Place], labels
             shown = {label: [number(numbers[label, metric][0]) for metric in AT_20] for label, _ in numbers}
             columns[f"{evidence.name(place)}, paper"] = {label: " / ".join(cell) for label, cell in shown.items()}
     reading, part = places[0].reading, places[-1].part
+    if part == "table2" and reading == "best":
+        labels, columns = with_baselines(evidence, labels, columns)
     return methods_table(f"{part}-{reading}", f"{title}, {READINGS[reading]}", labels, columns)
 
 

@@ -18,7 +18,7 @@ from reproduction.published import hardness_kept, printed
 from reproduction.scores import Scores, against
 from reproduction.tests.tiny import TINY, Value, fill, luck, noisy
 from reproduction.verdicts import Comparison, Instance, Race, Verdict, above, counted, first, near, overall
-from sahcns.lab import Cost, paired_t
+from sahcns.lab import Cost, equivalence, paired_t
 
 RISING = (0.14, 0.15, 0.16, 0.17)
 UP, DOWN = (paired_t(RISING, [value - 0.02 * sign for value in RISING[:3]] + [0.169 - 0.02 * sign]) for sign in (1, -1))
@@ -34,6 +34,35 @@ def test_a_difference_holds_or_fails_only_where_it_is_resolved() -> None:
     assert [one.verdict for one in cells] == ["holds", "does not hold", "not resolved"]
     assert cells[0].ours.startswith("x: +2.0")
     assert above([Comparison("a", "", "x", paired_t([0.3], [0.1]))])[0].verdict == "not resolved"  # one seed
+
+
+def test_a_difference_is_equivalent_where_two_one_sided_tests_resolve_it_within_the_margin() -> None:
+    rng, alike = np.random.default_rng(1), [0.1300, 0.1302, 0.1298, 0.1301, 0.1299]
+    near = Comparison("a", "", "x", paired_t(alike, [0.1301, 0.1300, 0.1299, 0.1300, 0.1300]))  # a hundredth of a point
+    far = Comparison("b", "", "y", paired_t(alike, rng.normal(0.13, 0.005, 5).tolist()))
+    found = above([near, far])
+    assert [one.verdict for one in found] == ["equivalent", "not resolved"]
+    assert "within 0.1 points" in found[0].ours
+    few = Comparison("d", "", "w", paired_t(alike[:2], [0.1301, 0.1300]))  # two seeds
+    assert above([few])[0].verdict == "not resolved"
+    assert overall([found[0], found[0]]) == "equivalent"
+    assert overall(found) == overall([found[0], found[0]._replace(verdict="holds")]) == "not resolved"
+
+
+def test_equivalence_is_paid_for_by_the_number_of_cells() -> None:
+    """One p of 0.02 is enough alone and not among five."""
+    differences = [0.0011, -0.0011, 0.0004, -0.0004, 0.0]
+    one = Comparison("a", "", "x", paired_t([0.13 + d for d in differences], [0.13] * 5))
+    assert 0.01 < equivalence(one.paired, 0.001) < 0.05
+    assert above([one])[0].verdict == "equivalent"
+    assert {cell.verdict for cell in above([one] * 5)} == {"not resolved"}
+
+
+def test_who_is_neither_ahead_nor_behind_may_be_equivalent_to_the_strongest() -> None:
+    own = (0.1300, 0.1302, 0.1298, 0.1301, 0.1299)
+    near, far = (0.1301, 0.1301, 0.1299, 0.1300, 0.1300), (0.12, 0.121, 0.119, 0.12, 0.12)
+    assert first([race(own, DNS=near, RNS=far)])[0].verdict == "equivalent"
+    assert first([race(own, DNS=far)])[0].verdict == "holds"
 
 
 def test_the_correction_is_over_all_cells() -> None:
@@ -125,7 +154,7 @@ def judged(tmp_path: Path) -> Judging:
 def test_nothing_run_is_nothing_judged(tmp_path: Path) -> None:
     TINY.save(tmp_path)
     found = judge(Evidence.of(tmp_path))
-    assert len({claim.name for claim in (*CLAIMS, *BEYOND)}) == 30
+    assert len({claim.name for claim in (*CLAIMS, *BEYOND)}) == 32
     assert {(one.verdict, one.reason) for one in found} == {("not run yet", "")}
 
 

@@ -1,15 +1,28 @@
 """Which runs there are: the settings that the paper names, as many as its tables have, and those that are in the tree."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from reproduction.design import PAPER, QUICK, Design
 from reproduction.evidence import Evidence
-from reproduction.experiments import GRIDS, Chosen, job, jobs, parts_named
-from reproduction.measurements import aged_models, build, looks, timings
-from reproduction.methods import BACKBONES, METHOD, METRICS, ML1M, PROTOCOL, SAMPLERS, TOYS, TUNABLE, UNTUNED, YELP
+from reproduction.experiments import GRIDS, Chosen, job, jobs, of_all, parts_named
+from reproduction.measurements import aged_models, baselines, build, looks, timings
+from reproduction.methods import (
+    BACKBONES,
+    METHOD,
+    METRICS,
+    ML1M,
+    NINE,
+    PROTOCOL,
+    SAMPLERS,
+    TOYS,
+    TUNABLE,
+    UNTUNED,
+    YELP,
+)
 from reproduction.published import EFFICIENCY, TABLE_1, printed
 from reproduction.tests.tiny import TINY, prepared
 from sahcns import Backbone, Protocol, Sampler
@@ -57,15 +70,19 @@ def test_the_docs_count_the_runs_right() -> None:
     text = (RESULTS.parents[1] / "docs" / "reproduce.md").read_text("utf-8")
     rows = dict(re.findall(r"^\| `(\w+)` \|.*\| (\d+)(?: to \d+)? \| \d+ \|$", text, re.MULTILINE))
     tuned: dict[str, dict[str, dict[str, float]]] = {one.folder: {name: {} for name in TUNABLE} for one in PAPER.sets}
+    tuned |= {of_all(one.folder): {name: {"pool": 5} for name in NINE.values()} for one in PAPER.sets}
     counts = {part: len(keys(part)) for part in GRIDS}
-    for name, seeds in (("equal", PAPER.seeds), ("pools", PAPER.few)):  # some of which wait for tuning
+    waiting = ("equal", PAPER.seeds), ("pools", PAPER.few), ("alike", PAPER.alike)  # some of which wait for tuning
+    for name, seeds in waiting:
         counts[name] = len(list(GRIDS[name].rows(PAPER, tuned))) * seeds
     assert {name: int(count) for name, count in rows.items()} == counts
 
 
 @pytest.mark.parametrize("design", [PAPER, QUICK, TINY])
 def test_every_row_can_be_built_and_says_all_of_itself(design: Design) -> None:
+    chosen: dict[str, dict[str, dict[str, object]]]
     chosen = {one.folder: {"sahc": {"alpha": 1.0, "lambda_max": 0.0}, "bns": {"lam": 1.5}} for one in design.sets}
+    chosen |= {of_all(one.folder): {"dens": {"pool": 50, "protocol.l2": 0.02, "gamma": 0.5}} for one in design.sets}
     for part in GRIDS.values():
         for row in part.rows(design, chosen):
             if row.sampler is not None:
@@ -82,6 +99,19 @@ def test_what_tuning_chose_feeds_the_others() -> None:
         assert {str(row.sampler) for row in rows if row.data.startswith(TOYS)} == {str(tuned)}
     untuned = [row.data for row in GRIDS["table2"].rows(PAPER, chosen) if row.label == UNTUNED]
     assert untuned == [TOYS]  # what was run before tuning stays in the table
+
+
+def test_where_everything_was_searched_each_row_has_its_own_protocol_and_some_have_many_seeds(tmp_path: Path) -> None:
+    prepared(tmp_path)
+    chosen = {of_all("one"): {"dns": {"pool": 20, "protocol.l2": 0.003, "protocol.learning_rate": 0.002}}}
+    design = replace(TINY, more=("one/DNS",))
+    (row,) = [row for row in GRIDS["alike"].rows(design, chosen) if row.sampler is not None]
+    assert (row.label, row.sampler) == ("DNS", {"name": "dns", "pool": 20})
+    assert row.protocol == {**TINY.protocol, "l2": 0.003, "learning_rate": 0.002}
+    for one, seeds in ((TINY, [2020]), (design, [2020, 2021, 2022])):
+        made = jobs([GRIDS["alike"]], one, {"one": tmp_path / "one"}, chosen)
+        assert [job.seed for job in made] == seeds
+    assert PAPER.short == {**PROTOCOL, "epochs": 400}
 
 
 def test_jobs_come_seed_by_seed_on_the_sets_that_are_there(tmp_path: Path) -> None:
@@ -102,13 +132,15 @@ def test_every_file_in_the_tree_belongs_to_the_study() -> None:
     """A choice that changed leaves no run, no look and no timing of the old one behind."""
     evidence = Evidence.of(RESULTS)
     design, chosen = evidence.design, evidence.chosen
-    wanted = {evidence.key(row, seed) for part in GRIDS for row in evidence.rows(part) for seed in evidence.seeds(part)}
+    rows = [(part, row) for part in GRIDS for row in evidence.rows(part)]
+    wanted = {evidence.key(row, seed) for part, row in rows for seed in evidence.seeds(part, row)}
     assert evidence.results.keys() <= wanted
     assert design == PAPER
-    assert evidence.files.keys() == {
-        one.key(evidence.fingerprint(one.data))
-        for one in (*looks(design, chosen), *aged_models(design), *timings(design, chosen))
-    }
+    looked, without = (
+        {one.key(evidence.fingerprint(one.data)) for one in every}
+        for every in ([*looks(design, chosen), *aged_models(design), *timings(design, chosen)], baselines(design))
+    )
+    assert looked <= evidence.files.keys() <= looked | without
     for one in evidence.results.values():
         assert one.commit
         assert {"best", "last"} == one.test.keys()

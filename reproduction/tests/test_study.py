@@ -10,20 +10,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reproduction import design
+from reproduction import design, measurements
 from reproduction.__main__ import main
 from reproduction.claims import judge
 from reproduction.design import PAPER, Design
 from reproduction.evidence import Evidence
-from reproduction.experiments import TITLES
-from reproduction.methods import RIVALS, as_printed
+from reproduction.experiments import TITLES, of_all
+from reproduction.methods import NINE, RIVALS, as_printed
 from reproduction.pages import does_it_hold, page, results_page
 from reproduction.report import study_report
 from reproduction.study import Study, resplit, resplit_folder
 from reproduction.tests.tiny import TINY, fill, made, noisy, prepared
-from sahcns import Split, load_split, save_split
+from sahcns import Between, Split, load_split, save_split
 from sahcns.files import json_lines
-from sahcns.lab import DataError, Figure, Table, bench, to_html
+from sahcns.lab import DataError, Figure, Report, Table, bench, to_html
 from tests.splits import random_split
 
 ALONE = """
@@ -50,8 +50,15 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(design, "PAPER", TINY)
         patch.setattr(bench, "ENOUGH", 0.005)  # its times are not looked at
+        patch.setattr(measurements, "EPOCHS", 1)
+        patch.setattr(measurements, "ROUNDS", 2)
         assert main(["run", str(sets), "--out", str(out), "--device", "cpu"]) == 0
     return out
+
+
+@pytest.fixture(scope="module")
+def report(home: Path) -> Report:
+    return study_report(Evidence.of(home))
 
 
 def test_every_part_is_complete(home: Path) -> None:
@@ -63,11 +70,39 @@ def test_every_part_is_complete(home: Path) -> None:
 
 def test_each_search_begins_with_what_the_paper_prints_for_the_set(home: Path) -> None:
     likes = {one.folder: one.like for one in TINY.sets}
-    for folder, search in Evidence.of(home).searches.items():
+    searches = Evidence.of(home).searches
+    for folder, like in likes.items():
         for name in RIVALS:
-            told = {**as_printed(likes[folder], name), "pool": TINY.pool}
-            point = search.of(name)[0].point
+            told = {**as_printed(like, name), "pool": TINY.pool}
+            point = searches[folder].of(name)[0].point
             assert point == {key: told[key] for key in point}
+
+
+def test_where_everything_is_searched_all_nine_have_one_budget_and_their_choice_is_run(home: Path) -> None:
+    evidence = Evidence.of(home)
+    for one in TINY.sets:
+        search = evidence.searches[of_all(one.folder)]
+        assert search.samplers == list(NINE.values())
+        assert {search.spent(name) for name in search.samplers} == {"trials"}
+        for name, space in search.spaces.items():
+            assert space["protocol.l2"] == Between(1e-5, 1e-1, log=True)
+            assert space["protocol.learning_rate"] == Between(1e-4, 1e-2, log=True)
+            assert space.get("pool") == (None if name == "rns" else [5, 10, 20, 50])
+        for row, runs in evidence.runs["alike"]:
+            if row.data == one.folder:
+                chosen = search.chosen[NINE[row.label]]
+                for run in runs.values():
+                    assert (run.protocol["l2"], run.sampler["pool"]) == (chosen["protocol.l2"], chosen["pool"])
+
+
+def test_baselines_stand_in_the_same_tables(home: Path) -> None:
+    evidence = Evidence.of(home)
+    page_of = page(results_page(evidence))
+    for one in evidence.baselines["one"].values():
+        assert {"baseline", "tried", "ends", "valid", "test", "commit", "machine"} <= one.keys()
+    ease = evidence.baselines["one"]["ease"]["test"]
+    cell = f"{100 * ease['recall@20']:.2f} / {100 * ease['ndcg@20']:.2f}"
+    assert len([line for line in page_of.splitlines() if line.startswith("| EASE |") and cell in line]) == 3
 
 
 def test_a_second_time_nothing_is_run(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -89,8 +124,7 @@ def test_each_file_says_what_it_was_made_with(home: Path) -> None:
         assert {"seconds", "data", "format", "machine", "commit"} <= values.keys()
 
 
-def test_the_report_opens_with_the_answer_and_has_every_table(home: Path) -> None:
-    report = study_report(Evidence.of(home))
+def test_the_report_opens_with_the_answer_and_has_every_table(report: Report) -> None:
     assert report.summary[0].startswith("Of the paper's 27 claims ")
     assert [type(block) for block in report.lead] == [Figure, Table]
     blocks: list[Table | Figure] = [*report.tables(), *report.figures()]
@@ -122,6 +156,7 @@ def test_the_report_opens_with_the_answer_and_has_every_table(home: Path) -> Non
             "choices",
             "tuning-chosen",
         ),
+        *("alike", "alike-chosen", "baselines"),
         *("seconds Tiny toys, lightgcn", "pool recall@20 Tiny toys, lightgcn"),
     }
     assert wanted <= {block.name for block in blocks}
@@ -131,9 +166,9 @@ def test_the_report_opens_with_the_answer_and_has_every_table(home: Path) -> Non
     assert all(section.blocks for section in report.sections)
 
 
-def test_pages_are_rebuilt_without_torch_and_without_training(home: Path, tmp_path: Path) -> None:
+def test_pages_are_rebuilt_without_torch_and_without_training(home: Path, report: Report, tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", textwrap.dedent(ALONE), str(home), str(tmp_path)], check=True, timeout=120)
-    assert (home / "report.html").read_text("utf-8") == to_html(study_report(Evidence.of(home)))
+    assert (home / "report.html").read_text("utf-8") == to_html(report)
     assert (tmp_path / "does-it-hold.md").read_text("utf-8") == page(does_it_hold(Evidence.of(home)))
     assert (tmp_path / "results.md").read_text("utf-8") == page(results_page(Evidence.of(home)))
 

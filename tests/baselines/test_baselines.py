@@ -5,7 +5,7 @@ import pytest
 import torch
 from scipy.sparse import csr_matrix
 
-from sahcns.baselines import ALS, EASE, GFCF, Baseline, ItemKNN, MostPopular
+from sahcns.baselines import ALS, EASE, GFCF, Baseline, ItemKNN, MostPopular, ease
 from sahcns.errors import SettingError
 
 X = csr_matrix(np.random.default_rng(3).random((30, 12)) < 0.3, dtype=np.float32)
@@ -33,7 +33,9 @@ def test_item_knn_by_loops() -> None:
     assert np.allclose(scores(ItemKNN(neighbours=4, shrinkage=10.0)), x @ weights, atol=1e-6)
 
 
-def test_ease_minimises_its_loss() -> None:
+@pytest.mark.parametrize("block", [5, 1024])
+def test_ease_minimises_its_loss(monkeypatch: pytest.MonkeyPatch, block: int) -> None:
+    monkeypatch.setattr(ease, "BLOCK", block)
     x = X.toarray().astype(float)
     weights = EASE(l2=3.0).fit(X).weights
     assert isinstance(weights, np.ndarray)

@@ -16,6 +16,8 @@ from sahcns.baselines.base import Baseline, ItemWeights
 from sahcns.errors import SettingError
 from sahcns.settings import setting
 
+BLOCK = 1024  # rows of B at a time: besides P in 8 bytes there is B in 4, and nothing else of that size
+
 
 @dataclass(frozen=True)
 class EASE(Baseline):
@@ -34,11 +36,17 @@ class EASE(Baseline):
             raise SettingError(
                 f"EASE: {n:,} items take {8 * n * n / 2**30:.0f} GiB for one inverse, more than most_items={self.most_items:,}"
             )
-        gram = (matrix.T @ matrix).toarray().astype(np.float64)
+        gram = (matrix.T @ matrix).toarray(order="F").astype(np.float64)  # LAPACK's order, so that it works in place
         gram[np.diag_indices(n)] += self.l2
         factor, _ = lapack.dpotrf(gram, lower=1, overwrite_a=1)
         inverse, _ = lapack.dpotri(factor, lower=1, overwrite_c=1)  # the lower half
-        inverse = np.tril(inverse) + np.tril(inverse, -1).T
-        weights = inverse / -np.diag(inverse)
+        diagonal = np.diag(inverse).copy()
+        weights = np.empty((n, n), np.float32)
+        for start in range(0, n, BLOCK):
+            rows = slice(start, min(start + BLOCK, n))
+            own = np.tril(inverse[rows, rows])
+            weights[rows, : rows.start] = inverse[rows, : rows.start] / -diagonal[: rows.start]
+            weights[rows, rows] = (own + np.tril(own, -1).T) / -diagonal[rows]
+            weights[rows, rows.stop :] = inverse[rows.stop :, rows].T / -diagonal[rows.stop :]
         weights[np.diag_indices(n)] = 0.0
-        return ItemWeights(weights.astype(np.float32))
+        return ItemWeights(weights)

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from sahcns.errors import DataError as DataError
     from sahcns.errors import SettingError as SettingError
     from sahcns.files import write_whole as write_whole
+    from sahcns.lab.baselines import TunedBaseline as TunedBaseline
+    from sahcns.lab.baselines import tune_baseline as tune_baseline
     from sahcns.lab.bench import sampler_cost as sampler_cost
     from sahcns.lab.comparison.compare import compare as compare
     from sahcns.lab.comparison.naming import chance as chance
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from sahcns.lab.inspect.results import Group as Group
     from sahcns.lab.inspect.results import Inspection as Inspection
     from sahcns.lab.inspect.results import PairView as PairView
+    from sahcns.lab.report.chart import to_svg as to_svg
     from sahcns.lab.report.page import to_html as to_html
     from sahcns.lab.report.parts import Cell as Cell
     from sahcns.lab.report.parts import Figure as Figure
@@ -52,6 +55,7 @@ if TYPE_CHECKING:
     from sahcns.lab.tune.tune import SearchProgress as SearchProgress
     from sahcns.ranking.significance import Paired as Paired
     from sahcns.ranking.significance import against_published as against_published
+    from sahcns.ranking.significance import equivalence as equivalence
     from sahcns.ranking.significance import holm as holm
     from sahcns.ranking.significance import paired_t as paired_t
     from sahcns.settings import by_name as by_name
@@ -63,6 +67,7 @@ _HOMES = {
     "sahcns.data.split": ("Pairs",),
     "sahcns.errors": ("DataError", "SettingError"),
     "sahcns.files": ("write_whole",),
+    "sahcns.lab.baselines": ("TunedBaseline", "tune_baseline"),
     "sahcns.lab.comparison.compare": ("compare",),
     "sahcns.lab.comparison.naming": ("chance", "joined", "number"),
     "sahcns.lab.comparison.report": ("comparison_figures", "comparison_report"),
@@ -79,11 +84,12 @@ _HOMES = {
     "sahcns.lab.inspect.report": ("diagnostics_table", "inspection_report", "paper_figures"),
     "sahcns.lab.inspect.results": ("Cost", "Diagnostics", "Group", "Inspection", "PairView"),
     "sahcns.lab.report.tables": ("to_markdown",),
+    "sahcns.lab.report.chart": ("to_svg",),
     "sahcns.lab.report.page": ("to_html",),
     "sahcns.lab.report.parts": ("Cell", "Figure", "Report", "Section", "Series", "Table"),
     "sahcns.lab.tune.search": ("Search", "Trial", "read_search"),
     "sahcns.lab.tune.tune": ("SearchProgress",),
-    "sahcns.ranking.significance": ("Paired", "against_published", "holm", "paired_t"),
+    "sahcns.ranking.significance": ("Paired", "against_published", "equivalence", "holm", "paired_t"),
     "sahcns.settings": ("by_name",),
 }
 

@@ -109,15 +109,20 @@ def search(baseline: Baseline, matrix: csr_matrix, valid: Truth) -> tuple[Baseli
 def _judged(
     scorer: Scorer, matrix: csr_matrix, truth: Truth
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Recall and NDCG [E] of each person."""
+    """Recall@20 and NDCG@20 [E] of each person."""
+    values = {name: table[:, 0].double().numpy() for name, table in ranked(scorer, matrix, truth, (K,)).items()}
+    return values["recall"], values["ndcg"]
+
+
+def ranked(scorer: Scorer, matrix: csr_matrix, truth: Truth, ks: Sequence[int]) -> dict[str, torch.Tensor]:
+    """Recall and NDCG [E, J] of each person, at J cut-offs."""
     tops = []
     places = torch.arange(len(truth), device="cpu")
     for part in torch.split(places, block_rows(truth.n_items, places.device)):
         users = truth.users[part]
         scores = scorer.scores(users, matrix[users.numpy()]).contiguous()
-        tops.append(best_of_scores(scores, truth.masked.take(part), K)[0])
-    values = {name: table[:, 0].double().numpy() for name, table in measure(torch.cat(tops), truth, (K,)).items()}
-    return values["recall"], values["ndcg"]
+        tops.append(best_of_scores(scores, truth.masked.take(part), max(ks))[0])
+    return measure(torch.cat(tops), truth, ks)
 
 
 def pick(judged: Sequence[Judged], keep: str = BEST) -> tuple[str, str]:

@@ -2,8 +2,10 @@
 
 import dataclasses
 import re
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -13,6 +15,7 @@ import pytest
 from sahcns.backbones import MF
 from sahcns.data.split import Pairs
 from sahcns.errors import DataError, SettingError
+from sahcns.lab.places.place import Hear, Here, Report, Task
 from sahcns.lab.tune.attempt import without_test
 from sahcns.lab.tune.search import read_search, read_tuned
 from sahcns.lab.tune.space import spaces_of
@@ -277,6 +280,56 @@ def test_a_search_ends_when_its_epochs_are_spent_and_goes_on_with_more(tmp_path:
     more = quick(tmp_path / "out", SAHC, trials=3)
     assert (len(more.of("sahc")), more.spent("sahc")) == (3, "trials")
     assert essence(more)[:2] == essence(search)[:2]
+
+
+def test_no_trial_is_begun_after_the_time_and_what_is_left_is_made_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The trial that is under way when the time is up comes to its end."""
+    now = [0.0]
+    monkeypatch.setattr(time, "time", lambda: now[0])
+
+    def pass_time(progress: SearchProgress) -> None:
+        if progress.entry is not None and len(progress.search.trials) == 3:
+            now[0] = 60.0
+
+    cut = quick(tmp_path / "out", until=60.0, watch=pass_time)
+    assert [trial.state for trial in cut.trials] == ["complete"] * 3
+    assert cut.chosen == {}
+    assert len(quick(tmp_path / "out", until=60.0).trials) == 3
+    assert essence(quick(tmp_path / "out")) == essence(quick(tmp_path / "whole"))
+
+
+def test_of_several_trials_at_once_each_is_of_another_sampler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that what is proposed knows more; within a sampler the trials come in their order."""
+    begun = []
+
+    class Two(Here):
+        """Room for two, the first of which ends first."""
+
+        tasks: ClassVar[list[tuple[Task, Path]]] = []
+
+        @property
+        def room(self) -> int:
+            return 2 - len(self.tasks)
+
+        def start(self, task: Task, checkpoint: Path) -> None:
+            begun.append(task.key)
+            self.tasks.append((task, checkpoint))
+
+        def wait(self, hear: Hear) -> None:
+            super().start(*self.tasks[0])
+            super().wait(partial(self.pass_on, hear))
+
+        def pass_on(self, hear: Hear, report: Report) -> None:
+            if report.kind == "done":
+                self.tasks.pop(0)
+            hear(report)
+
+    monkeypatch.setattr("sahcns.lab.tune.tune.place_named", lambda *_: Two("cpu"))
+    search = quick(tmp_path / "out", SAHC, DNSMN, "moody", trials=2)
+    assert begun == ["sahc-0", "dns-mn-0", "moody-0", "sahc-1", "dns-mn-1", "moody-1"]
+    assert all(search.finished(name) for name in search.samplers)
 
 
 def test_an_objective_is_searched_with_the_rest_and_its_folder_is_for_it_alone(tmp_path: Path) -> None:

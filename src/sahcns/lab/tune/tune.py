@@ -77,6 +77,7 @@ def tune(
     kernels: str = "auto",
     on: str = HERE,
     watch: Watch | None = None,
+    until: float | None = None,
 ) -> Search:
     """Search each sampler's settings, L2, step size and pool by the best validation value of the protocol's `monitor`.
 
@@ -99,6 +100,7 @@ def tune(
     workers  trials at once, in processes of their own; `data` must then be a folder, and `imports` the user's own files
     on       where the trials run: "here", "ray", "ray:HOST:PORT" or "slurm:NAME=VALUE,…", with all that `workers` needs
     watch    is called after each epoch and each trial of this process and its workers
+    until    seconds as `time.time()` counts them: no trial is begun after it, and what is left is for another call
     """
     from sahcns.backbones import LightGCN
     from sahcns.objectives import BPR
@@ -146,7 +148,7 @@ def tune(
         watch(SearchProgress(folder.enrol(spaces, trials, codes, epoch_budget)))
         seeds, files = range(seed, seed + trial_seeds), tuple(map(str, imports))
         like = Attempt(str(data), split.fingerprint, seeds, kernels, files, held)
-        _Searching(spaces, folder, place, like, watch).run()
+        _Searching(spaces, folder, place, like, watch, until).run()
         return folder.state()
 
 
@@ -170,7 +172,9 @@ class _Searching:
     place: Place
     like: Attempt
     watch: Watch
+    until: float | None = None
     running: dict[str, _Running] = field(default_factory=dict)
+    begun: Counter[str] = field(default_factory=Counter)  # trials of each sampler
     lost: Counter[Any] = field(default_factory=Counter)  # of each point
     all_taken: bool = False  # as far as was known when the last of ours ended
 
@@ -178,7 +182,7 @@ class _Searching:
         """Until every sampler has spent its budget, whoever made them."""
         try:
             with sigterm_as_ctrl_c():
-                while self._start() or self.running or self._others():
+                while self._start() or self.running or (not self._late and self._others()):
                     if not self.place.room or self.all_taken:
                         self.place.wait(self._hear)
         finally:
@@ -187,13 +191,20 @@ class _Searching:
                 self._end(one, state="lost")
 
     def _start(self) -> bool:
-        """Begin a trial, if there is room for it."""
+        """Begin a trial, if there is room for it and time: of several at once each is of another sampler, as far as can be.
+
+        What is proposed for a sampler is the better, the more of its trials have ended.
+        """
         if not self.place.room or (self.all_taken and self.running):
             return False
-        space, trial = next(((space, one) for space in self.spaces if (one := self.folder.take(space))), (None, None))
+        at_work = Counter(one.trial.sampler for one in self.running.values())
+        turn = sorted(self.spaces, key=lambda one: (at_work[one.name], self.begun[one.name] if self.running else 0))
+        wanted = () if self._late else turn
+        space, trial = next(((space, one) for space in wanted if (one := self.folder.take(space))), (None, None))
         self.all_taken = trial is None
         if space is None or trial is None:
             return False
+        self.begun[space.name] += 1
         search, name = self.folder.state(), f"{trial.sampler}-{trial.number}"
         self.running[name] = _Running(trial, search)
         attempt = replace(
@@ -202,6 +213,10 @@ class _Searching:
         attempt = replace(attempt, complete=search.complete(trial.sampler))
         self.place.start(attempt, self.folder.unfinished(trial))
         return True
+
+    @property
+    def _late(self) -> bool:
+        return self.until is not None and time.time() >= self.until
 
     def _others(self) -> bool:
         """Whether other processes are at trials that might come back to us."""
