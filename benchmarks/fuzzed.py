@@ -218,4 +218,4 @@ def must_be_same(kind: str, folder: Path, sealed: bool, done: str) -> bool:
         return False
     if kind == "input":  # two files in one are one with more rows
         return folder.name in COMPRESSED and "repeat" not in done
-    return not (kind == "result" and done.endswith(("gone", "dangling")))  # results may be copied without some
+    return not (kind == "result" and done.endswith(("gone", "dangling", "loop")))  # results may be copied without some

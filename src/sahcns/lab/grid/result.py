@@ -25,6 +25,7 @@ from sahcns.files import json_lines, read_json, read_marked, write_whole
 from sahcns.lab.parts import JUDGED, OBJECTIVE
 from sahcns.plain import Plain, Setting, read_from
 
+LARGEST_USERS = 1 << 32  # bytes; of ten million users it is a quarter of that
 FORMAT, FORMAT_VERSION = "sahcns-result", 1
 RUNS, USERS, FAILED, UNFINISHED = "runs", "users", "failed", "unfinished"  # folders
 
@@ -155,8 +156,8 @@ class Result(Plain):
         if not beside.exists():
             return None
         try:
-            if not beside.is_file():
-                raise ValueError("it is no file")
+            if not beside.is_file() or beside.stat().st_size > LARGEST_USERS:
+                raise ValueError(f"it is no file of at most {LARGEST_USERS:,} bytes")
             with open(beside, "rb") as file:
                 if self.users_sha256 not in (None, hashlib.file_digest(file, "sha256").hexdigest()):
                     raise ValueError("its SHA-256 differs")  # earlier versions wrote none
