@@ -163,10 +163,16 @@ def _agree(model: "Recommender") -> None:
     }.items():
         if not tensor.is_floating_point():
             raise ValueError(f"{name} of type {tensor.dtype}")
+    if model.user_vectors.dtype != model.item_vectors.dtype:
+        raise ValueError(
+            f"user vectors of type {model.user_vectors.dtype} and item vectors of {model.item_vectors.dtype}"
+        )
     if (ego := model.weights.get("ego")) is not None and (ego.dim() != 2 or len(ego) != users + items):
         raise ValueError(f"ego of shape {tuple(ego.shape)} for {users:,} users and {items:,} items")
     for name in ("known_users", "known_items", "aside_users", "aside_items"):
         positions, count = getattr(model, name), users if name.endswith("users") else items
+        if positions.dtype != torch.int32:
+            raise ValueError(f"{name.replace('_', ' ')} of type {positions.dtype}")
         if len(positions) and not 0 <= int(positions.min()) <= int(positions.max()) < count:
             places = f"{int(positions.min())} to {int(positions.max())} of {count:,}"
             raise ValueError(f"{name.replace('_', ' ')} at positions {places}")
