@@ -26,6 +26,7 @@ from tests.lab.killing import PATIENCE, ended, forked, wait_until
 OWN = """
 import os
 import signal
+import time
 from dataclasses import dataclass
 from ray_beside import softest
 from sahcns.samplers import Sampler
@@ -53,6 +54,16 @@ class Deadly(Sampler):
         with open("{died}", "a") as file:
             file.write(".")
         os.kill(os.getpid(), signal.SIGKILL)
+
+@dataclass(frozen=True)
+class Patient(Sampler):
+    name = "patient-on-ray"
+
+    def choose(self, match, rng):
+        open(f"{go}-{os.getpid()}", "w").close()
+        while not os.path.exists("{go}"):
+            time.sleep(0.01)
+        return match.pick(match.scores.argmax(1))
 """
 BESIDE = "def softest(scores):\n    return scores.argmin(1)\n"
 
@@ -78,20 +89,18 @@ def cluster() -> Iterator[Any]:
 
 
 def drive(jobs: list[Job], out: Path, on: str, own: Path, printed: Path, line: Any) -> None:
-    """A driver in a process of its own, which Ray ends where it loses sight of its node. It names its node in the middle."""
+    """A driver in a process of its own, which Ray ends where it loses sight of its node. It names its node first."""
     import ray
 
     os.dup2(os.open(printed, os.O_WRONLY | os.O_CREAT), 1)
     import_files([own])
     RayCluster.tries = 2
-    events, told = list[tuple[str, str]](), list[str]()
+    events = list[tuple[str, str]]()
 
     def hear(event: Event) -> None:
+        if not events:
+            line.send(ray.get_runtime_context().get_node_id())
         events.append((event.job.key, event.kind))
-        if [*dict(events).values()].count("epoch") == 3 and not told:  # each node is at one
-            told.append(ray.get_runtime_context().get_node_id())
-            line.send(told[0])
-            line.recv()
 
     outcome = run_grid(jobs, out, device="cpu", on=on, on_event=hear)
     begun = Counter(key for key, kind in events if kind == "started")
@@ -101,11 +110,12 @@ def drive(jobs: list[Job], out: Path, on: str, own: Path, printed: Path, line: A
 def test_a_killed_driver_a_killed_node_and_jobs_that_fail(cluster: Any, tmp_path: Path) -> None:
     """The first driver is killed in the middle; under the second a node is. Every result is there once, as it is here."""
     data, own, out, on = prepared(tmp_path), tmp_path / "ray_own.py", tmp_path / "out", f"ray:{cluster.address}"
-    own.write_text(OWN.replace("{died}", str(tmp_path / "died")))
+    own.write_text(OWN.replace("{died}", str(tmp_path / "died")).replace("{go}", str(tmp_path / "go")))
     (tmp_path / "ray_beside.py").write_text(BESIDE)
     import_files([own])
-    raising, deadly, softest = (class_named(Sampler, f"{name}-on-ray") for name in ("raising", "deadly", "softest"))
-    good = several(data, 4, Protocol(epochs=80, batch=16, evaluate_every=10))
+    names = ("raising", "deadly", "softest", "patient")
+    raising, deadly, softest, patient = (class_named(Sampler, f"{name}-on-ray") for name in names)
+    good = several(data, 4, Protocol(epochs=40, batch=16, evaluate_every=10))
     first = runner(good, out, None, on=on)
     wait_until(lambda: any((out / "runs").glob("[!.]*")))
     first.kill()
@@ -114,14 +124,17 @@ def test_a_killed_driver_a_killed_node_and_jobs_that_fail(cluster: Any, tmp_path
     assert 1 <= len(before) <= 5
 
     bad = [job(data, one(), imports=[own]) for one in (raising, deadly)]
-    good += [job(data, softest(), imports=[own])]
+    waiting = [job(data, patient(), seed, imports=[own]) for seed in range(3)]  # till a node is killed: one on each
+    good = [*waiting, *good, job(data, softest(), imports=[own])]
     here, there = multiprocessing.Pipe()
     second = forked([__name__], drive, [*good, *bad], out, on, own, tmp_path / "printed", there)
     there.close()  # so that a driver that was lost is an error, and not waited for
     assert here.poll(PATIENCE)
     ours = here.recv()
+    wait_until(lambda: len([*tmp_path.glob("go-*")]) == 3)  # each node is at one
     cluster.remove_node(next(one for one in cluster.worker_nodes if one.node_id != ours), allow_graceful=False)
-    here.send("killed")
+    wait_until(lambda: any(not Path(f"/proc/{one.name[3:]}").exists() for one in tmp_path.glob("go-*")))
+    (tmp_path / "go").touch()
     assert here.poll(PATIENCE)
     begun, tests, (broken, lost) = here.recv()
     assert ended(second) == 0
@@ -129,14 +142,15 @@ def test_a_killed_driver_a_killed_node_and_jobs_that_fail(cluster: Any, tmp_path
     assert set(begun) == {one.key for one in [*good, *bad]} - set(before)
     del begun[bad[1].key]  # it dies before all of its reports are sent
     assert (tmp_path / "died").read_text() == ".."
-    assert sorted(begun.values()) == [*[1] * (len(begun) - 1), 2]  # what was at the node that was killed
+    assert {one.key for one in waiting if begun[one.key] == 2} == {key for key, times in begun.items() if times != 1}
+    assert sorted(begun[one.key] for one in waiting) == [1, 1, 2]  # what was at the node that was killed
     assert {path.stem: path.read_bytes() for path in (out / "runs").iterdir() if path.stem in before} == before
     done = files(out)
     assert {name: done[name] for name in ("runs", "users", "claims")} == expected(good)
     assert done["failed"] == sorted(f"{one.key}.json" for one in bad)
     assert tests == [one.test for one in run_grid(good, tmp_path / "here", device="cpu").results]
-    assert broken.error == "RuntimeError: it is broken (ray_own.py, line 21)"
-    assert 'ray_own.py", line 21, in choose' in broken.traceback
+    assert broken.error == "RuntimeError: it is broken (ray_own.py, line 22)"
+    assert 'ray_own.py", line 22, in choose' in broken.traceback
     assert "was lost" in lost.error
 
 
