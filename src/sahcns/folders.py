@@ -88,8 +88,8 @@ def write_folder(
             fresh.mkdir()
             listed = {name: _write(fresh / name, pieces) for name, pieces in files}
             heading = {"format": kind.format, "format_version": kind.version, "sahcns_version": __version__}
-            rest = {name: value for name, value in described.items() if name not in heading}
-            whole = heading | {name: value for name, value in rest.items() if name != DIGEST} | {"files": listed}
+            rest = {name: value for name, value in described.items() if name not in {*heading, DIGEST}}
+            whole = heading | rest | {"files": listed}
             text = json.dumps(whole | {DIGEST: digest_of(whole)}, indent=2, ensure_ascii=False, default=plain)
             _write(fresh / kind.description, [f"{text}\n".encode()])
             for name, pieces in beside:

@@ -142,9 +142,7 @@ class LeanGraph(Graph):
         pieces = [slice(at, at + PIECE) for at in range(0, len(train), PIECE)]
 
         def on(array: npt.NDArray[np.int32], piece: slice) -> Tensor:
-            return torch.from_numpy(array[piece].copy()).to(
-                device
-            )  # a copy: what is mapped from a file cannot be written to
+            return torch.from_numpy(array[piece].copy()).to(device)  # what is mapped from a file cannot be written to
 
         items, users = (torch.empty(len(train), dtype=torch.int32, device=device) for _ in range(2))
         degrees = torch.zeros(n_users + n_items, dtype=torch.int64, device=device)

@@ -21,9 +21,7 @@ from sahcns.training.profiler import Profiler
 from sahcns.training.step import PARTS, TrainingStep
 
 WARM_UP = 4  # ordinary, checked steps before the capture
-STORED = (
-    100_000_000  # pairs up to which the order of an epoch is made at once and kept; beyond, each batch makes its own
-)
+STORED = 100_000_000  # pairs up to which an epoch's order is made at once; beyond, each batch makes its own part
 PIECE = 1 << 24  # pairs looked up at once
 GROWN, FAST = 1000.0, 0.1  # a loss, and a learning rate, with which nothing is learnt
 

@@ -51,16 +51,9 @@ def _finish(total, add, out, copy, at, mask, ADD: tl.constexpr, OUT: tl.constexp
 
 @triton.jit
 def _gather_row(
-    row,
-    offsets,
-    columns,
-    values,
-    x,
-    DIM: tl.constexpr,
-    D: tl.constexpr,
-    TILE: tl.constexpr,
-    BY_NODE: tl.constexpr = False,
-):
+    row, offsets, columns, values, x,
+    DIM: tl.constexpr, D: tl.constexpr, TILE: tl.constexpr, BY_NODE: tl.constexpr = False,
+):  # fmt: skip
     """One long row of Ã x, read by all warps: [D]."""
     d = tl.arange(0, D)
     start, end = tl.load(offsets + row), tl.load(offsets + row + 1)

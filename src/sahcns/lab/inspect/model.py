@@ -69,6 +69,8 @@ class TrainedModel:
         try:
             with torch.no_grad():
                 layers = tuple(layer.detach() for layer in backbone.layers(weights, graph))
+        except torch.OutOfMemoryError:
+            raise
         except (RuntimeError, LookupError) as error:
             raise DataError(f"the model's weights do not fit {backbone!r} ({error}); train it again") from error
         final = backbone.aggregation.pool_layers(layers).cpu()
