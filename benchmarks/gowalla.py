@@ -71,9 +71,10 @@ def built(settings: dict[str, dict[str, Any]]) -> tuple[tuple[Backbone, Sampler,
     return parts, Protocol(**values["protocol"])
 
 
-def neighbours(target: str, moved: dict[str, float]) -> Iterator[dict[str, float]]:
+def neighbours(target: str, moved: dict[str, float], names: list[str]) -> Iterator[dict[str, float]]:
     settings = settings_of(target, moved)
-    for name, ladder in LADDERS.items():
+    for name in names:
+        ladder = LADDERS[name]
         part, _, setting = name.partition(".")
         at = ladder.index(settings[part][setting])
         yield from ({**moved, name: ladder[to]} for to in (at + 1, at - 1) if 0 <= to < len(ladder))
@@ -92,14 +93,18 @@ def tried(split: Split, target: str, moved: dict[str, float], chosen: argparse.N
             raise KeyboardInterrupt
 
     blind = replace(split, test=Pairs.none())
-    record = train(blind, *parts, protocol=protocol, seed=0, device=chosen.device, on_epoch=enough).record
+    record = train(blind, *parts, protocol=protocol, seed=0, on_epoch=enough, **places(chosen)).record
     curve = {entry["epoch"]: entry["valid"][WATCHED] for entry in record.history if "valid" in entry}
     at = max(curve, key=lambda epoch: curve[epoch])
     ms = 1e3 * statistics.median(times[1:] or times)
     return {
         "target": target, "moved": moved, "epochs": at + 1, "valid": curve[at], "ms": ms, "stopped": record.stopped,
-        "steps": record.machine["steps"], "device": record.machine["device"], "curve": curve,
+        "steps": record.machine["steps"], "device": record.machine["device"], "kernels": chosen.kernels, "curve": curve,
     }  # fmt: skip
+
+
+def places(chosen: argparse.Namespace) -> dict[str, Any]:
+    return {"device": chosen.device, "kernels": chosen.kernels}
 
 
 def search(split: Split, chosen: argparse.Namespace, kept: dict[str, Any]) -> None:
@@ -108,7 +113,7 @@ def search(split: Split, chosen: argparse.Namespace, kept: dict[str, Any]) -> No
     while True:
         done = [trial["moved"] for trial in trials]
         best = max(trials, key=lambda trial: trial["valid"], default=None)
-        wanted = [{}] if best is None else [] if target == "bpr" else [*neighbours(target, best["moved"])]
+        wanted = [{}] if best is None else [] if target == "bpr" else [*neighbours(target, best["moved"], chosen.move)]
         to_do = [moved for moved in wanted if settings_of(target, moved) not in [settings_of(target, d) for d in done]]
         if not to_do or time.perf_counter() - began > 60 * chosen.minutes:
             break
@@ -130,7 +135,7 @@ def final(chosen: argparse.Namespace, kept: dict[str, Any]) -> None:
         best = max((trial for trial in kept["trials"] if trial["target"] == target), key=lambda trial: trial["valid"])
         print(f"picked: {said(best)}", flush=True)
         parts, protocol = built(settings_of(target, best["moved"]))
-        how: dict[str, Any] = {"device": chosen.device, "looks": False}
+        how: dict[str, Any] = {**places(chosen), "looks": False}
         if pick_device(chosen.device).type == "cuda":  # or there is nothing to compile
             every = load_split(chosen.prepared).with_valid()
             train(every, *parts, protocol=replace(protocol, epochs=1), **how)
@@ -165,8 +170,12 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=float("inf"), help="that the refit may take")
     parser.add_argument("--epochs", type=int, default=100_000, help="most of a run of search")
     parser.add_argument("--minutes", type=float, default=8, help="after which search begins no other run")
+    parser.add_argument(
+        "--move", nargs="+", default=[*LADDERS], choices=[*LADDERS], help="settings that search may move"
+    )
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--device", default="auto")
+    parser.add_argument("--kernels", default="auto")
     parser.add_argument("--out", type=Path, default=Path("gowalla.json"))
     chosen = parser.parse_args()
     kept = json.loads(chosen.out.read_text()) if chosen.out.is_file() else {"trials": [], "final": []}

@@ -3,8 +3,9 @@
     python benchmarks/kills.py --kills 200
     python benchmarks/kills.py PREPARED --kernels triton-ordered --samplers sahc --kills 3 --epochs 200 --every 0.3
 
-A run is forked, killed with SIGKILL after a random share of the time that it takes in peace, and begun again by the same
-call, until it ends by itself. Prints one line a sampler and path, and ends with 1 if any model differs.
+A run is forked (for a GPU, whose driver bears no fork, started), killed with SIGKILL after a random share of the time that it
+takes in peace, and begun again by the same call, until it ends by itself. Prints one line a sampler and path, and ends with 1
+if any model differs.
 """
 
 import argparse
@@ -17,7 +18,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import sahcns
 from sahcns.model import Recommender, fit
@@ -66,42 +69,42 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=200, help="of all runs together")
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--every", type=float, default=0.02, help="seconds between two checkpoints")
+    parser.add_argument(
+        "--one", nargs="+", help=argparse.SUPPRESS
+    )  # of a process that was started: what, and two folders
     chosen = parser.parse_args()
+    dense = sahcns.Recipe(core=40)  # 358 users, 509 items: a run takes well below a second
+    given = chosen.prepared
+    split = sahcns.load_split(given) if given else sahcns.prepare_named("ml-latest-small", recipe=dense)
+    protocol = sahcns.Protocol(epochs=chosen.epochs, evaluate_every=2)
+    backbone = sahcns.LightGCN(dim=64 if given else 16)
+
+    def train(name: str, kernels: str, out: Path, kept: Path | None) -> None:
+        if kernels.startswith("triton") and not chosen.one:
+            told = [name, kernels, str(out), *([str(kept)] if kept else [])]
+            os.execv(sys.executable, [sys.executable, *sys.argv, "--one", *told])
+        checkpoint.SHARE = 0  # a short run is to be killed while it is kept, too
+        how: dict[str, Any] = {"kernels": kernels, "checkpoint": kept, "checkpoint_every": chosen.every}
+        run = fit(split, backbone, named(Sampler)[name](), protocol=protocol, **how)
+        run.recommender.save(out)
+
+    if chosen.one:
+        name, kernels, *folders = chosen.one
+        return train(name, kernels, Path(folders[0]), Path(folders[1]) if folders[1:] else None)
     chance, differing, kills = random.Random(0), 0, 0
     cases = [(sampler, kernels) for sampler in chosen.samplers for kernels in chosen.kernels]
     with tempfile.TemporaryDirectory() as folder:
-        home = Path(folder)
-        dense = sahcns.Recipe(core=40)  # 358 users, 509 items: a run takes well below a second
-        split = (
-            sahcns.load_split(chosen.prepared)
-            if chosen.prepared
-            else sahcns.prepare_named("ml-latest-small", recipe=dense)
-        )
-        protocol = sahcns.Protocol(epochs=chosen.epochs, evaluate_every=2)
         for at, (name, kernels) in enumerate(cases):
-            place = home / name / kernels
-
-            def train(out: Path, kept: Path | None, name: str = name, kernels: str = kernels) -> None:
-                checkpoint.SHARE = 0  # a short run is to be killed while it is kept, too
-                run = fit(
-                    split,
-                    sahcns.LightGCN(dim=16 if chosen.prepared is None else 64),
-                    named(Sampler)[name](),
-                    protocol=protocol,
-                    kernels=kernels,
-                    checkpoint=kept,
-                    checkpoint_every=chosen.every,
-                )
-                run.recommender.save(out)
-
+            place = Path(folder) / name / kernels
+            again = partial(train, name, kernels)
             began = time.monotonic()
-            forked(lambda: train(place / "peace", None), None)  # noqa: B023
+            forked(partial(again, place / "peace", None), None)
             takes = time.monotonic() - began
             wanted, killed, attempts = (chosen.kills * (at + 1)) // len(cases) - kills, 0, 0
             while True:
                 attempts += 1
                 seconds = chance.uniform(0.1, 1.0) * takes if killed < wanted else None
-                if not forked(lambda: train(place / "killed", place / "kept"), seconds):  # noqa: B023
+                if not forked(partial(again, place / "killed", place / "kept"), seconds):
                     killed += 1
                 elif killed >= wanted:
                     break

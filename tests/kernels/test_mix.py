@@ -16,8 +16,8 @@ ROWS = 5
 
 @st.composite
 def reads(draw: st.DrawFn, layers: int, dim: int) -> Read:
-    """R mixtures of M rows; few rows in the table, so that they repeat within and between mixtures."""
-    seed, count, mixed = draw(st.integers(0, 999)), draw(st.integers(1, 5)), draw(st.sampled_from([1, 1, 2, 3]))
+    """R mixtures of M rows, R may be 0; few rows in the table, so that they repeat within and between mixtures."""
+    seed, count, mixed = draw(st.integers(0, 999)), draw(st.integers(0, 5)), draw(st.sampled_from([1, 1, 2, 3]))
     per_layer = draw(st.booleans())
     rng = np.random.default_rng(seed)
     rows = torch.from_numpy(rng.integers(ROWS, size=(count, mixed, layers if per_layer else 1)))

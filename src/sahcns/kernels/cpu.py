@@ -76,7 +76,7 @@ class Mix(torch.autograd.Function):
                 part = grad[:, None, t].expand(*where.shape, -1)  # [R, M, d]
                 if weights is not None:
                     part = part * weights
-                part = part.reshape(where.numel(), -1)
+                part = part.reshape(where.numel(), part.shape[-1])
                 if ctx.ordered:
                     total.index_put_((where.reshape(-1),), part, accumulate=True)
                 else:
