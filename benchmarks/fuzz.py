@@ -81,7 +81,8 @@ def spy(home: Path, work: Path, seen: list[str]) -> None:
             seen.append(event)
         elif event == "open" and isinstance(given[0], str | bytes):
             writes = given[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
-            if writes and elsewhere(given[0]):
+            nameless = os.path.isdir(given[0])  # a file without a name, where a pipe is kept while it is read
+            if writes and not nameless and elsewhere(given[0]):
                 seen.append(f"writes {given[0]!r}")
         elif event in changing and not (isinstance(given[-1], int) and given[-1] >= 0):
             seen.extend(f"{event} {one!r}" for one in given if isinstance(one, str | bytes) and elsewhere(one))

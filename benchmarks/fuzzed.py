@@ -5,6 +5,7 @@ import dataclasses
 import gzip
 import json
 import lzma
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -189,10 +190,13 @@ def make_inputs(home: Path) -> None:
 def use_input(folder: Path) -> Any:
     """The rows of strict reading; where it refuses, lenient reading and what is made of its rows must be sound too."""
     path = folder / folder.name
+    if pipe := path.is_fifo():  # a reader waits for who writes, who has nothing to say, and that once
+        threading.Thread(target=path.write_bytes, args=(b"",), daemon=True).start()
     try:
         read = sahcns.read(path)
     except SahcnsError:
-        sahcns.prepare(sahcns.read(path, lenient=True, lenient_limit=1.0))
+        if not pipe:
+            sahcns.prepare(sahcns.read(path, lenient=True, lenient_limit=1.0))
         raise
     sahcns.prepare(read)
     return [read.users, read.items, read.ratings, read.times, read.user_ids, read.item_ids]
@@ -216,6 +220,6 @@ def must_be_same(kind: str, folder: Path, sealed: bool, done: str) -> bool:
     """Whether what was damaged is under a digest, so that nothing else may come out of it."""
     if kind in ("journal", "inspection") or sealed:
         return False
-    if kind == "input":  # two files in one are one with more rows
-        return folder.name in COMPRESSED and "repeat" not in done
+    if kind == "input":  # two files in one are one with more rows, and a link is to another file
+        return folder.name in COMPRESSED and "repeat" not in done and not done.endswith("link")
     return not (kind == "result" and done.endswith(("gone", "dangling", "loop")))  # results may be copied without some

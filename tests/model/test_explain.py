@@ -1,10 +1,12 @@
 """An explanation is checked against the score itself: its parts must sum to it, and leaving a thing out must show."""
 
 import dataclasses
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 from sahcns.backbones import MF, NGCF, Backbone, LightGCN, SimGCL
 from sahcns.baselines import EASE
@@ -82,7 +84,8 @@ def test_item_weights_are_their_own_explanation() -> None:
         assert reason.part == pytest.approx(table[model.item_ids.find(reason.item), 5], abs=1e-6)
 
 
-def test_weights_that_do_not_give_the_vectors_explain_nothing_exactly() -> None:
+@pytest.mark.parametrize("change", [lambda table: table.flip(0), lambda table: (2 * table).half()])
+def test_weights_that_do_not_give_the_vectors_explain_nothing_exactly(change: Callable[[Tensor], Tensor]) -> None:
     model = trained(LightGCN(dim=4))
-    other = dataclasses.replace(model, weights={"ego": model.weights["ego"].flip(0)})
+    other = dataclasses.replace(model, weights={"ego": change(model.weights["ego"])})
     assert not other.explain("p07", 105).exact

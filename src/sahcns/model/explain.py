@@ -84,8 +84,9 @@ class Paths:
         graph = build_graph(model.split(), torch.device("cpu"))
         left, right = backbone.normalisation
         with torch.no_grad():
-            hops = graph.hops(model.weights["ego"].float(), backbone.depth, left, right)
-            layers = len(backbone.layers(model.weights, graph))
+            tables = {name: value.float() for name, value in model.weights.items()}
+            hops = graph.hops(tables["ego"], backbone.depth, left, right)
+            layers = len(backbone.layers(tables, graph))
         own = 1 if layers == len(hops) else 0  # whether layer 0 counts
         if backbone.depth < 1 or layers + 1 - own != len(hops) or backbone.aggregation.kind == "concat":
             return None

@@ -261,7 +261,7 @@ class _Run:
                 self._restore(*saved)
             except torch.OutOfMemoryError:  # which says nothing of the checkpoint
                 raise
-            except (RuntimeError, LookupError, TypeError, ValueError, OverflowError) as error:
+            except (RuntimeError, LookupError, AttributeError, TypeError, ValueError, OverflowError) as error:
                 words = f"the checkpoint in {os.fspath(folder)} is not of this run ({error}); begin anew with --fresh"
                 raise DataError(f"{words} (fresh=True)") from error
 

@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from sahcns.data import Split
+from sahcns.errors import DataError
 from sahcns.lab.inspect.diagnose import Bins, RunningSpread, diagnose
 from sahcns.lab.inspect.model import SampledEpoch, TrainedModel
 from sahcns.lab.inspect.results import Diagnostics, Histogram, Spread
@@ -252,3 +253,9 @@ def test_a_spread_is_that_of_all_values_together() -> None:
         running.add(torch.tensor(part, dtype=torch.float64))
     agrees(Spread.from_dict(running.spread()), values)
     assert Spread.from_dict(running.spread()).histogram == Histogram(-1.0, 0.5, (1, 2, 1, 0), 1, 1)
+
+
+@pytest.mark.parametrize(("low", "step"), [(0.0, 0.0), (0.0, math.inf), (math.nan, 1.0)])
+def test_bins_are_finite(low: float, step: float) -> None:
+    with pytest.raises(DataError):
+        Histogram.from_dict({"low": low, "step": step, "counts": [1]})

@@ -5,6 +5,7 @@ A number that is a line of the table says so where it is declared: what the line
 is made of besides the pair's own positive: j* of SAHC-NS, one item at each layer for MixGCF, two items for DivNS.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, TypedDict
@@ -154,6 +155,10 @@ class Histogram(Plain):
     counts: tuple[int, ...]
     below: int = 0  # left of the first bin
     above: int = 0  # right of the last
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.low) and 0 < self.step < math.inf):
+            raise DataError(f"a histogram begins at {self.low} with bins of {self.step}")
 
     @property
     def edges(self) -> list[float]:
