@@ -150,7 +150,7 @@ def train(
     found: dict[str, Any] = {"pairs": graph.n_pairs, "users": n_users, "items": n_items, "graph s": clock() - began}
     found["graph host bytes a pair"] = (host_peak() - before) * 2**20 / graph.n_pairs
     graph_bytes = held()
-    backbone, sampler = LightGCN(dim=asked.dim, depth=3), SAHC(pool=10)
+    backbone, sampler = LightGCN(dim=asked.dim, depth=3, normal_start=asked.start), SAHC(pool=10)
     batch = FIXED * max(1, round(asked.pairs / FROM))
     protocol = Protocol(batch=batch, learning_rate=asked.rate)
     streams, profiler = Streams.of(0, device), Profiler(device)
@@ -229,6 +229,9 @@ def main() -> None:
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--dim", type=int, default=64)
     parser.add_argument("--rate", type=float, default=1e-3, help="learning rate")
+    parser.add_argument(
+        "--start", type=float, default=0.1, help="deviation of the first vectors; Xavier's falls with the nodes"
+    )
     parser.add_argument("--epochs", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=450, help="an epoch that takes longer is cut, and reckoned")
     parser.add_argument("--json", type=Path)
