@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 from reproduction.design import PAPER, STUDY, Design
 from reproduction.experiments import ALL, GRIDS, TITLES, Chosen, Row, job, of_all, seeds_of
 from reproduction.measurements import KINDS, Measurement, aged_models, baselines, looks, timings
-from reproduction.methods import AT_20, BASELINES, METHOD, NINE, RECALL, TUNABLE, UNTUNED
+from reproduction.methods import ALL_TUNED, AT_20, BASELINES, METHOD, RECALL, TUNABLE, UNTUNED
 from reproduction.published import PrintedNumbers, printed
 from reproduction.readings import PoolReadings
 from reproduction.scores import Scores
@@ -251,7 +251,7 @@ class Evidence:
         if part in (TUNING, ALL):
             names, count = ([one.folder for one in self.design.sets], len(TUNABLE))
             if part == ALL:
-                names, count = [of_all(name) for name in names], len(NINE)
+                names, count = [of_all(name) for name in names], len(ALL_TUNED)
             there = [self.searches[name] for name in names if name in self.searches]
             ended = sum(one.finished(name) for one in there for name in one.samplers)
             return Progress(ended, count * len(names), "searches")

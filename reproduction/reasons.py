@@ -9,7 +9,7 @@ from reproduction.design import DataSet
 from reproduction.evidence import Evidence, NotRun, Place
 from reproduction.experiments import WIDE
 from reproduction.measurements import MODELS
-from reproduction.methods import AT_20, METHOD, METRICS, NAMES, NINE, RECALL, SOUND_AS_PRINTED, Settings
+from reproduction.methods import AT_20, FAMILY, METHOD, METRICS, NAMES, NINE, RECALL, SOUND_AS_PRINTED, Settings
 from reproduction.published import EFFICIENCY, FIGURE_1A, FIGURE_1B, FIGURE_5A, MEAN_HARDNESS, hardness_kept
 from reproduction.readings import PoolReadings
 from reproduction.scores import points, stars
@@ -20,16 +20,16 @@ NEAR = 0.99  # of a run's best, which is as good as reached
 Reason = Callable[[Evidence], str]
 
 
-def strongest_rivals(evidence: Evidence, part: str) -> str:
+def strongest_rivals(evidence: Evidence, part: str, own: str = METHOD) -> str:
     """Who is strongest in how many cells, and with which pool."""
     pools = {(row.data, row.label): int(runs[min(runs)].sampler["pool"]) for row, runs in evidence.runs[part]}
     strongest: Counter[tuple[str, int]] = Counter()
     for (place, _), methods in evidence.cells(evidence.places(part), AT_20 if part == "table4" else METRICS).items():
-        first = max((one for one in methods if one != METHOD), key=lambda one: methods[one].mean)
+        first = max((one for one in methods if one not in (own, FAMILY)), key=lambda one: methods[one].mean)
         strongest[first, pools[place.data, first]] += 1
     who = joined([f"{label} with a pool of {pool} in {count}" for (label, pool), count in strongest.most_common()])
-    own = joined([str(pool) for pool in sorted({pool for (_, label), pool in pools.items() if label == METHOD})])
-    return f"The strongest other in {strongest.total()} cells is {who}; {METHOD} has {own}."
+    its = joined([str(pool) for pool in sorted({pool for (_, label), pool in pools.items() if label == own})])
+    return f"The strongest other in {strongest.total()} cells is {who}; {own} has {its}."
 
 
 def where_it_stopped(evidence: Evidence, one: str, other: str) -> str:

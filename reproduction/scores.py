@@ -64,14 +64,14 @@ class Difference(NamedTuple):
         return self.p < ALPHA and sign * self.paired.difference > 0
 
 
-def against(cells: Mapping[Key, Mapping[str, Scores]]) -> dict[Key, list[Difference]]:
-    """Each other method minus SAHC-NS, cell by cell; Holm over all. Runs that stand in two rows are tested once."""
+def against(cells: Mapping[Key, Mapping[str, Scores]], own: str = METHOD) -> dict[Key, list[Difference]]:
+    """Each other method minus SAHC-NS, or another `own`, cell by cell; Holm over all. Runs in two rows are tested once."""
     tests: dict[tuple[Key, str], Paired] = {}
     for key, methods in cells.items():
         known = list[Mapping[int, float]]()
         for label, scores in methods.items():
-            if METHOD in methods and label != METHOD and scores.values not in known:
-                tests[key, label] = scores.minus(methods[METHOD])
+            if own in methods and label != own and scores.values not in known:
+                tests[key, label] = scores.minus(methods[own])
                 known.append(scores.values)
     differences: dict[Key, list[Difference]] = {}
     for ((key, label), paired), p in zip(tests.items(), corrected(tests).values(), strict=True):

@@ -14,7 +14,7 @@ from reproduction.design import EMBEDDED, EMBEDDED_CORE, STUDY, Design
 from reproduction.evidence import TUNING, Evidence
 from reproduction.experiments import ALL, GRIDS, TITLES, jobs, of_all, parts_named
 from reproduction.measurements import Measurement, aged_models, baselines, build, looks, timings
-from reproduction.methods import NINE, OWN, RIVALS, as_printed
+from reproduction.methods import ALL_TUNED, OWN, RIVALS, as_printed
 from sahcns import lab
 
 Say = Callable[[str], None]
@@ -79,10 +79,10 @@ class Study:
                 self.folders[one.folder] = resplit_folder(home, home.parent / one.folder, seed)
 
     def tune_all(self, say: Say) -> None:
-        """SAHC-NS first, for which most tables wait; then all nine with everything."""
+        """SAHC-NS first, for which most tables wait; then all with everything."""
         searches: list[tuple[Sequence[str], Callable[[str, Sequence[str]], None]]]
         searches = [(names, self.tune) for names in (OWN, RIVALS) if TUNING in self.parts]
-        searches += [(tuple(NINE.values()), self.tune_everything)] * (ALL in self.parts)
+        searches += [(tuple(ALL_TUNED.values()), self.tune_everything)] * (ALL in self.parts)
         try:
             for samplers, search in searches:
                 for data in (one for one in self.design.sets if one.folder in self.folders):

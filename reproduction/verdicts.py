@@ -87,14 +87,14 @@ class Race(NamedTuple):
     before: str = ""
 
 
-def first(races: Sequence[Race]) -> list[Instance]:
-    """Holds where SAHC-NS is ahead of the strongest rival, fails where a rival is ahead of it, each if resolved.
+def first(races: Sequence[Race], own: str = METHOD) -> list[Instance]:
+    """Holds where SAHC-NS, or another `own`, is ahead of the strongest rival, fails where one is ahead of it, if resolved.
 
     To be first it must beat the strongest, whoever that is, so one test a cell is corrected over the cells. The strongest
     of many equals is the luckiest, so that it is behind any of them is corrected over all rivals of all cells. Where
     neither is resolved, it is equivalent if it is within `MARGIN` of the strongest.
     """
-    behind = against(dict(enumerate(race.methods for race in races)))
+    behind = against(dict(enumerate(race.methods for race in races)), own)
     if len(behind) < len(races):  # nobody to race against
         raise NotRun(races[0].where)
     order = [sorted(behind[at], key=_strength, reverse=True) for at in range(len(races))]
@@ -109,8 +109,8 @@ def first(races: Sequence[Race]) -> list[Instance]:
         if verdict == UNRESOLVED and within[at] < ALPHA:
             verdict = EQUIVALENT
         rival = race.methods[shown.label]
-        who = f"{race.before}{METHOD} {race.methods[METHOD]}, {shown.label} {rival}"
-        ours = _in_words(who, race.methods[METHOD].minus(rival), shown.p, within[at])
+        who = f"{race.before}{own} {race.methods[own]}, {shown.label} {rival}"
+        ours = _in_words(who, race.methods[own].minus(rival), shown.p, within[at])
         instances.append(Instance(race.where, race.paper, ours, verdict))
     return instances
 

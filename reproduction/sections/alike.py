@@ -2,7 +2,7 @@
 
 from reproduction.evidence import Evidence, NotRun
 from reproduction.experiments import of_all
-from reproduction.methods import AT_20, BASELINES, METHOD, NINE, OF_PROTOCOL, WITHOUT_GRADIENT
+from reproduction.methods import ALL_TUNED, AT_20, BASELINES, METHOD, OF_PROTOCOL, WITHOUT_GRADIENT
 from reproduction.scores import MARGIN, against, seeds, signs
 from reproduction.sections.settings import LABELS
 from reproduction.sections.tables import Blocks, Column, methods_table, resolved_in_words, twins, with_baselines
@@ -12,12 +12,13 @@ SHORT = {f"{OF_PROTOCOL}l2": "L2", f"{OF_PROTOCOL}learning_rate": "step"}
 
 
 def everything(evidence: Evidence) -> Blocks:
-    """L2, step size, pool and own settings searched for each of the nine, beside what needs no gradient."""
+    """L2, step size, pool and own settings searched for each method, beside what needs no gradient."""
     design = evidence.design
     blocks: Blocks = [
-        f"For each of the nine and each set L2, the step size, the pool (up to {design.all_pools[-1]}) and the method's own "
-        f"settings are searched on validation: {design.all_trials} trials or {design.all_epochs:,} epochs, whichever end first "
-        f"([how](tune.md)), a trial with at most {design.longest} epochs. Then {design.alike} seeds of what was chosen.",
+        f"For each of the nine, for a family that has {METHOD} and MixGCF at its ends, and for each set L2, the step size, "
+        f"the pool (up to {design.all_pools[-1]}) and the method's own settings are searched on validation: "
+        f"{design.all_trials} trials or {design.all_epochs:,} epochs, whichever end first ([how](tune.md)), a trial with at "
+        f"most {design.longest} epochs. Then {design.alike} seeds of what was chosen.",
     ]
     searches = {
         one.name: search for one in design.sets if (search := evidence.searches.get(of_all(one.folder))) is not None
@@ -37,9 +38,9 @@ def everything(evidence: Evidence) -> Blocks:
         column = twins(evidence.at_20(place), marks, place)
         columns[evidence.name(place)] = column
     if any(columns.values()):
-        labels, columns = with_baselines(evidence, NINE, columns)
+        labels, columns = with_baselines(evidence, ALL_TUNED, columns)
         words = f"* differs from {METHOD}, ≈ within {MARGIN:g} points of it; Holm over the table."
-        blocks += [words, methods_table("alike", "Nine methods, everything tuned", labels, columns)]
+        blocks += [words, methods_table("alike", "All methods, everything tuned", labels, columns)]
         blocks += resolved_in_words(evidence, places)
     return blocks
 
@@ -47,7 +48,7 @@ def everything(evidence: Evidence) -> Blocks:
 def chosen_table(searches: dict[str, Search]) -> Table:
     """What validation chose for each method on each set, and what its search has spent."""
     rows = []
-    for name in NINE.values():
+    for name in ALL_TUNED.values():
         row = [LABELS[name]]
         for search in searches.values():
             best = search.choice(name) if name in search.spaces else None

@@ -4,7 +4,7 @@ from statistics import fmean, stdev
 
 from reproduction.evidence import Evidence, Place
 from reproduction.experiments import ARGUMENTS, CHOICES, FAILING, FOUR, HARD, TOP, at_work, own_settings
-from reproduction.methods import METHOD, NAMES, NINE, READINGS, RECALL, TUNABLE
+from reproduction.methods import ALL_TUNED, METHOD, NAMES, READINGS, RECALL, TUNABLE
 from reproduction.scores import spread_cell, stars
 from reproduction.sections.tables import TWINS, Blocks, methods_table, twins
 from sahcns.lab import Cell, Figure, Series, Table, comparison_figures, joined, number
@@ -16,7 +16,7 @@ AXES = {
 }
 HALVES = (("alpha", "HC-only"), ("lambda_max", "SA-only"))
 """A setting, and what is left of SAHC-NS where it is 0."""
-LABELS = {sampler: label for label, sampler in NINE.items()}
+LABELS = {sampler: label for label, sampler in ALL_TUNED.items()}
 
 
 def sweep(evidence: Evidence) -> Blocks:

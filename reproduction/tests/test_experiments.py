@@ -11,11 +11,11 @@ from reproduction.evidence import Evidence
 from reproduction.experiments import GRIDS, Chosen, job, jobs, of_all, parts_named
 from reproduction.measurements import aged_models, baselines, build, looks, timings
 from reproduction.methods import (
+    ALL_TUNED,
     BACKBONES,
     METHOD,
     METRICS,
     ML1M,
-    NINE,
     PROTOCOL,
     SAMPLERS,
     TOYS,
@@ -70,7 +70,7 @@ def test_the_docs_count_the_runs_right() -> None:
     text = (RESULTS.parents[1] / "docs" / "reproduce.md").read_text("utf-8")
     rows = dict(re.findall(r"^\| `(\w+)` \|.*\| (\d+)(?: to \d+)? \| \d+ \|$", text, re.MULTILINE))
     tuned: dict[str, dict[str, dict[str, float]]] = {one.folder: {name: {} for name in TUNABLE} for one in PAPER.sets}
-    tuned |= {of_all(one.folder): {name: {"pool": 5} for name in NINE.values()} for one in PAPER.sets}
+    tuned |= {of_all(one.folder): {name: {"pool": 5} for name in ALL_TUNED.values()} for one in PAPER.sets}
     counts = {part: len(keys(part)) for part in GRIDS}
     waiting = ("equal", PAPER.seeds), ("pools", PAPER.few), ("alike", PAPER.alike)  # some of which wait for tuning
     for name, seeds in waiting:

@@ -16,7 +16,7 @@ from reproduction.claims import judge
 from reproduction.design import PAPER, Design
 from reproduction.evidence import Evidence
 from reproduction.experiments import TITLES, of_all
-from reproduction.methods import NINE, RIVALS, as_printed
+from reproduction.methods import ALL_TUNED, RIVALS, as_printed
 from reproduction.pages import does_it_hold, page, results_page
 from reproduction.report import study_report
 from reproduction.study import Study, resplit, resplit_folder
@@ -78,11 +78,11 @@ def test_each_search_begins_with_what_the_paper_prints_for_the_set(home: Path) -
             assert point == {key: told[key] for key in point}
 
 
-def test_where_everything_is_searched_all_nine_have_one_budget_and_their_choice_is_run(home: Path) -> None:
+def test_where_everything_is_searched_all_have_one_budget_and_their_choice_is_run(home: Path) -> None:
     evidence = Evidence.of(home)
     for one in TINY.sets:
         search = evidence.searches[of_all(one.folder)]
-        assert search.samplers == list(NINE.values())
+        assert search.samplers == list(ALL_TUNED.values())
         assert {search.spent(name) for name in search.samplers} == {"trials"}
         for name, space in search.spaces.items():
             assert space["protocol.l2"] == Between(1e-5, 1e-1, log=True)
@@ -90,7 +90,7 @@ def test_where_everything_is_searched_all_nine_have_one_budget_and_their_choice_
             assert space.get("pool") == (None if name == "rns" else [5, 10, 20, 50])
         for row, runs in evidence.runs["alike"]:
             if row.data == one.folder:
-                chosen = search.chosen[NINE[row.label]]
+                chosen = search.chosen[ALL_TUNED[row.label]]
                 for run in runs.values():
                     assert (run.protocol["l2"], run.sampler["pool"]) == (chosen["protocol.l2"], chosen["pool"])
 
