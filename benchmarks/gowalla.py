@@ -6,6 +6,7 @@
     python benchmarks/gowalla.py gowalla search bpr
     python benchmarks/gowalla.py gowalla final fast best --seeds 0 1 2
     python benchmarks/gowalla.py gowalla final bpr
+    python benchmarks/gowalla.py gowalla search softmax --epochs 120     # and ccl, as other published numbers are
 
 `search` trains the recipe of a target, then neighbours of the best so far, one setting moved by one place of its ladder,
 until the minutes are over or no neighbour is left; it never sees the test part. A run ends with the epoch after which its
@@ -37,10 +38,23 @@ from sahcns.training import Protocol, train
 from sahcns.training.device import pick_device
 
 RECIPES = {"fast": "bsl-in-batch", "best": "bsl-in-batch", "bpr": "lightgcn-paper"}
+RECIPES |= {"softmax": "bsl-in-batch", "ccl": "bsl-in-batch"}
+OTHERWISE: dict[
+    str, dict[str, dict[str, Any]]
+] = {  # than the recipe: parts that are replaced, settings that are changed
+    "softmax": {"objective": {"name": "sampled-softmax", "temperature": 0.12}},
+    "ccl": {
+        "backbone": {"name": "mf", "dim": 64},
+        "sampler": {"name": "shared"},
+        "objective": {"name": "ccl", "margin": 0.9, "weight": 300.0, "ranking": "cosine"},
+    },
+}
 LADDERS: dict[str, list[float]] = {
     "protocol.learning_rate": [5e-4, 1e-3, 2e-3, 4e-3, 8e-3],
     "objective.temperature": [0.08, 0.1, 0.12, 0.15, 0.2],
     "objective.power": [0.6, 0.7, 0.84, 1.0, 1.2],
+    "objective.margin": [0.5, 0.6, 0.7, 0.8, 0.9, 0.95],
+    "objective.weight": [50, 150, 300, 600, 1000, 2000],
     "protocol.l2": [1e-7, 1e-6, 1e-5, 1e-4, 1e-3],
     "backbone.depth": [1, 2, 3],
     "protocol.batch": [1024, 2048, 4096],
@@ -54,7 +68,9 @@ Trial = dict[str, Any]
 def settings_of(target: str, moved: dict[str, float]) -> dict[str, dict[str, Any]]:
     """The recipe of a target with some of its settings moved."""
     file = Path(sahcns.cli.__file__).with_name("recipes") / f"{RECIPES[target]}.toml"
-    settings: dict[str, dict[str, Any]] = deepcopy(tomllib.loads(file.read_text()))
+    settings: dict[str, dict[str, Any]] = deepcopy(tomllib.loads(file.read_text())) | deepcopy(
+        OTHERWISE.get(target, {})
+    )
     for name, value in moved.items():
         part, _, setting = name.partition(".")
         settings[part][setting] = value
@@ -76,6 +92,8 @@ def neighbours(target: str, moved: dict[str, float], names: list[str]) -> Iterat
     for name in names:
         ladder = LADDERS[name]
         part, _, setting = name.partition(".")
+        if setting not in settings[part]:
+            continue
         at = ladder.index(settings[part][setting])
         yield from ({**moved, name: ladder[to]} for to in (at + 1, at - 1) if 0 <= to < len(ladder))
 
