@@ -29,6 +29,7 @@ from sahcns.rng import Rng
 from sahcns.settings import Configured, setting
 
 Rows = tuple[Tensor, Tensor, Tensor]
+LOWEST = -1e30  # in the place of −∞: where all of a row is −∞ its logsumexp has no gradient
 
 
 @dataclass(eq=False)
@@ -205,7 +206,7 @@ def log_one_plus_sum(margins: Tensor) -> Tensor:
     """log(1 + Σ_k e^margin) of [B, K] → [B], without overflow and with a finite gradient, for -∞ too."""
     if margins.shape[1] == 1:
         return softplus(margins[:, 0])
-    return torch.logsumexp(torch.cat([torch.zeros_like(margins[:, :1]), margins], 1), 1)
+    return softplus(torch.logsumexp(margins.clamp(min=LOWEST), 1))
 
 
 def l2(strength: float, *ego: Tensor) -> Tensor:
