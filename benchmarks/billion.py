@@ -194,6 +194,7 @@ def train(
             for part, gone in moved(graph, batch, sampler.pool, asked.dim, backbone.depth).items()
         },
     }  # fmt: skip
+    print(f"{found['epoch s']:.1f} s an epoch, {steps} steps run; now it is judged", flush=True)
     del step.optimiser
     began, truth = clock(), Truth.of(split, "test", "train", device)
     tops = {"model": rank(*step.vectors(parameters), truth, K), "most popular": most_popular(truth, K)}
@@ -233,7 +234,7 @@ def main() -> None:
         "--start", type=float, default=0.1, help="deviation of the first vectors; Xavier's falls with the nodes"
     )
     parser.add_argument("--epochs", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=450, help="an epoch that takes longer is cut, and reckoned")
+    parser.add_argument("--seconds", type=float, default=600, help="an epoch that takes longer is cut, and reckoned")
     parser.add_argument("--json", type=Path)
     asked = parser.parse_args()
     device = torch.device(asked.device)
