@@ -29,7 +29,7 @@ from sahcns.samplers import SAHC
 from sahcns.serving import app as app_module
 from sahcns.serving import live as live_module
 from sahcns.serving.app import make_app
-from sahcns.serving.gate import PATHS, Gate, Limits
+from sahcns.serving.gate import PATHS, Gate
 from sahcns.serving.live import LiveModel
 from sahcns.serving.page import FILES
 from sahcns.serving.server import Settings, bind, uvicorn_options
@@ -60,11 +60,11 @@ class Running:
 
 
 @contextlib.contextmanager
-def running(folder: Path, *others: Path, limits: Limits | None = None, connections: int = 1024) -> Iterator[Running]:
-    messages: list[str] = []
-    gate = make_app([LiveModel(one, messages.append) for one in (folder, *others)], limits)
+def running(folder: Path, *others: Path, **told: Any) -> Iterator[Running]:
+    messages, settings = list[str](), Settings(**told)
+    gate = make_app([LiveModel(one, messages.append) for one in (folder, *others)], settings)
     listening = bind("127.0.0.1", 0)
-    server = uvicorn.Server(uvicorn.Config(gate, **uvicorn_options(Settings((), most_connections=connections))))
+    server = uvicorn.Server(uvicorn.Config(gate, **uvicorn_options(settings)))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
     until(lambda: server.started)
@@ -254,8 +254,8 @@ def test_several_models(model: Recommender, tmp_path: Path) -> None:
 
 
 def test_the_gate(model: Recommender, tmp_path: Path) -> None:
-    limits = Limits(frozenset({"shop.example"}), token="secret", body=2000)
-    with running(model.save(tmp_path / "run"), limits=limits) as service:
+    told: Any = {"allow_hosts": ("shop.example",), "token": "secret", "most_body": 2000}
+    with running(model.save(tmp_path / "run"), **told) as service:
         good = {"Host": "shop.example", "Authorization": "Bearer secret"}
         assert service.ask("/popular", **good)[0] == 200
         assert service.ask("/popular", **{**good, "Host": "shop.example:8000"})[0] == 200
@@ -271,7 +271,7 @@ def test_the_gate(model: Recommender, tmp_path: Path) -> None:
 
 
 def test_too_many_at_once_are_asked_to_come_again(model: Recommender, tmp_path: Path) -> None:
-    with running(model.save(tmp_path / "run"), limits=Limits(waiting=2)) as service:
+    with running(model.save(tmp_path / "run"), most_waiting=2) as service:
         service.gate.count = 2
         assert service.ask("/popular")[0] == 429
         service.gate.count = 0

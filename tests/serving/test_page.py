@@ -9,7 +9,6 @@ import pytest
 from sahcns.backbones import LightGCN
 from sahcns.model import fit
 from sahcns.samplers import RNS
-from sahcns.serving.gate import Limits
 from sahcns.training import Protocol
 from tests.browser import Open, visiting
 from tests.browser import browser as browser
@@ -179,7 +178,7 @@ def test_dark_by_the_system_and_by_the_reader(visit: Open) -> None:
 
 
 def test_a_token_is_asked_for_once(browser: Any, tmp_path: Any) -> None:
-    with running(made(films()).save(tmp_path / "run"), limits=Limits(token="secret")) as service:
+    with running(made(films()).save(tmp_path / "run"), token="secret") as service:
         page = browser.new_context().new_page()
         page.goto(f"http://127.0.0.1:{service.port}/")
         page.set_default_timeout(10_000)

@@ -10,8 +10,8 @@ from schemathesis import GenerationMode
 from schemathesis.specs.openapi.checks import negative_data_rejection
 
 from sahcns.serving.app import make_app
-from sahcns.serving.gate import Limits
 from sahcns.serving.live import LiveModel
+from sahcns.serving.server import Settings
 from tests.model.films import films
 from tests.model.test_recommender import made
 
@@ -20,7 +20,7 @@ from tests.model.test_recommender import made
 def test_every_answer_is_as_documented(tmp_path: Path, mode: GenerationMode) -> None:
     folder = made(films()).save(tmp_path / "run")
     document = schemathesis.openapi.from_asgi(
-        "/openapi.json", make_app([LiveModel(folder, print)], Limits(body=1 << 26))
+        "/openapi.json", make_app([LiveModel(folder, print)], Settings(most_body=1 << 26, host=""))
     )
     asked = 0
     for result in document.get_all_operations():

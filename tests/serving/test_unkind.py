@@ -18,7 +18,7 @@ from sahcns.model import Recommender
 from sahcns.model.wishes import RankedList, Wish, rank_wishes
 from sahcns.serving import batching, connection
 from sahcns.serving.batching import Batcher
-from sahcns.serving.gate import HEAVY_WAITING, PIECE, Answer, Limits
+from sahcns.serving.gate import HEAVY_WAITING, PIECE, Answer
 from tests.model.films import films
 from tests.model.test_recommender import made
 from tests.serving.test_app import Running, running, until
@@ -37,7 +37,7 @@ def service(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Running]:
     """One that soon loses its patience."""
     for name, value in (("ASK_SECONDS", 0.2), ("READ_SECONDS", 0.2), ("LOOK_SECONDS", 0.02)):
         monkeypatch.setattr(connection, name, value)
-    with running(folder, limits=Limits(seconds=0.5), connections=8) as made_:
+    with running(folder, most_seconds=0.5, most_connections=8) as made_:
         yield made_
 
 

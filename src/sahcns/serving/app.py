@@ -27,11 +27,12 @@ from sahcns.model.wishes import NO_ITEMS, RankedList, Wish
 from sahcns.samplers import SAHC
 from sahcns.serving import schema
 from sahcns.serving.batching import Batcher, BusyError
-from sahcns.serving.gate import Gate, Limits
+from sahcns.serving.gate import Gate
 from sahcns.serving.live import LiveModel, Loaded
 from sahcns.serving.page import add_page
 from sahcns.serving.quick import QuickRoute
 from sahcns.serving.search import item_row
+from sahcns.serving.server import Settings
 from sahcns.version import __version__
 
 REFRESH_SECONDS = 1.0
@@ -39,7 +40,7 @@ THREADS = 2  # for what is no product of vectors: searches, explanations, long l
 MOST_AT_ONCE = 200  # ids looked up while others wait
 
 
-def make_app(models: Sequence[LiveModel], limits: Limits | None = None) -> Gate:
+def make_app(models: Sequence[LiveModel], settings: Settings) -> Gate:
     """The application over models, the first of which answers unless another is named."""
     batcher = Batcher()
     by_name = {live.name: live for live in reversed(models)}
@@ -57,7 +58,7 @@ def make_app(models: Sequence[LiveModel], limits: Limits | None = None) -> Gate:
         title="sahcns", version=__version__, description=__doc__, lifespan=lifespan, docs_url=None, redoc_url=None,
         responses={code: {"model": schema.Problem} for code in (400, 401, 404, 413, 429, 503)},
     )  # fmt: skip
-    gate = Gate(app, limits or Limits(), batcher, models)
+    gate = Gate(app, settings, batcher, models)
 
     def pick(asked: schema.ToModel) -> Loaded:
         if asked.model is None:

@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,6 +17,7 @@ from starlette.requests import ClientDisconnect
 from sahcns.serving.batching import Batcher
 from sahcns.serving.live import LiveModel
 from sahcns.serving.page import FILES
+from sahcns.serving.server import Settings
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -34,24 +34,6 @@ FORGOTTEN = 1 << 20  # bytes of a body that is too large which are read all the 
 PIECE = 1 << 16  # bytes of an answer sent before the client has read what came before
 BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 5)
 OPEN = frozenset({"/health", *FILES})  # without a token: what a load balancer asks, and a page that holds no data
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What a request may be.
-
-    hosts    names by which the service may be called; none checks nothing
-    token    that requests must bear; none asks for none
-    body     bytes of a body
-    waiting  requests under way at once; more are answered 429
-    seconds  from the headers of a request until its answer has been read
-    """
-
-    hosts: frozenset[str] = frozenset()
-    token: str = ""
-    body: int = 1 << 20
-    waiting: int = 512
-    seconds: float = 30.0
 
 
 class Metrics:
@@ -110,8 +92,8 @@ class Answer:
 class Gate:
     """ASGI middleware, plain, so that it costs microseconds."""
 
-    def __init__(self, app: Any, limits: Limits, batcher: Batcher, models: Sequence[LiveModel]) -> None:
-        self.app, self.limits = app, limits
+    def __init__(self, app: Any, settings: Settings, batcher: Batcher, models: Sequence[LiveModel]) -> None:
+        self.app, self.settings, self.hosts = app, settings, settings.hosts
         self.metrics = Metrics(batcher, models)
         self.count = self.heavy = 0
         self.turn = asyncio.Semaphore()
@@ -131,9 +113,9 @@ class Gate:
             elif scope["method"] in ("GET", "HEAD"):
                 await self._answer(scope, receive, answer, heavy)
             else:
-                body = await _whole(receive, self.limits.body)  # who sends slowly is not counted yet
+                body = await _whole(receive, self.settings.most_body)  # who sends slowly is not counted yet
                 if body is None:
-                    await answer.refuse(413, f"a body of more than {self.limits.body:,} bytes is too large")
+                    await answer.refuse(413, f"a body of more than {self.settings.most_body:,} bytes is too large")
                 else:
                     await self._answer(scope, _again(body, receive), answer, heavy)
         except ClientDisconnect:
@@ -148,16 +130,18 @@ class Gate:
         self.count += 1
         self.metrics.under_way.inc()
         try:
-            if self.count > self.limits.waiting and scope["path"] not in OPEN:
+            if self.count > self.settings.most_waiting and scope["path"] not in OPEN:
                 await answer.refuse(*TOO_MANY)
                 return
-            async with asyncio.timeout(self.limits.seconds), answer.turn:
+            async with asyncio.timeout(self.settings.most_seconds), answer.turn:
                 if heavy:
                     await answer.turn.enter_async_context(self.turn)
                 await self.app(scope, receive, answer)
         except TimeoutError:
             if not answer.status:
-                await answer.refuse(503, f"no answer within {self.limits.seconds:g} seconds; try again, or with less")
+                await answer.refuse(
+                    503, f"no answer within {self.settings.most_seconds:g} seconds; try again, or with less"
+                )
             elif cut := scope.get("state", {}).get("cut"):  # half an answer must not look like a whole one
                 cut()
                 while (await receive())["type"] != "http.disconnect":
@@ -170,17 +154,17 @@ class Gate:
 
     def _refusal(self, scope: Scope, heavy: bool) -> tuple[int, str] | None:
         headers = dict(scope["headers"])
-        if self.limits.hosts:
+        if self.hosts:
             host = urlsplit("//" + headers.get(b"host", b"").decode("latin-1")).hostname or ""
-            if host not in self.limits.hosts:
+            if host not in self.hosts:
                 return 400, f"this service is not called {host!r}; --allow-host names others"
-        if self.limits.token and scope["path"] not in OPEN:
+        if self.settings.token and scope["path"] not in OPEN:
             token = headers.get(b"authorization", b"").removeprefix(b"Bearer ")
-            if not hmac.compare_digest(token, self.limits.token.encode()):
+            if not hmac.compare_digest(token, self.settings.token.encode()):
                 return 401, "a token is needed: Authorization: Bearer TOKEN"
         length = headers.get(b"content-length", b"0")
-        if length.isdigit() and int(length) > self.limits.body:
-            return 413, f"a body of {int(length):,} bytes is too large; {self.limits.body:,} is the most"
+        if length.isdigit() and int(length) > self.settings.most_body:
+            return 413, f"a body of {int(length):,} bytes is too large; {self.settings.most_body:,} is the most"
         return TOO_MANY if heavy and self.heavy > HEAVY_WAITING else None
 
 

@@ -20,9 +20,15 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 @dataclass(frozen=True)
 class Settings:
-    """What `sahcns serve` was told."""
+    """What `sahcns serve` was told.
 
-    runs: tuple[str, ...]
+    token         that requests must bear; none asks for none
+    most_body     bytes of a body
+    most_waiting  requests under way at once; more are answered 429
+    most_seconds  from the headers of a request until its answer has been read
+    """
+
+    runs: tuple[str, ...] = ()
     host: str = "127.0.0.1"
     workers: int = 1
     allow_hosts: tuple[str, ...] = ()
@@ -53,15 +59,13 @@ def make_application(settings: Settings) -> Any:
     from starlette.middleware.cors import CORSMiddleware
 
     from sahcns.serving.app import make_app
-    from sahcns.serving.gate import Limits
     from sahcns.serving.live import LiveModel, map_large_blocks
 
     torch.set_num_threads(1)  # one thread multiplies and one answers; more would only be in their way
     map_large_blocks()
     tell = partial(print, file=sys.stderr, flush=True)
     models = [LiveModel(run, tell) for run in settings.runs]
-    limits = Limits(settings.hosts, settings.token, settings.most_body, settings.most_waiting, settings.most_seconds)
-    app: Any = make_app(models, limits)
+    app: Any = make_app(models, settings)
     gc.collect()
     gc.freeze()  # or now and then all requests wait a third of a second while every object of torch's is looked at
     return CORSMiddleware(app, allow_origins=settings.cors, allow_headers=["*"]) if settings.cors else app
