@@ -7,6 +7,7 @@ from itertools import chain
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from sahcns.data.filters import Int32, Rows, k_core, sort_pairs
 from sahcns.data.ids import IdMap, Texts
@@ -107,7 +108,7 @@ def prepare_given(
         labels[labels == TRAIN] = assign(rows.keep(labels == TRAIN), replace(recipe, split="random-user"))
         rule += f", with {holdout:g} of each user's training rows held out for validation, seed {seed}"
     titles, categories = (
-        _merge_texts([getattr(part, kind) for _, part in files], to_items, len(item_ids))
+        merge_texts([getattr(part, kind) for _, part in files], to_items, len(item_ids))
         for kind in ("titles", "categories")
     )
     source = {PARTS[label]: dict(part.source) for label, part in files}
@@ -164,7 +165,9 @@ def _merge_ids(maps: Sequence[IdMap]) -> tuple[IdMap, list[Int32]]:
     return together, [np.array([place[str(one)] for one in each], np.int32) for each in ids]
 
 
-def _merge_texts(given: Sequence[Texts | None], to_items: Sequence[Int32], n_items: int) -> Texts | None:
+def merge_texts(
+    given: Sequence[Texts | None], to_items: Sequence[npt.NDArray[np.integer]], n_items: int
+) -> Texts | None:
     """One title or category an item: the first that is not empty."""
     if all(texts is None for texts in given):
         return None

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +30,10 @@ class Pairs:
 
     def __len__(self) -> int:
         return len(self.users)
+
+    def take(self, rows: npt.NDArray[Any]) -> "Pairs":
+        """Those of a mask, or of some places."""
+        return Pairs(self.users[rows], self.items[rows], None if self.weights is None else self.weights[rows])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -65,23 +70,22 @@ class Split:
     def parts(self) -> dict[str, Pairs]:
         return {"train": self.train, "valid": self.valid, "test": self.test}
 
-    def weights(self) -> npt.NDArray[np.float32] | None:
-        """Those of all pairs, part after part, where some pairs have some."""
-        parts = self.parts().values()
-        if all(pairs.weights is None for pairs in parts):
-            return None
-        return np.concatenate([np.ones(len(one), np.float32) if one.weights is None else one.weights for one in parts])
+    def together(self) -> tuple[Pairs, npt.NDArray[np.uint8]]:
+        """All pairs by user, then item, and the part of each; weights of 1 where only other parts have some."""
+        parts = [*self.parts().values()]
+        users = np.concatenate([one.users for one in parts], dtype=np.int32)
+        items = np.concatenate([one.items for one in parts], dtype=np.int32)
+        weights = None
+        if any(one.weights is not None for one in parts):
+            weights = np.concatenate([np.ones(len(p), np.float32) if p.weights is None else p.weights for p in parts])
+        # By one number a pair: parts that are sorted already, as prepared ones are, are merged, ten times faster than lexsort.
+        order = np.argsort(users.astype(np.int64) * self.n_items + items, kind="stable")
+        labels = np.repeat(np.arange(len(parts), dtype=np.uint8), [len(one) for one in parts])
+        return Pairs(users, items, weights).take(order), labels[order]
 
     def whole(self) -> "Split":
         """The same pairs, all of them for training: what the model to put to use is trained on."""
-        parts = self.parts().values()
-        users = np.concatenate([pairs.users for pairs in parts])
-        items = np.concatenate([pairs.items for pairs in parts])
-        # By one number a pair: parts that are sorted already, as prepared ones are, are merged, ten times faster than lexsort.
-        order = np.argsort(users.astype(np.int64) * self.n_items + items, kind="stable")
-        weights = self.weights()
-        train = Pairs(users[order], items[order], None if weights is None else weights[order])
-        return replace(self, train=train, valid=Pairs.none(), test=Pairs.none(), manifest={})
+        return replace(self, train=self.together()[0], valid=Pairs.none(), test=Pairs.none(), manifest={})
 
     def with_valid(self) -> "Split":
         """The validation pairs for training too; the test part stays."""

@@ -50,12 +50,7 @@ def hold_out(split: Split, share: float = 0.1) -> Split:
     """A split whose validation part is a random share of its training pairs, the same ones whoever asks."""
     train = split.train
     labels = _by_rank(_draws(len(train), 0), (1 - share, share, 0.0))
-
-    def of(part: int) -> Pairs:
-        at = labels == part
-        return Pairs(train.users[at], train.items[at], None if train.weights is None else train.weights[at])
-
-    return replace(split, train=of(TRAIN), valid=of(VALID), manifest={})
+    return replace(split, train=train.take(labels == TRAIN), valid=train.take(labels == VALID), manifest={})
 
 
 def part_sizes(counts: Int64, ratios: tuple[float, float, float]) -> tuple[Int64, Int64]:
@@ -197,7 +192,6 @@ def assemble(
     beside = _pairs_not_in(dense.rows, dense.aside)
     steps.done[-1] |= {"repeated_pairs_dropped": repeats, "unseen_in_training": unseen, "set_aside": len(beside)}
 
-    masks = (labels == part for part in range(len(PARTS)))
     weights = dense.rows.columns.get("weight")
     if weights is not None:
         if not weights.sum() > 0 or weights.min() < 0:
@@ -205,8 +199,8 @@ def assemble(
                 f"weight={recipe.weight!r}: the weights of {steps.source} must be 0 or more, and some above"
             )
         weights = (weights / weights.mean()).astype(np.float32)
-    users, items = dense.rows.users, dense.rows.items
-    train, valid, test = (Pairs(users[mask], items[mask], None if weights is None else weights[mask]) for mask in masks)
+    pairs = Pairs(dense.rows.users, dense.rows.items, weights)
+    train, valid, test = (pairs.take(labels == part) for part in range(len(PARTS)))
     manifest: dict[str, Any] = {"format": FORMAT, "format_version": FORMAT_VERSION, "sahcns_version": __version__}
     ids = dense.user_ids, dense.item_ids
     split = Split(train, valid, test, *ids, dense.titles, manifest, beside, dense.categories)

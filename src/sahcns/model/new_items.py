@@ -18,6 +18,7 @@ from torch.nn.functional import normalize
 
 from sahcns.data.ids import Id, IdMap, Texts
 from sahcns.data.interactions import Interactions
+from sahcns.data.preparing import merge_texts
 from sahcns.errors import DataError, SettingError
 from sahcns.model.baskets import columns
 from sahcns.model.fold_in import fold_in, gram
@@ -121,27 +122,17 @@ def _grown(
         [former[model.aside_items.long()], places.repeat_interleave(torch.tensor([len(one) for one in buyers]))]
     )
     order = who.argsort(stable=True)
-    titles = model.titles if model.titles is not None or not any(texts.values()) else Texts.of([""] * len(former))
+    titles = Texts.of(texts[item] for item in added) if any(texts.values()) else None
+    positions = former.numpy(), places.numpy()
     return replace(
         model,
         item_vectors=table,
         item_ids=ids,
-        titles=_merged(titles, former, places, [texts[item] for item in added]),
-        categories=_merged(model.categories, former, places, [""] * len(added)),
+        titles=merge_texts([model.titles, titles], positions, len(ids)),
+        categories=merge_texts([model.categories], positions[:1], len(ids)),
         known_items=former[model.known_items.long()].int(),
         aside_users=who[order].int(),
         aside_items=what[order].int(),
         weights={},  # they are of the former items
         record={**model.record, "new_items": {"items": len(added), "buyers": sum(map(len, buyers))}},
     )
-
-
-def _merged(texts: Texts | None, former: Tensor, places: Tensor, added: list[str]) -> Texts | None:
-    if texts is None:
-        return None
-    column = [""] * (len(former) + len(places))
-    for at, place in enumerate(former.tolist()):
-        column[place] = texts[at]
-    for place, text in zip(places.tolist(), added, strict=True):
-        column[place] = text
-    return Texts.of(column)

@@ -85,17 +85,11 @@ class Recommender:
         record: dict[str, Any],
         item_weights: ItemWeights | None = None,
     ) -> "Recommender":
-        parts = list(split.parts().values())
-        who = np.concatenate([np.asarray(part.users, np.int32) for part in parts])
-        what = np.concatenate([np.asarray(part.items, np.int32) for part in parts])
-        which = np.concatenate([np.full(len(part), code, np.uint8) for code, part in enumerate(parts)])
-        order = np.argsort(who.astype(np.int64) * split.n_items + what, kind="stable")  # quick: parts come sorted
-        weights_of = split.weights()
-        known_weights = None if weights_of is None else torch.from_numpy(weights_of[order])
-        known_users, known_items, known_part = (torch.from_numpy(column[order]) for column in (who, what, which))
-        aside = [np.asarray(column, np.int32) for column in (split.aside.users, split.aside.items)]
-        by_user = np.argsort(aside[0], kind="stable")
-        aside_users, aside_items = (torch.from_numpy(column[by_user]) for column in aside)
+        known, part = split.together()
+        aside = split.aside.take(np.argsort(split.aside.users, kind="stable"))
+        columns = (known.users, known.items, part, aside.users, aside.items)
+        known_users, known_items, known_part, aside_users, aside_items = map(torch.from_numpy, columns)
+        known_weights = None if known.weights is None else torch.from_numpy(known.weights)
         return cls(
             users, items, split.user_ids, split.item_ids, split.titles, known_users, known_items, known_part, weights,
             record, aside_users, aside_items, item_weights, split.categories, known_weights,
@@ -126,15 +120,9 @@ class Recommender:
 
     def split(self) -> Split:
         """The data set that the model was trained and judged on, from the pairs kept with it."""
-        parts = [self.known_part == code for code in range(3)]
-        train, valid, test = (
-            Pairs(
-                self.known_users[rows].numpy(),
-                self.known_items[rows].numpy(),
-                None if self.known_weights is None else self.known_weights[rows].numpy(),
-            )
-            for rows in parts
-        )
+        weights = None if self.known_weights is None else self.known_weights.numpy()
+        known, part = Pairs(self.known_users.numpy(), self.known_items.numpy(), weights), self.known_part.numpy()
+        train, valid, test = (known.take(part == code) for code in range(3))
         aside = Pairs(self.aside_users.numpy(), self.aside_items.numpy())
         return Split(
             train, valid, test, self.user_ids, self.item_ids, self.titles, aside=aside, categories=self.categories
