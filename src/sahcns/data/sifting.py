@@ -119,7 +119,10 @@ class Sift:
             raise DataError(
                 f"{self.left:,} rows of {self.name} are left, and a set holds at most {MOST:,}; narrow its recipe"
             )
-        columns = {name: _together(self.columns.pop(name)) for name in [*self.columns]}  # one after the other
+        columns = dict[str, npt.NDArray[Any]]()
+        for name in [*self.columns]:  # one after the other
+            parts = self.columns.pop(name)
+            columns[name] = parts[0] if len(parts) == 1 else np.concatenate(parts)
         if self.stored is not None and self.recipe.split in TIMED:
             columns["when"] = self.stored.places(self.left)
         if self.recipe.half_life is not None:
@@ -242,7 +245,3 @@ def _mark(reached: list[npt.NDArray[np.uint8]], rows: Rows, level: int) -> None:
         column = getattr(rows, side)
         for part in chunks(len(rows)):
             marks[column[part]] = level
-
-
-def _together(parts: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)

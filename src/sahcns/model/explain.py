@@ -20,6 +20,7 @@ from sahcns.backbones import Backbone
 from sahcns.data.ids import Id
 from sahcns.kernels import build_graph
 from sahcns.model.fold_in import fold_in_system
+from sahcns.model.wishes import NO_ITEMS
 from sahcns.settings import by_name, named
 
 if TYPE_CHECKING:
@@ -105,10 +106,10 @@ class Paths:
 
 
 @torch.no_grad()
-def explain(model: "Recommender", item: int, *, user: int | None = None, items: Tensor | None = None) -> Parts:
+def explain(model: "Recommender", item: int, *, user: int | None = None, items: Tensor = NO_ITEMS) -> Parts:
     """Why `item` has its score: for a `user` of the data, or for somebody new who has `items`; all are positions."""
     if model.item_weights is not None:
-        have = model.known(user, "train") if user is not None else _basket(items)
+        have = model.known(user, "train") if user is not None else torch.unique(items)
         parts = model.item_weights.of_baskets(have[:, None].unbind(0))[:, item]
         return _sorted(float(parts.sum()), have, parts[:, None], 0.0, exact=True)
     target = model.item_vectors[item]
@@ -120,7 +121,7 @@ def explain(model: "Recommender", item: int, *, user: int | None = None, items: 
             return _sorted(score, have, parts, float(paths.own[user] @ target), exact=True)
         exact = False
     else:
-        have = model.everything_of(user) if user is not None else _basket(items)
+        have = model.everything_of(user) if user is not None else torch.unique(items)
         exact = True
     vectors = model.item_vectors[have].double()
     pull = torch.linalg.solve(fold_in_system(vectors, model.item_gram), target.double())  # the system is symmetric
@@ -129,10 +130,6 @@ def explain(model: "Recommender", item: int, *, user: int | None = None, items: 
     if exact:
         return _sorted(whole, have, parts, 0.0, exact=True)
     return _sorted(score, have, parts * (score / whole if whole else 1.0), 0.0, exact=False)
-
-
-def _basket(items: Tensor | None) -> Tensor:
-    return torch.zeros(0, dtype=torch.int64, device="cpu") if items is None else torch.unique(items)
 
 
 def _sorted(score: float, items: Tensor, paths: Tensor, own: float, *, exact: bool) -> Parts:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -122,19 +123,7 @@ def train_orders(
     return Made(made, trained, candidates, kept, why)
 
 
-def learn(
-    source: Any,
-    *,
-    backbone: Backbone | None = None,
-    sampler: Sampler | None = None,
-    objective: Objective | None = None,
-    protocol: Protocol | None = None,
-    seed: int = 0,
-    device: str = "auto",
-    keep: str = BEST,
-    quiet: bool = False,
-    **reading: Any,
-) -> Made:
-    """`train_orders` of `read_orders`, which takes what else is given: user="customer", lenient=True."""
-    parts, how = (backbone, sampler, objective), {"seed": seed, "device": device, "keep": keep, "quiet": quiet}
-    return train_orders(read_orders(source, **reading), *parts, protocol=protocol, **how)  # type: ignore[arg-type]
+def learn(source: Any, **options: Any) -> Made:
+    """`train_orders` of `read_orders`, which takes the options that are not of training: user="customer", lenient=True."""
+    training = {name: options.pop(name) for name in signature(train_orders).parameters if name in options}
+    return train_orders(read_orders(source, **options), **training)

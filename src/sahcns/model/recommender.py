@@ -22,7 +22,7 @@ from sahcns.model.explain import Explanation, Paths, Reason, explain
 from sahcns.model.filters import Limits, Shelves, hidden_items, refuse_one, shelves_of, whole
 from sahcns.model.fold_in import gram
 from sahcns.model.folder import read_model, write_model
-from sahcns.model.wishes import SOURCES, Ranked, Source, pairs_of, rank_people
+from sahcns.model.wishes import NO_ITEMS, SOURCES, Ranked, Source, pairs_of, rank_people
 from sahcns.ranking import Csr, recommend
 from sahcns.ranking.retrieval import best_of_scores, not_finite
 from sahcns.training.train import Trained
@@ -102,7 +102,7 @@ class Recommender:
     def fit(self, source: Any, **options: Any) -> "Recommender":
         """Learn from a file of orders or a table; itself. `record["judged"]` says how it did beside the baselines.
 
-        The options are those of `sahcns.model.orders.learn`, and how `sahcns.read` is to read the source.
+        The options are those of `sahcns.model.orders.train_orders`, and how `sahcns.read` is to read the source.
         """
         from sahcns.model.orders import learn  # its progress bar needs rich, which a model in a service does not
 
@@ -178,7 +178,7 @@ class Recommender:
 
     def popular(self, k: int = 20, **limits: Unpack[Limits]) -> list[Recommendation]:
         """The k items that most people of the data have, for somebody of whom nothing is known; the score counts them."""
-        return self._named(self.ranked_new([NOBODY.long()], k, **limits))[0]
+        return self._named(self.ranked_new([NO_ITEMS], k, **limits))[0]
 
     def score(self, users: Iterable[Id], items: Iterable[Id]) -> npt.NDArray[np.float32]:
         """The score of each user with each item [users, items]; it orders the items of one user, no more."""
@@ -199,7 +199,7 @@ class Recommender:
         """The same for somebody new, by the items that they have."""
         return self._explained(item, items=self._basket(items))
 
-    def _explained(self, item: Id, *, user: int | None = None, items: Tensor | None = None) -> Explanation:
+    def _explained(self, item: Id, *, user: int | None = None, items: Tensor = NO_ITEMS) -> Explanation:
         (place,) = self.item_ids.encode([item], what="item").tolist()
         why = explain(self, place, user=user, items=items)
         parts = zip(why.items.tolist(), why.parts.tolist(), why.paths.tolist(), strict=True)

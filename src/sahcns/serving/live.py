@@ -99,7 +99,7 @@ class Loaded:
             "positives": [_named(self.model, at) for at in positives[:MOST_POSITIVES]],
         }
 
-    def explain(self, item: int, k: int, user: int | None, have: Tensor | None) -> dict[str, Any]:
+    def explain(self, item: int, k: int, user: int | None, have: Tensor) -> dict[str, Any]:
         """Why an item has its score, for a user or for somebody new who has items, in the k best reasons."""
         with self.lock:
             _ = self.model.paths

@@ -53,9 +53,6 @@ class Database:
         with self._asked():
             return list(self.connection.execute(query).fetchall())
 
-    def one(self, query: str) -> Any:
-        return self.all(query)[0][0]
-
     def open_rows(self) -> None:
         self.all(f"CREATE VIEW rows AS SELECT * FROM {self._table('part-*', 'union_by_name')}")
 

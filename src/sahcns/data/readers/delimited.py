@@ -5,7 +5,6 @@ which finds the line of a structural fault.
 """
 
 import csv
-import re
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -16,7 +15,7 @@ import polars as pl
 
 from sahcns.data.readers.checks import ANY_BYTES, BROKEN, Batch, Fault, Faults, Source, is_utf8, not_utf8, quote
 from sahcns.data.readers.collect import Collector
-from sahcns.data.readers.detect import Layout
+from sahcns.data.readers.detect import Layout, split_plain
 from sahcns.data.readers.opening import Chunk
 
 AHEAD = 2  # chunks parsed by other threads while one is taken in
@@ -202,12 +201,7 @@ def _plain(texts: list[str], layout: Layout) -> Iterator[tuple[int, list[str] | 
         text = text.removesuffix("\r")
         if not text.strip(" \t" if mark == " " else " "):
             continue
-        if "\r" in text:
-            yield at, STRAY_RETURN
-        elif mark == " ":
-            yield at, re.split("[ \t]+", text.strip(" \t"))
-        else:
-            yield at, [field.lstrip(" ") for field in text.split(mark)] if layout.skip_space else text.split(mark)
+        yield at, STRAY_RETURN if "\r" in text else split_plain(text, mark, layout.skip_space)
 
 
 def _quoted(texts: list[str], layout: Layout, last: bool) -> Iterator[tuple[int, list[str] | Fault | None]]:

@@ -139,12 +139,15 @@ def split_fields(line: str, mark: str, skip_space: bool = False) -> list[str]:
     if mark == " ":
         line = line.strip(" \t").replace("\t", " ")
     if '"' in line and len(mark) == 1:
-        try:
+        with suppress(csv.Error):
             return next(csv.reader([line], delimiter=mark, skipinitialspace=skip_space or mark == " "), [""])
-        except csv.Error:
-            pass
+    return split_plain(line, mark, skip_space)
+
+
+def split_plain(line: str, mark: str, skip_space: bool) -> list[str]:
+    """The same where a quote is a letter like any other."""
     if mark == " ":
-        return re.split(" +", line)
+        return re.split("[ \t]+", line.strip(" \t"))
     return [field.lstrip(" ") for field in line.split(mark)] if skip_space else line.split(mark)
 
 

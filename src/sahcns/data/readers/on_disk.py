@@ -59,7 +59,8 @@ class DiskCollector(Collector):
     def __init__(
         self, faults: Faults, times: TimeParser, items_offset: int | str, memory: str | None, scratch: str | Path | None
     ) -> None:
-        super().__init__(faults, times, items_offset, users=DiskIds("user"), items=DiskIds("item"), room=BLOCK)
+        self.ids = users, items = DiskIds("user"), DiskIds("item")
+        super().__init__(faults, times, items_offset, users=users, items=items, room=BLOCK)
         self.scratch, self.memory = Scratch(scratch), memory
         self.database = Database(self.scratch.folder, memory)
 
@@ -71,7 +72,7 @@ class DiskCollector(Collector):
     def _write(self) -> None:
         """Bring what is in memory to the disk."""
         columns = {"row": pl.Series(np.arange(self.on_disk, self.size))}
-        for ids in self._ids():
+        for ids in self.ids:
             columns |= ids.hand_over()
         for role, parts in self.columns.items():
             columns[role] = pl.Series(np.concatenate(parts))
@@ -82,11 +83,6 @@ class DiskCollector(Collector):
         self.scratch.write(f"part-{self.on_disk}.parquet", pl.DataFrame(columns))
         self.on_disk = self.size
 
-    def _ids(self) -> tuple[DiskIds, DiskIds]:
-        assert isinstance(self.users, DiskIds)
-        assert isinstance(self.items, DiskIds)
-        return self.users, self.items
-
     def sorted(self, source: dict[str, Any]) -> Stored:
         """All rows by user, item and place in the files, ids dense, and the record of what was read and skipped."""
         self.check_rows(source)
@@ -96,10 +92,10 @@ class DiskCollector(Collector):
         kinds = events = None
         with self.database as database:
             database.open_rows()
-            user_ids, item_ids = (self._number(ids) for ids in self._ids())
+            user_ids, item_ids = map(self._number, self.ids)
             missing = {role: found for role in roles if role != "past" and (found := database.missing(role))[0]}
             ends = database.ends() if "time" in roles else None
-            if "past" in roles and not database.one("SELECT max(past) FROM rows"):
+            if "past" in roles and not database.all("SELECT max(past) FROM rows")[0][0]:
                 roles.remove("past")
             if self.events.codes is not None and self.events.texts:
                 rows = np.zeros(len(self.events.texts), np.int64)
@@ -110,7 +106,7 @@ class DiskCollector(Collector):
                 roles.append("event")
             remarks = self.remarks(missing)
             item_ids = self.describe(source, user_ids, item_ids, remarks, ends)
-            path = database.sort(roles, [ids.expression for ids in self._ids()])
+            path = database.sort(roles, [ids.expression for ids in self.ids])
         where = path, self.size, user_ids, item_ids, frozenset(roles), source, self.scratch, self.memory
         return Stored(*where, events, kinds)
 
