@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare, kstest
 
-from sahcns.counter import MASK, bits, mix, permutation, stream_key
+from sahcns.counter import MASK, bits, mix, stream_key
 
 
 def test_outputs_of_splitmix64() -> None:
@@ -53,7 +53,7 @@ def test_keys_differ_by_seed_by_name_and_by_order() -> None:
 def test_a_key_is_the_same_on_every_machine() -> None:
     """Written down once: a change here would silently change every recorded result."""
     assert stream_key(0, "pools") == 8881508789009969598
-    assert permutation(stream_key(0, "shuffle", 1), 8).tolist() == [2, 0, 3, 6, 4, 7, 5, 1]
+    assert bits(stream_key(0, "shuffle", 1), 8).argsort().tolist() == [2, 0, 3, 6, 4, 7, 5, 1]
 
 
 @pytest.mark.parametrize("shift", [0, 11, 40, 56])
@@ -68,11 +68,3 @@ def test_streams_of_one_seed_and_of_neighbouring_seeds_are_uncorrelated() -> Non
         assert kstest(x, "uniform").pvalue > 1e-3
     for x, y in itertools.combinations(streams, 2):
         assert abs(np.corrcoef(x, y)[0, 1]) < 0.03
-
-
-def test_a_permutation_is_uniform() -> None:
-    assert sorted(permutation(5, 1000).tolist()) == list(range(1000))
-    orders = [tuple(permutation(stream_key(0, "shuffle", k), 4).tolist()) for k in range(12_000)]
-    counts = [orders.count(order) for order in itertools.permutations(range(4))]
-    assert sum(counts) == 12_000
-    assert chisquare(counts).pvalue > 1e-3

@@ -148,12 +148,6 @@ def test_weighted_draw_tables_count_weight_and_not_items() -> None:
     assert plain.room.tolist() == graph.unseen.room.tolist()
 
 
-def test_weights_that_leave_a_user_nothing_are_refused() -> None:
-    graph = Graph.of(Split.from_pairs([[0, 1], [1, 0], [1, 2]], n_items=4))
-    with pytest.raises(DataError, match=r"user 1 .*with a positive sampling weight, so .*; draw uniformly \(power=0\)"):
-        graph.reweighted(torch.tensor([3, 0, 2, 0]))
-
-
 @pytest.mark.parametrize("power", [57, 61, 62])  # 8 · 2^61 wraps around to 0 in 64 bits
 def test_weights_too_large_to_count_are_refused(power: int) -> None:
     graph = Graph.of(random_split(5, 8, each=2))

@@ -13,29 +13,24 @@ import sahcns
 from sahcns.settings import Configured
 
 
-def python(code: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-
-
-def test_import_sahcns_imports_nothing_heavy() -> None:
-    done = python(
-        "import sys, sahcns\n"
-        "heavy = {'torch', 'polars', 'numpy', 'scipy', 'rich', 'typer', 'yaml', 'safetensors'} & set(sys.modules)\n"
-        "assert not heavy, heavy\n"
-        "print(sahcns.__version__)"
-    )
-    assert (done.stdout.strip(), done.stderr) == (sahcns.__version__, "")
-
-
-def test_data_is_prepared_without_torch() -> None:
-    done = python(
-        "import sys\n"
-        "from sahcns import Recipe, Split, load_split, prepare, prepare_named, save_split, SahcnsError\n"
-        "assert 'polars' not in sys.modules\n"
-        "from sahcns import read\n"
-        "assert 'torch' not in sys.modules"
-    )
-    assert (done.returncode, done.stderr) == (0, "")
+@pytest.mark.parametrize(
+    ("code", "without"),
+    [
+        ("import sahcns", "torch polars numpy scipy rich typer yaml safetensors"),
+        ("from sahcns import Recipe, load_split, prepare, prepare_named", "torch polars pandas pyarrow altair rich"),
+        ("from sahcns import read", "torch"),
+        ("import sahcns.data.catalogue, sahcns.cli.data.prepare", "torch polars pandas pyarrow zstandard"),
+        (
+            "from sahcns.data import *; statistics(load_split(save_split(Split.from_pairs([[0, 1]]), 'set')))",
+            "torch polars pandas pyarrow altair rich",
+        ),
+    ],
+)
+def test_nothing_heavy_is_imported_before_it_is_needed(code: str, without: str, tmp_path: Path) -> None:
+    code += f"; import sys; print(*sys.modules.keys() & {set(without.split())})"
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("\n", "")
 
 
 def test_every_name_is_there_once_and_leads_to_its_thing() -> None:

@@ -50,24 +50,6 @@ def test_seeking_reproduces_and_advancing_moves_on() -> None:
     assert torch.equal(again.bits(6), steps[4][0])
 
 
-def test_calls_within_a_step_differ() -> None:
-    rng = Rng(0, "noise")
-    numbers = torch.cat([rng.bits(1000) for _ in range(5)])
-    assert len(set(numbers.tolist())) == 5000
-
-
-def test_a_shorter_call_is_the_beginning_of_a_longer_one() -> None:
-    assert torch.equal(Rng(0, "pools").bits(7), Rng(0, "pools").bits(3, 5).flatten()[:7])
-
-
-def test_streams_do_not_disturb_each_other() -> None:
-    alone = Rng(0, "pools").bits(50)
-    pools, choice = Rng(0, "pools"), Rng(0, "choice")
-    choice.bits(1000)
-    choice.advance()
-    assert torch.equal(pools.bits(50), alone)
-
-
 def test_streams_that_share_a_counter_move_together_and_stay_different() -> None:
     pools = Rng(0, "pools")
     choice = Rng(0, "choice", step=pools.step)
@@ -77,15 +59,6 @@ def test_streams_that_share_a_counter_move_together_and_stay_different() -> None
     found = choice.bits(20)
     assert torch.equal(found, apart.bits(20))
     assert not torch.equal(found, pools.bits(20))
-
-
-def test_torchs_own_generator_plays_no_part() -> None:
-    torch.manual_seed(1)
-    first = Rng(0, "pools").uniform(10)
-    torch.manual_seed(2)
-    state = torch.get_rng_state()
-    assert torch.equal(Rng(0, "pools").uniform(10), first)
-    assert torch.equal(torch.get_rng_state(), state)
 
 
 def test_streams_seeds_steps_and_calls_are_uncorrelated() -> None:

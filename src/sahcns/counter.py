@@ -41,8 +41,3 @@ def bits(key: int, count: int, start: int = 0) -> npt.NDArray[np.uint64]:
         z = (z ^ (z >> np.uint64(30))) * np.uint64(MIX_1)
         z = (z ^ (z >> np.uint64(27))) * np.uint64(MIX_2)
     return z ^ (z >> np.uint64(31))
-
-
-def permutation(key: int, count: int) -> npt.NDArray[np.int64]:
-    """A uniformly random order of `0 … count - 1`, the same on every machine."""
-    return np.argsort(bits(key, count), kind="stable")

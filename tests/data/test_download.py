@@ -5,7 +5,7 @@ import hashlib
 import os
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -84,17 +84,6 @@ def test_a_damaged_byte_is_a_checksum_error_and_leaves_nothing(host: Host, tmp_p
     assert len(host.asked) == 1
 
 
-def test_a_part_damaged_on_disk_is_replaced_by_a_new_copy(host: Host, tmp_path: Path) -> None:
-    start_part(host, tmp_path)
-    part = tmp_path / "set.bin.part"
-    changed = part.stat().st_mtime
-    part.write_bytes(b"\xff" + BODY[1:CUT])
-    os.utime(part, (changed, changed))
-    fetch(host.url + "/set.bin", tmp_path / "set.bin", sha256=SUM)
-    assert [wanted for _, wanted in host.asked] == [f"bytes={CUT}-", None]
-    assert (tmp_path / "set.bin").read_bytes() == BODY
-
-
 def start_part(host: Host, folder: Path) -> None:
     """Leave CUT bytes behind, as an earlier call would that was killed."""
     host.cut_after = [CUT]
@@ -121,34 +110,41 @@ def test_a_killed_download_is_resumed(host: Host, tmp_path: Path) -> None:
     assert (tmp_path / "set.bin").read_bytes() == BODY
 
 
-def test_a_server_that_ignores_range_starts_over(host: Host, tmp_path: Path) -> None:
-    start_part(host, tmp_path)
+def damage(host: Host, part: Path) -> None:
+    changed = part.stat().st_mtime
+    part.write_bytes(b"\xff" + BODY[1:CUT])
+    os.utime(part, (changed, changed))
+
+
+def ignore_range(host: Host, part: Path) -> None:
     host.ranges = False
-    fetch(host.url + "/set.bin", tmp_path / "set.bin", sha256=SUM)
-    assert (tmp_path / "set.bin").read_bytes() == BODY
-    assert len(host.asked) == 1
 
 
-def test_a_changed_file_starts_over_even_without_a_checksum(host: Host, tmp_path: Path) -> None:
-    start_part(host, tmp_path)
+def change_file(host: Host, part: Path) -> None:
     host.changed, host.files["/set.bin"] = 2, BODY[::-1]
-    fetch(host.url + "/set.bin", tmp_path / "set.bin")
-    assert host.asked == [("/set.bin", f"bytes={CUT}-")]
-    assert (tmp_path / "set.bin").read_bytes() == BODY[::-1]
+
+
+def shorten_file(host: Host, part: Path) -> None:
+    host.files["/set.bin"], host.if_range = BODY[:1000], False  # so that the server answers 416
+
+
+@pytest.mark.parametrize(
+    ("meanwhile", "requests"), [(damage, 2), (ignore_range, 1), (change_file, 1), (shorten_file, 2)]
+)
+def test_a_part_that_cannot_be_gone_on_with_starts_over(
+    host: Host, tmp_path: Path, meanwhile: Callable[[Host, Path], None], requests: int
+) -> None:
+    start_part(host, tmp_path)
+    meanwhile(host, tmp_path / "set.bin.part")
+    fetch(host.url + "/set.bin", tmp_path / "set.bin", sha256=SUM if meanwhile is damage else None)
+    assert [wanted for _, wanted in host.asked] == [f"bytes={CUT}-", None][:requests]
+    assert (tmp_path / "set.bin").read_bytes() == host.files["/set.bin"]
 
 
 def test_without_a_date_nothing_is_kept_of_a_cut_file(host: Host, tmp_path: Path) -> None:
     host.changed, host.cut_after = None, [CUT]
     fetch(host.url + "/set.bin", tmp_path / "set.bin", sha256=SUM)
     assert [wanted for _, wanted in host.asked] == [None, None]
-
-
-def test_416_drops_the_part_and_starts_over(host: Host, tmp_path: Path) -> None:
-    start_part(host, tmp_path)
-    host.files["/set.bin"], host.if_range = BODY[:1000], False
-    fetch(host.url + "/set.bin", tmp_path / "set.bin")
-    assert [wanted for _, wanted in host.asked] == [f"bytes={CUT}-", None]
-    assert (tmp_path / "set.bin").read_bytes() == BODY[:1000]
 
 
 def test_503_is_tried_again(host: Host, tmp_path: Path) -> None:

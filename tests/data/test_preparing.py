@@ -2,15 +2,10 @@ import datetime as dt
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from sahcns.data import Recipe, prepare
-from sahcns.data.recipe import Duplicates, SplitRule
 from sahcns.errors import DataError
 from tests.data.hand_made import decoded, interactions
-
-DUPLICATES: list[Duplicates] = ["first", "last", "none"]
 
 
 def day(year: int) -> int:
@@ -54,16 +49,6 @@ def test_the_steps_run_in_the_stated_order_and_each_is_counted() -> None:
     assert split.manifest["source"] == {"files": [{"path": "rows.csv"}]}
     assert split.manifest["recipe"] == Recipe(min_rating=3, years=(2014, 2018), core=2, ratios=(1, 0, 0)).to_dict()
     assert split.manifest["fingerprint"] == split.fingerprint
-
-
-@pytest.mark.parametrize("split_rule", ["random", "random-user"])
-@settings(deadline=None, max_examples=30)
-@given(data=st.data())
-def test_a_random_split_does_not_depend_on_the_order_of_the_file(data: st.DataObject, split_rule: SplitRule) -> None:
-    rows = data.draw(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 8)), min_size=1, max_size=80))
-    shuffled = data.draw(st.permutations(rows))
-    recipe = Recipe(split=split_rule, duplicates=data.draw(st.sampled_from(DUPLICATES)))
-    assert prepare(interactions(rows), recipe).fingerprint == prepare(interactions(shuffled), recipe).fingerprint
 
 
 def test_what_never_trains_is_kept_and_counted_or_dropped_or_an_error() -> None:

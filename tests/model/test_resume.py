@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from sahcns.model import Baskets, Recommender
+from sahcns.model import Baskets
 from sahcns.model import lists as lists_module
 from sahcns.model import resume as resume_module
 from sahcns.model.lists import lists
@@ -60,32 +60,25 @@ def test_it_goes_on_where_it_was_cut_off(tmp_path: Path, monkeypatch: pytest.Mon
     assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
 
 
-def other_model() -> tuple[Recommender, Any, int]:
-    return made(films(), seed=1), None, 4
-
-
-def other_users() -> tuple[Recommender, Any, int]:
-    return made(films()), [f"p{at:02}" for at in range(20)], 4
-
-
-def other_people() -> tuple[Recommender, Any, int]:
-    model = made(films())
-    return model, Baskets.of(model, {at: [100 + at % 20] for at in range(17)}), 4
-
-
-def another_k() -> tuple[Recommender, Any, int]:
-    return made(films()), None, 3
-
-
-@pytest.mark.parametrize("other", [other_model, other_users, other_people, another_k])
+@pytest.mark.parametrize(
+    ("seed", "users", "k"),
+    [
+        (1, None, 4),
+        (0, [f"p{at:02}" for at in range(20)], 4),
+        (0, {at: [100 + at] for at in range(17)}, 4),
+        (0, None, 3),
+    ],
+    ids=["another model", "other users", "new people", "another k"],
+)
 def test_what_belongs_to_something_else_is_not_taken(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other: Any
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, users: Any, k: int
 ) -> None:
     path = tmp_path / "lists.parquet"
     with monkeypatch.context() as patch:
         cut_after(patch, 3)
         with pytest.raises(Cut):
             write_blocks_resumed(made(films()), path, k=4)
-    model, users, k = other()
+    model = made(films(), seed=seed)
+    users = Baskets.of(model, users) if isinstance(users, dict) else users
     write_blocks_resumed(model, path, users, k=k)
     assert pl.read_parquet(path).equals(lists(model, users, k))

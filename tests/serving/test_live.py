@@ -33,11 +33,6 @@ def tensors(folder: Path, stem: str, change: Callable[[dict[str, torch.Tensor]],
     record(folder)
 
 
-def array(folder: Path, name: str, values: Any) -> None:
-    np.save(folder / name, values)
-    record(folder)
-
-
 def record(folder: Path, **values: Any) -> None:
     """Entries of the record, and digests that agree with the files."""
     described = json.loads((folder / "run.json").read_text()) | values
@@ -55,14 +50,8 @@ def spoil(name: str, value: float) -> Callable[[dict[str, torch.Tensor]], Any]:
 
 DAMAGE: dict[str, Callable[[Path], Any]] = {
     "a vector that is not finite": lambda run: tensors(run, "vectors", spoil("items", np.nan)),
-    "an infinite user": lambda run: tensors(run, "vectors", spoil("users", np.inf)),
     "products that overflow": lambda run: tensors(run, "vectors", lambda found: [one.fill_(1e30) for one in found.values()]),
     "whole numbers for vectors": lambda run: tensors(run, "vectors", lambda found: found.update(items=found["items"].int())),
-    "a table too few": lambda run: tensors(run, "vectors", lambda found: found.pop("users")),
-    "an item beyond the last": lambda run: tensors(run, "known", spoil("items", 999)),
-    "offsets beyond the text": lambda run: array(run, "user_ids.offsets.npy", np.arange(25) * 1000),
-    "text that is no UTF-8": lambda run: array(run, "user_ids.utf8.npy", np.full(72, 255, np.uint8)),
-    "objects for ids": lambda run: array(run, "item_ids.npy", np.array([{}] * 20, object)),
     "data that is a number": lambda run: record(run, data=5),
     "files that are a list": lambda run: record(run, files=["run.json"]),
     "a file half copied": lambda run: (run / "known.safetensors").write_bytes(b"half"),

@@ -71,7 +71,7 @@ def part_sizes(counts: Int64, ratios: tuple[float, float, float]) -> tuple[Int64
 
 
 def _draws(count: int, seed: int) -> npt.NDArray[np.uint64]:
-    """One number a row. Numbers of one stream never repeat, so ranking them is `counter.permutation` without ties."""
+    """One number a row. Numbers of one stream never repeat, so their ranks are a random order without ties."""
     key = stream_key(seed, "split")
     drawn = np.empty(count, np.uint64)
     for part in chunks(count):

@@ -1,8 +1,6 @@
 """Every format, told by its content, gives the rows that were written."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -235,10 +233,3 @@ def test_settings_are_checked(tmp_path: Path) -> None:
         read([])
     with pytest.raises(SettingError, match="'user' cannot be both the user and the item column"):
         read(path, item="user")
-
-
-def test_import_brings_in_no_data_library() -> None:
-    """The training machine reads prepared folders only, and imports must be quick."""
-    heavy = "{'torch', 'polars', 'pandas', 'pyarrow', 'zstandard'}"
-    code = f"import sys, sahcns.data.catalogue, sahcns.cli.data.prepare; print(*({heavy} & sys.modules.keys()))"
-    assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True).stdout.strip() == b""
