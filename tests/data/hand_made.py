@@ -38,8 +38,8 @@ def interactions(
 
 def decoded(split: Split) -> dict[str, list[tuple[Id, Id]]]:
     """The original (user, item) of each part."""
+    return {name: original(split, part) for name, part in split.parts().items()}
 
-    def pairs(part: Pairs) -> list[tuple[Id, Id]]:
-        return list(zip(split.user_ids.decode(part.users), split.item_ids.decode(part.items), strict=True))
 
-    return {name: pairs(part) for name, part in split.parts().items()}
+def original(split: Split, part: Pairs) -> list[tuple[Id, Id]]:
+    return list(zip(split.user_ids.decode(part.users), split.item_ids.decode(part.items), strict=True))

@@ -6,7 +6,7 @@ import numpy as np
 
 from sahcns.data import Recipe, Split, load_split, prepare, save_split
 from sahcns.data.ids import Id
-from tests.data.hand_made import interactions
+from tests.data.hand_made import interactions, original
 
 TAKEN: list[tuple[Id, Id, float, int]] = [  # user, item, rating, year
     ("ann", "tea", 5, 2015),
@@ -30,8 +30,7 @@ def made(**recipe: object) -> Split:
 
 
 def named(split: Split) -> list[tuple[Id, Id]]:
-    """The pairs aside, in the original ids."""
-    return [(split.user_ids[u], split.item_ids[i]) for u, i in zip(split.aside.users, split.aside.items, strict=True)]
+    return original(split, split.aside)
 
 
 def test_what_was_rated_too_low_is_set_aside() -> None:

@@ -11,6 +11,7 @@ import pytest
 from sahcns.data import Recipe, Split, load_split, prepare, save_split
 from sahcns.data.readers import read
 from sahcns.errors import DataError, SettingError
+from tests.data.hand_made import original
 
 DAY = 86_400
 ORDERS: list[tuple[str, str, float, float, int]] = [  # user, item, quantity, price, day
@@ -28,8 +29,7 @@ def orders(**changes: list[Any]) -> pl.DataFrame:
 
 def weights(split: Split) -> dict[tuple[Any, Any], float]:
     assert split.train.weights is not None
-    users, items = split.user_ids.decode(split.train.users), split.item_ids.decode(split.train.items)
-    return dict(zip(zip(users, items, strict=True), split.train.weights.tolist(), strict=True))
+    return dict(zip(original(split, split.train), split.train.weights.tolist(), strict=True))
 
 
 @pytest.mark.parametrize(
@@ -64,8 +64,7 @@ def test_returns_are_counted_and_what_came_back_is_known() -> None:
     step = split.manifest["steps"][1]  # type: ignore[index]
     assert (step["step"], step["rows"]) == ("returns", 5)
     assert "3" in step["rule"]
-    aside = zip(split.user_ids.decode(split.aside.users), split.item_ids.decode(split.aside.items), strict=True)
-    assert [*aside] == [("ann", "rye"), ("bob", "jam")]
+    assert original(split, split.aside) == [("ann", "rye"), ("bob", "jam")]
     kept = prepare(read(orders(), quantity=0), Recipe(ratios=(1, 0, 0)))
     assert len(kept.train) == 6
     bought = prepare(read(orders(quantity=[1, None, 2, 3, 4, 5, 6, 7, 8])), Recipe(ratios=(1, 0, 0)))

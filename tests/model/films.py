@@ -1,9 +1,12 @@
 """A small set with structure in it: even people like even films, odd people odd ones."""
 
+from dataclasses import replace
 from functools import cache
 
+import numpy as np
+
 from sahcns.backbones import LightGCN
-from sahcns.data import Recipe, Split, prepare
+from sahcns.data import Pairs, Recipe, Split, prepare
 from sahcns.data.ids import Id
 from sahcns.model import Recommender, fit
 from sahcns.samplers import RNS
@@ -20,6 +23,13 @@ def films(people: int = 24, count: int = 20, seed: int = 0) -> Split:
         if (person + film // 2) % 3
     ]
     return prepare(interactions(rows, titles={film: f"Film {film} ☕" for _, film in rows}), Recipe(seed=seed))
+
+
+def hardly_trained() -> Split:
+    """The same, but one user is known by a held-out pair alone (2, 5), and the next by nothing at all."""
+    split = films()
+    train, valid = split.train.take(~np.isin(split.train.users, (2, 3))), np.array([[2], [5]], np.int32)
+    return replace(split, train=train, valid=Pairs(*valid), test=Pairs.none())
 
 
 @cache

@@ -8,12 +8,10 @@ import pytest
 import torch
 
 from sahcns.baselines import ItemWeights
-from sahcns.data import Split
-from sahcns.data.split import Pairs
 from sahcns.errors import SettingError
 from sahcns.folders import read_folder
 from sahcns.model.export import EXPORT, _index, export
-from tests.model.films import films
+from tests.model.films import films, hardly_trained
 from tests.model.test_recommender import made
 
 
@@ -34,11 +32,7 @@ def test_tables_and_arrays_hold_the_vectors(tmp_path: Path) -> None:
 
 
 def test_who_has_no_vector_gets_what_the_lists_rest_on(tmp_path: Path) -> None:
-    split = films()
-    gone, nobody = np.isin(split.train.users, (2, 3)), Pairs.none()
-    valid = Pairs(np.array([2], np.int32), np.array([5], np.int32))
-    train = Pairs(split.train.users[~gone], split.train.items[~gone])
-    model = made(Split(train, valid, nobody, split.user_ids, split.item_ids, split.titles))
+    model = made(hardly_trained())
     export(model, tmp_path / "out")
     users = pl.read_parquet(tmp_path / "out" / "users.parquet")
     assert users["source"].to_list()[:5] == ["model", "model", "fold-in", "popular", "model"]

@@ -13,15 +13,12 @@ from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 import uvicorn
 
 from sahcns.backbones import LightGCN
-from sahcns.data import Split
 from sahcns.data.ids import Texts
-from sahcns.data.split import Pairs
 from sahcns.lab.inspect.pairs import inspect_pairs
 from sahcns.model import Recommender, fit
 from sahcns.model.wishes import rank_wishes
@@ -34,7 +31,7 @@ from sahcns.serving.live import LiveModel
 from sahcns.serving.page import FILES
 from sahcns.serving.server import Settings, bind, uvicorn_options
 from sahcns.training import Protocol
-from tests.model.films import films
+from tests.model.films import films, hardly_trained
 from tests.model.test_recommender import made
 
 
@@ -121,17 +118,7 @@ def test_answers_are_those_of_the_model(service: Running, model: Recommender) ->
 
 
 def test_nobody_gets_a_list_from_a_vector_that_was_never_trained(tmp_path: Path) -> None:
-    """One user is known by a held-out pair alone, another by nothing at all."""
-    split = films()
-    train, valid = split.train, split.valid
-    gone = np.isin(train.users, (2, 3))
-    split = Split(
-        Pairs(train.users[~gone], train.items[~gone]),
-        Pairs(np.array([2], valid.users.dtype), np.array([5], valid.items.dtype)),
-        Pairs(valid.users[:0], valid.items[:0]),
-        split.user_ids, split.item_ids, split.titles,
-    )  # fmt: skip
-    model = made(split)
+    model = made(hardly_trained())
     with running(model.save(tmp_path / "run")) as service:
         fold, nothing = service.ask("/recommend?user=p02&user=p03&k=3")[1]["users"]
     assert (fold["source"], nothing["source"]) == ("fold-in", "popular")
