@@ -5,6 +5,7 @@ import pytest
 from sahcns.data import prepare_given
 from sahcns.errors import DataError, SettingError
 from tests.data.hand_made import decoded, interactions
+from tests.data.readers.soundness import values
 
 TRAIN = [("a", "x"), ("b", "y"), ("b", "x"), ("c", "z")]
 
@@ -22,8 +23,7 @@ def test_three_files_share_one_map_and_keep_their_parts() -> None:
         "valid": [("a", "y"), ("c", "x")],
         "test": [("a", "z")],
     }
-    assert split.titles is not None
-    assert [split.titles[k] for k in range(3)] == ["Ex", "Why", ""]
+    assert values(split.titles) == ["Ex", "Why", ""]
     assert [(step["step"], step["rows"]) for step in split.manifest["steps"]] == [  # type: ignore[attr-defined]
         ("read", 8),
         ("duplicates", 7),

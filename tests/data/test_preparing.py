@@ -6,6 +6,7 @@ import pytest
 from sahcns.data import Recipe, prepare
 from sahcns.errors import DataError
 from tests.data.hand_made import decoded, interactions
+from tests.data.readers.soundness import values
 
 
 def day(year: int) -> int:
@@ -44,8 +45,7 @@ def test_the_steps_run_in_the_stated_order_and_each_is_counted() -> None:
         "split": (2, 2, 4),
     }
     assert decoded(split)["train"] == [("a", "y"), ("a", "z"), ("b", "y"), ("b", "z")]
-    assert split.titles is not None
-    assert [split.titles[k] for k in range(split.n_items)] == ["Why", "Zed"]
+    assert values(split.titles) == ["Why", "Zed"]
     assert split.manifest["source"] == {"files": [{"path": "rows.csv"}]}
     assert split.manifest["recipe"] == Recipe(min_rating=3, years=(2014, 2018), core=2, ratios=(1, 0, 0)).to_dict()
     assert split.manifest["fingerprint"] == split.fingerprint

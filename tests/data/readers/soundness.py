@@ -1,10 +1,12 @@
 """What must hold for every `Interactions` a reader returns, whatever the file."""
 
 import json
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from sahcns.data.ids import IdMap
+from sahcns.data.ids import IdMap, Texts
 from sahcns.data.interactions import Interactions, fold_case
 
 
@@ -52,6 +54,11 @@ def sorted_without_repeats(ids: IdMap) -> bool:
     raw = [ids.values.raw(k) for k in range(len(ids))]
     assert all(text.decode().strip(" \t\r\n") for text in raw)
     return raw == sorted(set(raw))
+
+
+def values(column: npt.NDArray[Any] | Texts | None) -> list[Any] | None:
+    """A column as a list, or None where there is none."""
+    return None if column is None else [column[k] for k in range(len(column))]
 
 
 def kinds(made: Interactions) -> list[str] | None:
