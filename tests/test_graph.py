@@ -18,22 +18,12 @@ from tests.splits import dense, normalised, random_split, splits, training_matri
 @settings(max_examples=50, deadline=None)
 def test_adjacency_is_the_dense_formula(split: Split) -> None:
     adjacency = Graph.of(split, dtype=torch.float64).adjacency
-    np.testing.assert_allclose(dense(adjacency), normalised(split), rtol=0, atol=1e-15)
-    assert adjacency.n == split.n_users + split.n_items
-    assert adjacency.degrees.tolist() == training_matrix(split).sum(1).tolist()
-
-
-@given(splits())
-@settings(max_examples=50, deadline=None)
-def test_adjacency_is_symmetric_and_idle_nodes_have_empty_rows(split: Split) -> None:
-    adjacency = Graph.of(split, dtype=torch.float64).adjacency
     matrix = dense(adjacency)
+    np.testing.assert_allclose(matrix, normalised(split), rtol=0, atol=1e-15)
     assert (matrix == matrix.T).all()
-    degrees = training_matrix(split).sum(1)
-    lengths = adjacency.offsets.diff()
-    assert lengths.tolist() == degrees.tolist()
-    assert (matrix[degrees == 0] == 0).all()
-    assert torch.isfinite(adjacency.values).all()
+    assert adjacency.n == split.n_users + split.n_items
+    degrees = training_matrix(split).sum(1).tolist()
+    assert adjacency.degrees.tolist() == adjacency.offsets.diff().tolist() == degrees
 
 
 @given(splits())
@@ -59,21 +49,6 @@ def test_a_repeated_pair_is_one_edge_and_two_training_pairs() -> None:
     assert twice.adjacency.degrees.tolist() == [2, 1, 1, 2, 0]
     assert len(twice.pair_users) == len(once.pair_users) + 1
     assert twice.popularity.tolist() == [1, 3, 0]
-
-
-def test_validation_and_test_pairs_never_enter() -> None:
-    split = random_split(9, 12, each=4, seed=3)
-    nothing = Pairs(split.train.users[:0], split.train.items[:0])
-    alone = Graph.of(Split(split.train, nothing, nothing, split.user_ids, split.item_ids))
-    graph = Graph.of(split)
-    for name in ("pair_users", "pair_items", "seen_offsets", "seen_items", "seen_keys", "popularity"):
-        assert torch.equal(getattr(graph, name), getattr(alone, name)), name
-    for name in ("offsets", "columns", "values", "degrees"):
-        assert torch.equal(getattr(graph.adjacency, name), getattr(alone.adjacency, name)), name
-    matrix = dense(graph.adjacency)
-    for part in (split.valid, split.test):
-        assert (matrix[part.users, split.n_users + part.items] == 0).all()
-    assert (matrix[split.train.users, split.n_users + split.train.items] > 0).all()
 
 
 def test_one_item_each_swaps_the_rows_of_users_and_items() -> None:

@@ -88,12 +88,6 @@ def test_the_same_uniform_numbers_in_every_precision() -> None:
     assert torch.equal(one.double(), two)
 
 
-def test_whole_numbers_below_a_bound() -> None:
-    x = Rng(0, "x").below(7, 70_000)
-    assert set(x.tolist()) == set(range(7))
-    assert chisquare(np.bincount(x.numpy())).pvalue > 1e-3
-
-
 def test_whole_numbers_below_a_bound_of_each_column() -> None:
     bounds = torch.tensor([1, 2, 5])
     x = Rng(0, "x").below(bounds, 20_000, 3)

@@ -84,9 +84,6 @@ def setting(
             is given by name only, so that what stood in order still does
     """
     allowed = Allowed(low, high, above, tuple(choices))
-    for value in (search.low, search.high) if isinstance(search, Between) else search or ():
-        if (choices or isinstance(value, Real)) and not allowed.holds(value):
-            raise SettingError(f"search={search!r}: {value!r} is not allowed; it must be {allowed}")
     about = {"meaning": meaning, "allowed": allowed, "search": search, "unless": dict(unless or {}), "late": late}
     return field(default=default, metadata=about, kw_only=late)
 

@@ -1,4 +1,3 @@
-import datetime as dt
 from typing import Any
 
 import numpy as np
@@ -6,19 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sahcns.data.filters import Int32, Rows, distinct, k_core, sort_pairs, time_order, within_years
-
-
-def seconds(*when: int) -> int:
-    return int(dt.datetime(*when, tzinfo=dt.UTC).timestamp())  # type: ignore[misc, arg-type]
-
-
-def test_the_window_holds_both_its_years_to_the_second() -> None:
-    times = np.array(
-        [seconds(2013, 12, 31, 23, 59, 59), seconds(2014, 1, 1), seconds(2018, 12, 31, 23, 59, 59), seconds(2019, 1, 1)]
-    )
-    assert within_years(times, (2014, 2018)).tolist() == [False, True, True, False]
-
+from sahcns.data.filters import Int32, Rows, distinct, k_core, sort_pairs, time_order
 
 SECOND = st.one_of(st.integers(-2, 2), st.sampled_from([-(2**62), 2**62]))
 
