@@ -58,7 +58,7 @@ class Running:
 
 @contextlib.contextmanager
 def running(folder: Path, *others: Path, **told: Any) -> Iterator[Running]:
-    messages, settings = list[str](), Settings(**told)
+    messages, settings = list[str](), Settings(host="", **told)
     gate = make_app([LiveModel(one, messages.append) for one in (folder, *others)], settings)
     listening = bind("127.0.0.1", 0)
     server = uvicorn.Server(uvicorn.Config(gate, **uvicorn_options(settings)))

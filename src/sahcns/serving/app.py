@@ -7,7 +7,7 @@ object, for those who have more items than fit into an address.
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import orjson
 import torch
@@ -32,15 +32,17 @@ from sahcns.serving.live import LiveModel, Loaded
 from sahcns.serving.page import add_page
 from sahcns.serving.quick import QuickRoute
 from sahcns.serving.search import item_row
-from sahcns.serving.server import Settings
 from sahcns.version import __version__
+
+if TYPE_CHECKING:
+    from sahcns.serving.server import Settings
 
 REFRESH_SECONDS = 1.0
 THREADS = 2  # for what is no product of vectors: searches, explanations, long lists of ids
 MOST_AT_ONCE = 200  # ids looked up while others wait
 
 
-def make_app(models: Sequence[LiveModel], settings: Settings) -> Gate:
+def make_app(models: Sequence[LiveModel], settings: "Settings") -> Gate:
     """The application over models, the first of which answers unless another is named."""
     batcher = Batcher()
     by_name = {live.name: live for live in reversed(models)}

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from contextlib import AsyncExitStack
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import orjson
@@ -17,7 +17,9 @@ from starlette.requests import ClientDisconnect
 from sahcns.serving.batching import Batcher
 from sahcns.serving.live import LiveModel
 from sahcns.serving.page import FILES
-from sahcns.serving.server import Settings
+
+if TYPE_CHECKING:
+    from sahcns.serving.server import Settings
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -92,7 +94,7 @@ class Answer:
 class Gate:
     """ASGI middleware, plain, so that it costs microseconds."""
 
-    def __init__(self, app: Any, settings: Settings, batcher: Batcher, models: Sequence[LiveModel]) -> None:
+    def __init__(self, app: Any, settings: "Settings", batcher: Batcher, models: Sequence[LiveModel]) -> None:
         self.app, self.settings, self.hosts = app, settings, settings.hosts
         self.metrics = Metrics(batcher, models)
         self.count = self.heavy = 0
