@@ -82,7 +82,7 @@ def command(
     from sahcns.cli.plan import OF_ROW, build_comparison
     from sahcns.cli.progress import say_it_resumes, tune_progress
     from sahcns.lab.parts import JUDGED
-    from sahcns.lab.places.named import HERE
+    from sahcns.lab.places import HERE
     from sahcns.lab.tune.propose import import_optuna
     from sahcns.lab.tune.report import search_table
     from sahcns.lab.tune.space import spaces_of

@@ -45,6 +45,26 @@ def built(kind: "type[Sampler]", settings: Mapping[str, Any], parts: Mapping[str
     return {"sampler": kind.from_dict(own[""]), **changed}
 
 
+def rebuilt(told: Mapping[str, Any]) -> dict[str, Any]:
+    """The sampler and the parts again, from their descriptions in a record, as `fit` takes them by name."""
+    from sahcns.backbones import Backbone
+    from sahcns.objectives import Objective
+    from sahcns.samplers import Sampler
+    from sahcns.training import Protocol
+
+    bases: dict[str, type[Any]] = {
+        "sampler": Sampler,
+        "backbone": Backbone,
+        "objective": Objective,
+        "protocol": Protocol,
+    }
+    made = {}
+    for word, base in bases.items():
+        kind = base if base is Protocol else class_named(base, told[word]["name"])
+        made[word] = kind.from_dict({name: value for name, value in told[word].items() if name != "name"})
+    return made
+
+
 def with_objective(settings: Mapping[str, Any], parts: Mapping[str, Configured]) -> Mapping[str, Configured]:
     """The parts with the objective that the settings name by `objective`, where that is another one."""
     if "objective" not in settings or settings["objective"] == parts["objective"].name:

@@ -16,7 +16,7 @@ from sahcns.data.split import Split
 from sahcns.errors import DataError
 from sahcns.importing import import_once
 from sahcns.lab.grid.result import Result, columns
-from sahcns.lab.parts import OBJECTIVE
+from sahcns.lab.parts import OBJECTIVE, rebuilt
 from sahcns.sources import own_code, source_commit
 
 if TYPE_CHECKING:  # results are read, and their keys made, without torch
@@ -92,30 +92,14 @@ class Job:
         short = hashlib.sha256(text.encode()).hexdigest()[:10]
         return f"{_slug(self.backbone['name'])}-{_slug(self.sampler['name'])}-s{self.seed}-{short}"
 
-    def build(self) -> "tuple[Backbone, Sampler, Objective, Protocol]":
+    def build(self) -> dict[str, Any]:
         """The parts, from their descriptions; the user's own files are imported first."""
-        from sahcns.backbones import Backbone
-        from sahcns.objectives import Objective
-        from sahcns.samplers import Sampler
-        from sahcns.settings import by_name
-        from sahcns.training import Protocol
-
         import_once(self.imports)
-        backbone, sampler, objective = ({**told} for told in (self.backbone, self.sampler, self.objective))
-        return (
-            by_name(Backbone, backbone.pop("name"), backbone), by_name(Sampler, sampler.pop("name"), sampler),
-            by_name(Objective, objective.pop("name"), objective), Protocol.from_dict(self.protocol),
-        )  # fmt: skip
+        return rebuilt(vars(self))
 
     def load(self) -> Split:
         """The split, which must be the one that the job was made for."""
-        split = load_split(self.data)
-        if split.fingerprint != self.fingerprint:
-            raise DataError(
-                f"{self.data} holds other data (fingerprint {split.fingerprint[:12]}…) than when the comparison was "
-                f"planned ({self.fingerprint[:12]}…); start it again"
-            )
-        return split
+        return load_same(self.data, self.fingerprint)
 
     def run(
         self,
@@ -128,9 +112,8 @@ class Job:
         from sahcns.model import fit
 
         split = self.load() if split is None else split
-        backbone, sampler, objective, protocol = self.build()
-        terms: dict[str, Any] = {"protocol": protocol, "seed": self.seed, "device": device, "kernels": self.kernels}
-        run = fit(split, backbone, sampler, objective, **terms, on_epoch=on_epoch, checkpoint=checkpoint)
+        terms: dict[str, Any] = {"seed": self.seed, "device": device, "kernels": self.kernels}
+        run = fit(split, **self.build(), **terms, on_epoch=on_epoch, checkpoint=checkpoint)
         if run.record.stopped == "interrupted":  # half a run is no result
             raise KeyboardInterrupt
         record = run.record
@@ -146,6 +129,17 @@ class Job:
             per_user=_per_user(run, split, device) if len(split.test) else None,
             **{name: getattr(record, name) for name in OF_RECORD},
         )
+
+
+def load_same(folder: str, fingerprint: str) -> Split:
+    """The split in a folder, which must be the one that something was planned for."""
+    split = load_split(folder)
+    if split.fingerprint != fingerprint:
+        raise DataError(
+            f"{folder} holds other data (fingerprint {split.fingerprint[:12]}…) than when this was planned "
+            f"({fingerprint[:12]}…); start it again"
+        )
+    return split
 
 
 def _per_user(run: "Run", split: Split, device: str) -> dict[str, Any]:

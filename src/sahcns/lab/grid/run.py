@@ -20,7 +20,7 @@ from typing import Any, Literal
 from sahcns.lab.grid.job import Job
 from sahcns.lab.grid.locks import lock, sweep
 from sahcns.lab.grid.result import UNFINISHED, Failure, Result, failure_path, result_path
-from sahcns.lab.places.named import HERE, place_named
+from sahcns.lab.places import HERE, place_named
 from sahcns.lab.places.place import Place, Report, sigterm_as_ctrl_c
 
 Kind = Literal["skipped", "started", "epoch", "finished", "failed", "elsewhere"]

@@ -6,12 +6,13 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from sahcns.data.prepared import load_split
 from sahcns.data.split import Pairs, Split
-from sahcns.errors import DataError
 from sahcns.importing import import_once
+from sahcns.lab.grid.job import load_same
+from sahcns.lab.parts import rebuilt
 from sahcns.lab.tune.propose import pruner
 from sahcns.lab.tune.search import Trial
+from sahcns.settings import Configured
 
 if TYPE_CHECKING:
     from sahcns.training.record import Record
@@ -46,10 +47,7 @@ class Attempt:
         """The split, which must be the one that the search was made for."""
         if self.split is not None:
             return self.split
-        split = load_split(self.data)
-        if split.fingerprint != self.fingerprint:
-            raise DataError(f"{self.data} was changed while it was searched on; start the search again")
-        return without_test(split)
+        return without_test(load_same(self.data, self.fingerprint))
 
     def run(
         self, device: str, on_epoch: Callable[[dict[str, Any]], None], split: Split, checkpoint: Path | None
@@ -81,22 +79,10 @@ class Attempt:
 
     def _built(self) -> Mapping[str, Any]:
         """The parts; in another process the user's own files are imported first."""
-        from sahcns.backbones import Backbone
-        from sahcns.objectives import Objective
-        from sahcns.samplers import Sampler
-        from sahcns.settings import by_name
-        from sahcns.training import Protocol
-
-        if isinstance(self.parts["protocol"], Protocol):
+        if isinstance(self.parts["protocol"], Configured):
             return self.parts
         import_once(self.imports)
-        bases: dict[str, type[Any]] = {"sampler": Sampler, "backbone": Backbone, "objective": Objective}
-        built: dict[str, Any] = {}
-        for word, described in self.parts.items():
-            told = dict(described)
-            name = told.pop("name")
-            built[word] = by_name(bases[word], name, told) if word in bases else Protocol.from_dict(told)
-        return built
+        return rebuilt(self.parts)
 
 
 def _judged(runs: "Sequence[Record]", monitor: str) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from sahcns.data.prepared import load_split
 from sahcns.data.split import Split
 from sahcns.errors import DataError, SettingError
 from sahcns.lab.grid.job import data_name
-from sahcns.lab.places.named import HERE, place_named
+from sahcns.lab.places import HERE, place_named
 from sahcns.lab.places.place import Here, Place, Report, sigterm_as_ctrl_c
 from sahcns.lab.tune.attempt import Attempt, without_test
 from sahcns.lab.tune.folder import SearchFolder, open_folder
