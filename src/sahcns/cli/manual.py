@@ -3,6 +3,8 @@
 import dataclasses
 import inspect
 import sys
+from collections.abc import Callable
+from importlib import import_module
 from typing import Annotated, Any
 
 from sahcns.cli.console import Json, show, show_json, table
@@ -12,49 +14,28 @@ from sahcns.settings import Configured, class_named, named
 Name = Annotated[str | None, argument("Only this one, with its equations.", "NAME")]
 
 
-def samplers(name: Name = None, imports: Imports = None, json: Json = False) -> None:
-    """The samplers there are, each argument with its default, what is allowed, and its meaning.
+def _manual(base: str, prefix: str, example: str) -> Callable[..., None]:
+    """The command that prints the manuals of all below a class such as `Sampler`, which is imported when it runs."""
+    what = base.lower()
 
-    An argument is set with `sahcns train --set NAME=VALUE`.
+    def command(name: Name = None, imports: Imports = None, json: Json = False) -> None:
+        import_files(imports or ())
+        _print_manual(getattr(import_module(f"sahcns.{what}s"), base), name, json)
 
-    Examples: sahcns samplers
-              sahcns samplers sahc
-              sahcns samplers --import my_sampler.py
+    command.__doc__ = f"""The {what}s there are, each argument with its default, what is allowed, and its meaning.
+
+    An argument is set with `sahcns train --set {prefix}NAME=VALUE`.
+
+    Examples: sahcns {what}s
+              sahcns {what}s {example}
+              sahcns {what}s --import my_{what}.py
     """
-    from sahcns.samplers import Sampler
-
-    import_files(imports or ())
-    _print_manual(Sampler, name, json)
+    return command
 
 
-def backbones(name: Name = None, imports: Imports = None, json: Json = False) -> None:
-    """The backbones there are, each argument with its default, what is allowed, and its meaning.
-
-    An argument is set with `sahcns train --set backbone.NAME=VALUE`.
-
-    Examples: sahcns backbones
-              sahcns backbones ngcf
-              sahcns backbones --import my_backbone.py
-    """
-    from sahcns.backbones import Backbone
-
-    import_files(imports or ())
-    _print_manual(Backbone, name, json)
-
-
-def objectives(name: Name = None, imports: Imports = None, json: Json = False) -> None:
-    """The objectives there are, each argument with its default, what is allowed, and its meaning.
-
-    An argument is set with `sahcns train --set objective.NAME=VALUE`.
-
-    Examples: sahcns objectives
-              sahcns objectives bsl
-              sahcns objectives --import my_objective.py
-    """
-    from sahcns.objectives import Objective
-
-    import_files(imports or ())
-    _print_manual(Objective, name, json)
+samplers = _manual("Sampler", "", "sahc")
+backbones = _manual("Backbone", "backbone.", "ngcf")
+objectives = _manual("Objective", "objective.", "bsl")
 
 
 def _print_manual(base: type[Configured], name: str | None, json: bool) -> None:
