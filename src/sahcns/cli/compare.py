@@ -32,16 +32,7 @@ if TYPE_CHECKING:
     from sahcns.lab.grid.result import Failure, Result
     from sahcns.lab.grid.run import Outcome
 
-DEFAULTS: dict[str, Any] = {
-    "seeds": 5,
-    "workers": None,
-    "on": "here",
-    "device": "auto",
-    "kernels": "auto",
-    "tuned": (),
-    "baseline": None,
-    "margin": None,
-}
+TOLD = ("seeds", "tuned", "kernels", "workers", "on", "device")  # what is handed on as it is
 
 
 @with_protocol
@@ -111,7 +102,7 @@ def command(
         "samplers": [*({"name": name} for name in parse_names("--samplers", samplers)), *map(parse_row, row or ())],
         "backbones": [{"name": name} for name in parse_names("--backbones", backbones)], "import": imports or [],
     }  # fmt: skip
-    plan = DEFAULTS | merge(typed, read_file(config, COMPARISON) if config else {})
+    plan = merge(typed, read_file(config, COMPARISON) if config else {})
     if "data" not in plan:
         raise SettingError("no data: give a prepared folder, such as `sahcns compare films --out study`")
     if "out" not in plan:
@@ -122,7 +113,7 @@ def command(
             raise SettingError(f"--out {place} is {what}; choose another folder for the results")
     import_files(plan["import"])
     rows, models, minimised, terms = build_comparison(plan, settings or [])
-    labels, rival = [row.label for row in rows], plan["baseline"]
+    labels, rival = [row.label for row in rows], plan.get("baseline")
     if rival is not None and rival not in labels:
         raise SettingError(f"--baseline {rival!r} is not compared; {nearest(rival, labels)}")
     from sahcns.lab.comparison import comparison_tables
@@ -134,7 +125,7 @@ def command(
     with say_it_resumes(place), grid_progress(quiet=json) as progress:
 
         def begin(jobs: "Sequence[Job]") -> None:
-            for line in [*tuned_remarks(plan["tuned"], jobs), *([] if json else [_scope(jobs, len(models))])]:
+            for line in [*tuned_remarks(plan.get("tuned", ()), jobs), *([] if json else [_scope(jobs, len(models))])]:
                 tell(line)
             progress.begin(jobs)
 
@@ -148,15 +139,13 @@ def command(
             imports=plan["import"],
             on_plan=begin,
             on_event=progress.update,
-            **{name: plan[name] for name in ("seeds", "tuned", "kernels", "workers", "on", "device")},
+            **{name: plan[name] for name in TOLD if name in plan},
         )
     reasons = {failure.error for failure in outcome.failures}
     where = f"where in the code: {place / FAILED}" if any(map(_in_code, outcome.failures)) else ""
     if not outcome.results and len(reasons) == 1:
         raise TrainingError("; ".join(filter(None, [f"every run failed: {reasons.pop()}", where])))
-    tables = comparison_tables(
-        outcome.results, baseline=rival, margin=MARGIN if plan["margin"] is None else plan["margin"]
-    )
+    tables = comparison_tables(outcome.results, baseline=rival, margin=plan.get("margin", MARGIN))
     if json:
         brief = [{k: v for k, v in one.to_dict().items() if k != "history"} for one in outcome.results]
         show_json({"folder": place, "results": brief, "failures": outcome.failures, "tables": tables})

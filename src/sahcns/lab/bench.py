@@ -18,7 +18,6 @@ from torch.utils.benchmark import Timer, timer
 
 from sahcns.backbones import Backbone, LightGCN
 from sahcns.data.split import Split
-from sahcns.errors import SettingError
 from sahcns.kernels import build_graph
 from sahcns.lab.inspect.results import Cost
 from sahcns.objectives import BPR, Objective
@@ -117,8 +116,6 @@ def sampler_cost(
     counts too, with its loss. A machine that slows down would count against one sampler, so several `rounds` of all of
     them give medians, and whole epochs round by round.
     """
-    if not samplers:
-        raise SettingError("samplers is empty; name at least one, the first is what others are compared with")
     where, model, costs = pick_device(device), backbone or LightGCN(), list[Cost]()
     settings = protocol or Protocol(), where, kernels, epochs
     timings = [[bench(split, model, one, *settings) for one in samplers] for _ in range(rounds)]

@@ -10,7 +10,7 @@ import pytest
 from sahcns.data import save_split
 from sahcns.errors import DeviceError
 from sahcns.importing import import_files
-from sahcns.lab.tune.search import Search, read_search, read_tuned
+from sahcns.lab.tune.search import Search, Tuned, read_search
 from sahcns.lab.tune.tune import SearchProgress
 from sahcns.samplers import SAHC, Sampler
 from sahcns.settings import Between, class_named
@@ -54,14 +54,14 @@ def test_killed_wherever_it_writes_it_comes_to_the_same(tmp_path: Path) -> None:
     out, killed = tmp_path / "out", 0
     for at in (1, 2, 3, 5, 8, 11, 15, 19):
         killed += ended(dying_searcher(out, at, trials=3)) == -signal.SIGKILL
-        for name, read in (("trials.json", read_search), ("tuned.json", read_tuned)):
+        for name, read in (("trials.json", read_search), ("tuned.json", Tuned.read)):
             if (out / name).exists():
                 read(out)  # never torn
     assert killed >= 6
     assert ended(searcher(out, trials=3)) == 0
     found = read_search(out)
     assert essence(found) == essence(whole)
-    assert found.chosen == whole.chosen == read_tuned(out)["samplers"]
+    assert found.chosen == whole.chosen == Tuned.read(out).content["samplers"]
     assert "lost" in states(found)
     files = sorted(path.name for path in out.iterdir() if not path.name.startswith("."))
     assert files == ["claims", "trials.json", "tuned.json"]

@@ -19,7 +19,7 @@ from sahcns.lab.tune.report import (
     setting_figures,
     trial_table,
 )
-from sahcns.lab.tune.search import Search, Trial, read_search, read_tuned
+from sahcns.lab.tune.search import Search, Trial, Tuned, read_search
 from sahcns.settings import Between
 
 POINTS = [(0.3, 0.5, 0.20), (0.0, 0.5, 0.10), (0.3, 1.0, 0.30), (1.0, 1.0, 0.25)]
@@ -257,8 +257,8 @@ def test_a_report_opens_with_the_answer(tmp_path: Path) -> None:
 def test_a_search_is_read_back_as_it_was(tmp_path: Path) -> None:
     folder = saved(tmp_path / "out")
     assert read_search(folder) == replace(SEARCH, folder=folder)
-    assert read_tuned(folder) == read_tuned(folder / "tuned.json")
-    assert read_tuned(folder)["samplers"] == SEARCH.chosen
+    assert Tuned.read(folder).content == Tuned.read(folder / "tuned.json").content
+    assert Tuned.read(folder).content["samplers"] == SEARCH.chosen
 
 
 @pytest.mark.parametrize(
@@ -267,7 +267,7 @@ def test_a_search_is_read_back_as_it_was(tmp_path: Path) -> None:
 def test_the_study_s_searches_are_read(folder: Path) -> None:
     search = read_search(folder)
     assert all(map(search.finished, search.samplers))
-    assert search.chosen == read_tuned(folder)["samplers"]
+    assert search.chosen == Tuned.read(folder).content["samplers"]
     assert search_report(folder).summary
 
 
@@ -288,4 +288,4 @@ def test_what_is_no_search_is_refused(tmp_path: Path, content: str | None) -> No
     with pytest.raises(DataError, match=r"trials\.json"):
         read_search(tmp_path)
     with pytest.raises(DataError, match=r"tuned\.json"):
-        read_tuned(tmp_path)
+        Tuned.read(tmp_path)

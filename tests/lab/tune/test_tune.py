@@ -17,7 +17,7 @@ from sahcns.data.split import Pairs
 from sahcns.errors import DataError, SettingError
 from sahcns.lab.places.place import Hear, Here, Report, Task
 from sahcns.lab.tune.attempt import without_test
-from sahcns.lab.tune.search import read_search, read_tuned
+from sahcns.lab.tune.search import Tuned, read_search
 from sahcns.lab.tune.space import spaces_of
 from sahcns.lab.tune.tune import SearchProgress, tune
 from sahcns.model import fit
@@ -134,13 +134,13 @@ def test_a_trial_that_fails_does_not_stop_the_rest(tmp_path: Path) -> None:
     assert search.chosen["moody"] == {"broken": False, "pool": 4}
     none = quick(tmp_path / "none", Moody, DNS, fixed={"moody": {"broken": True}}, trials=2)
     assert [trial.state for trial in none.of("moody")] == ["failed", "failed"]
-    assert list(read_tuned(tmp_path / "none")["samplers"]) == ["dns"]
+    assert list(Tuned.read(tmp_path / "none").content["samplers"]) == ["dns"]
 
 
 def test_the_files_hold_the_search(tmp_path: Path) -> None:
     search = quick(tmp_path / "out", SAHC, trials=3)
     assert read_search(tmp_path / "out") == search
-    tuned = read_tuned(tmp_path / "out")
+    tuned = Tuned.read(tmp_path / "out").content
     assert tuned["data"]["fingerprint"] == films().fingerprint
     assert (tuned["protocol"], tuned["backbone"]["name"], tuned["seed"]) == (QUICK.to_dict(), "mf", 0)
     best = max(search.trials, key=lambda trial: trial.value or 0)
@@ -156,7 +156,7 @@ def test_more_trials_and_more_samplers_go_into_the_same_folder(tmp_path: Path) -
     assert essence(more) == essence(quick(tmp_path / "at once", SAHC, trials=4))
     both = quick(tmp_path / "out", DNSMN, trials=2)
     assert both.samplers == ["sahc", "dns-mn"]
-    assert read_tuned(tmp_path / "out")["tried"] == {"sahc": 4, "dns-mn": 2}
+    assert Tuned.read(tmp_path / "out").content["tried"] == {"sahc": 4, "dns-mn": 2}
 
 
 @pytest.mark.parametrize("epoch", [0, 1])
@@ -170,7 +170,7 @@ def test_after_ctrl_c_it_goes_on_where_it_was(tmp_path: Path, epoch: int) -> Non
         quick(tmp_path / "out", watch=stop)
     left = read_search(tmp_path / "out")
     assert [trial.state for trial in left.trials] == ["complete", "complete", "lost"]
-    assert read_tuned(tmp_path / "out")["samplers"] == {}  # the search is not finished
+    assert Tuned.read(tmp_path / "out").content["samplers"] == {}  # the search is not finished
     assert essence(quick(tmp_path / "out")) == essence(quick(tmp_path / "undisturbed"))
 
 
@@ -275,7 +275,7 @@ def test_a_search_ends_when_its_epochs_are_spent_and_goes_on_with_more(tmp_path:
     }
     assert {name: search.spent(name) for name in search.samplers} == {"sahc": "epochs", "dns-mn": "epochs"}
     assert search.chosen.keys() == {"sahc", "dns-mn"}
-    tuned = read_tuned(tmp_path / "out")
+    tuned = Tuned.read(tmp_path / "out").content
     assert (tuned["epoch_budget"], tuned["epochs"]) == (5, {"sahc": 6, "dns-mn": 6})
     more = quick(tmp_path / "out", SAHC, trials=3)
     assert (len(more.of("sahc")), more.spent("sahc")) == (3, "trials")
@@ -341,6 +341,6 @@ def test_an_objective_is_searched_with_the_rest_and_its_folder_is_for_it_alone(t
         minimised = SampledSoftmax(temperature=temperature)
         run = fit(films(), MODEL, DNS(pool=4), minimised, protocol=QUICK, device="cpu").record
         assert value == run.valid["best"]["ndcg@10"]
-    assert read_tuned(tmp_path / "out")["objective"] == described(SampledSoftmax(temperature=0.5))
+    assert Tuned.read(tmp_path / "out").content["objective"] == described(SampledSoftmax(temperature=0.5))
     with pytest.raises(DataError, match="objective name = sampled-softmax, not bpr"):
         quick(tmp_path / "out", DNS)

@@ -40,34 +40,26 @@ TUNING = (
 
 def comparison_report(
     results: Sequence[Result],
-    title: str = "A comparison of samplers",
     *,
     metrics: Sequence[str] = METRICS,
     baseline: str | None = None,
-    against: str | None = None,
-    reading: str = "best",
-    test: str = "t",
     margin: float = MARGIN,
-    command: str = "",
 ) -> Report:
     """A verdict, the main table and the metrics of each method first; then pairs, pool sizes, training and how it was made.
 
-    The arguments are those of `comparison_tables`; `command` is the one that made the results, where it is known.
+    The arguments are those of `comparison_tables`.
     """
-    tables = comparison_tables(
-        results, metrics=metrics, baseline=baseline, against=against, reading=reading, test=test, margin=margin
-    )
-    which = "last" if reading == "last" else "best"
-    boards, gaps, held = boards_of(results, which), list[Figure](), list[str]()
+    tables = comparison_tables(results, metrics=metrics, baseline=baseline, margin=margin)
+    boards, gaps, held = boards_of(results), list[Figure](), list[str]()
     for board in boards:
-        contrasts = pairs(board, metrics, against or baseline or reference_of(board))
+        contrasts = pairs(board, metrics, baseline or reference_of(board))
         said = [verdict for verdict, _ in verdicts(contrasts, margin)]
         held += standings(list(zip(contrasts, said, strict=True)), metrics, margin)
         tested = list(zip(contrasts, adjusted(contrasts), strict=True))
         for place in board.places:
             gaps += differences([one for one in tested if one[0].place == place], ", ".join(place))
     at_20 = [metric for metric in metrics if metric.endswith("@20")] or metrics
-    blocks: list[Table | Figure] = [*tables, *comparison_figures(results, metrics=at_20, reading=which), *gaps]
+    blocks: list[Table | Figure] = [*tables, *comparison_figures(results, metrics=at_20), *gaps]
 
     def named(*kinds: str) -> list[Table | Figure]:
         return [one for kind in kinds for one in blocks if one.name.startswith(kind)]
@@ -79,7 +71,8 @@ def comparison_report(
         Section("Training", named("epochs", "seconds")),
     ]
     says = [*filter(None, (verdict(board, metrics, baseline) for board in boards)), *held, *cautions(boards)]
-    return Report(title, says, [section for section in sections if section.blocks], facts(boards, command))
+    shown = [section for section in sections if section.blocks]
+    return Report("A comparison of samplers", says, shown, facts(boards))
 
 
 def verdict(board: Board, metrics: Sequence[str], baseline: str | None) -> str:
@@ -148,7 +141,7 @@ def cautions(boards: Sequence[Board]) -> list[str]:
     return [*says, TUNING]
 
 
-def facts(boards: Sequence[Board], command: str = "") -> list[tuple[str, str]]:
+def facts(boards: Sequence[Board]) -> list[tuple[str, str]]:
     """Runs, data, protocol, versions, device, sources, and a command with all settings that makes it all again."""
     results = [result for board in boards for result in board.results]
     rows = [("Runs", f"{len(results)}, seeds {listed({result.seed for result in results})}")]
@@ -168,7 +161,7 @@ def facts(boards: Sequence[Board], command: str = "") -> list[tuple[str, str]]:
     ]
     own = sorted({path for one in results for path in one.imports})
     rows += [("Own files", ", ".join(own))] if own else []
-    return rows + [("To repeat it", text) for text in (*([command] if command else []), *map(repeat, boards))]
+    return rows + [("To repeat it", repeat(board)) for board in boards]
 
 
 def repeat(board: Board) -> str:
@@ -231,14 +224,12 @@ def _counted(values: Iterable[str]) -> str:
     return next(iter(counts)) if len(counts) == 1 else "; ".join(f"{one} ({n} runs)" for one, n in counts.items())
 
 
-def comparison_figures(
-    results: Sequence[Result], *, metrics: Sequence[str] = DRAWN, reading: str = "best"
-) -> list[Figure]:
+def comparison_figures(results: Sequence[Result], *, metrics: Sequence[str] = DRAWN) -> list[Figure]:
     """For each protocol, set and backbone: learning curves, the metrics of each method, and pool sizes where they vary.
 
     `metrics` are those of the test part, for the bars and the pool sizes.
     """
-    figures, boards = list[Figure](), boards_of(results, reading)
+    figures, boards = list[Figure](), boards_of(results)
     for at, board in enumerate(boards):
         for data, backbone in board.places:
             where = f"{data}, {backbone}" + (f", table {at + 1}" if len(boards) > 1 else "")

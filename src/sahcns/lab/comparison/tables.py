@@ -82,8 +82,6 @@ def comparison_tables(
     for name, value, known in (("reading", reading, (*READINGS, "both")), ("test", test, TESTS)):
         if value not in known:
             raise SettingError(f"{name}={value!r} is not known; choose one of {', '.join(known)}")
-    if not metrics:
-        raise SettingError("metrics is empty; give at least one, such as recall@20")
     boards = {which: boards_of(results, which) for which in READINGS if reading in (which, "both")}
     methods = {row.method for board in boards_of(results) for row in board.rows}
     for argument, method in (("baseline", baseline), ("against", against)):

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from sahcns.data.ids import Id
 from sahcns.data.split import Split
-from sahcns.errors import DataError, SettingError
+from sahcns.errors import DataError
 from sahcns.lab.inspect.model import BATCH, HELD_OUT, Model, Negatives, SampledEpoch, TrainedModel
 from sahcns.lab.inspect.results import PairView
 from sahcns.rng import Rng
@@ -41,10 +41,6 @@ def inspect_pairs(
 
 def find_pairs(model: TrainedModel, count: int, user: Id | None, item: Id | None, seed: int) -> list[int]:
     """Positions among the training pairs, in order."""
-    if count < 1:
-        raise SettingError(f"count={count} must be 1 or more")
-    if user is None and item is not None:
-        raise SettingError(f"item={item!r} needs a user: a pair is a user and one of their training items")
     graph, split, first, last = model.graph, model.split, 0, model.graph.n_pairs
     if user is not None:
         row = int(split.user_ids.encode([user], what="user")[0])

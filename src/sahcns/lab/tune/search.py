@@ -247,14 +247,6 @@ def read_search(folder: str | os.PathLike[str]) -> Search:
     return replace(search, folder=Path(folder))
 
 
-def read_tuned(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """The content of a `tuned.json`, or of the one in a folder."""
-    given = Path(path) / TUNED if Path(path).is_dir() else Path(path)
-    with read_from(given):
-        values: dict[str, Any] = restored(TunedFile, _read(given, TUNED_FORMAT, "tuned setting"))
-    return values
-
-
 @dataclass(frozen=True)
 class Tuned:
     """One `tuned.json`; where it does not say on what set or backbone it was tuned, it holds for all."""
@@ -265,7 +257,9 @@ class Tuned:
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> "Tuned":
         """From the file, or the folder that holds it."""
-        return cls(str(path), read_tuned(path))
+        given = Path(path) / TUNED if Path(path).is_dir() else Path(path)
+        with read_from(given):
+            return cls(str(path), restored(TunedFile, _read(given, TUNED_FORMAT, "tuned setting")))
 
     @property
     def samplers(self) -> Mapping[str, Mapping[str, Any]]:
