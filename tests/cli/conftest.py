@@ -10,6 +10,8 @@ import pytest
 
 from sahcns.cli import COMMANDS, HELP
 from sahcns.cli.group import run
+from sahcns.data import save_split
+from tests.model.films import films
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,11 @@ def sahcns(cache: Path, capsys: pytest.CaptureFixture[str]) -> Sahcns:
         return Done(code, shown.out, shown.err)
 
     return call
+
+
+@pytest.fixture
+def prepared(tmp_path: Path) -> Path:
+    return save_split(films(), tmp_path / "films")
 
 
 def refused(done: Done) -> str:

@@ -7,23 +7,19 @@ import subprocess
 import sys
 import textwrap
 import time
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
-from sahcns.data import save_split
 from sahcns.files import json_lines
 from sahcns.lab.grid.result import results_in
 from tests.cli.conftest import Sahcns, refused
 from tests.model.films import films
 
 QUICK = ("--epochs", "2", "--batch", "64", "--set", "backbone.dim=4", "--device", "cpu", "--seeds", "2")
-
-
-@pytest.fixture
-def prepared(tmp_path: Path) -> Path:
-    return save_split(films(), tmp_path / "films")
 
 
 def rows(folder: Path) -> list[tuple[str, str, int]]:
@@ -163,8 +159,7 @@ def test_a_row_that_is_named_anew_is_not_run_again_and_reports_have_the_new_name
     assert done.out.endswith(f"sahcns report {tmp_path / 'study'}\n")  # a comma would part the name
 
 
-FILES = {
-    "study.toml": """
+STUDY = """
 data = "films"
 out = "study"
 seeds = [7, 9]
@@ -176,23 +171,12 @@ backbones = [{name = "mf", dim = 4}]
 [protocol]
 epochs = 2
 batch = 64
-""",
-    "study.yaml": """
-data: [films]
-out: study
-seeds: [7, 9]
-device: cpu
-baseline: rns
-samplers: [rns, {name: dns, label: dns-3, pool: 3}, {name: dns, label: dns-5, pool: 5}]
-backbones: [{name: mf, dim: 4}]
-protocol: {epochs: 2, batch: 64}
-""",
-}
+"""
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", ["study.toml", "study.yaml"])
 def test_a_file_holds_a_whole_comparison(sahcns: Sahcns, prepared: Path, tmp_path: Path, name: str) -> None:
-    (tmp_path / name).write_text(FILES[name])
+    (tmp_path / name).write_text(STUDY if name.endswith("toml") else yaml.safe_dump(tomllib.loads(STUDY)))
     assert sahcns("compare", "--config", tmp_path / name).code == 0
     assert rows(tmp_path / "study") == [("mf", label, seed) for label in ("dns-3", "dns-5", "rns") for seed in (7, 9)]
     pools = {result.label: result.sampler["pool"] for result in results_in(tmp_path / "study")}

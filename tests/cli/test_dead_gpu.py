@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from sahcns.backbones import LightGCN
-from sahcns.data import save_split
 from sahcns.model import fit
 from sahcns.samplers import DNS
 from sahcns.training import Protocol
@@ -13,11 +12,6 @@ from tests.cli.conftest import Done, Sahcns
 from tests.cli.short_runs import QUICK
 from tests.lab.played_gpu import SAYS, SENTENCE, played_gpu
 from tests.model.films import films
-
-
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    return save_split(films(), tmp_path / "films")
 
 
 @pytest.fixture
@@ -45,11 +39,11 @@ def is_the_sentence(done: Done) -> bool:
     ids=lambda words: words[0],
 )
 def test_where_a_sampler_is_at_work(
-    sahcns: Sahcns, data: Path, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+    sahcns: Sahcns, prepared: Path, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:
     gpu = played_gpu(tmp_path, monkeypatch)
     gpu.arm("parent")
-    places = {"DATA": data, "RUN": run, "OUT": tmp_path / "out"}
+    places = {"DATA": prepared, "RUN": run, "OUT": tmp_path / "out"}
     done = sahcns(*(places.get(word, word) for word in words), "--import", gpu.file)
     assert is_the_sentence(done), done
 

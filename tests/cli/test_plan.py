@@ -30,11 +30,6 @@ class Easy(sahcns.Sampler):
 """
 
 
-@pytest.fixture
-def prepared(tmp_path: Path) -> Path:
-    return save_split(films(), tmp_path / "films")
-
-
 def decided(folder: Path) -> dict[str, Any]:
     record = record_of(folder)
     return {name: record[name] for name in ("seed", "backbone", "sampler", "protocol", "valid", "test", "best_epoch")}

@@ -6,11 +6,13 @@ import shutil
 import signal
 import sys
 import tempfile
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from sahcns import folders
 from sahcns.data import Split, load_split, save_split
@@ -19,11 +21,6 @@ from sahcns.training.stopping import EarlyStopping
 from tests.cli.conftest import Sahcns, refused
 from tests.cli.short_runs import QUICK, record_of
 from tests.model.films import films
-
-
-@pytest.fixture
-def prepared(tmp_path: Path) -> Path:
-    return save_split(films(), tmp_path / "films")
 
 
 def test_a_run_is_trained_shown_and_stored(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
@@ -123,18 +120,7 @@ batch = 64
 learning_rate = 1e-2
 """
 
-YAML = """
-seed: 3
-data: {folder: films}
-out: from-file
-device: cpu
-backbone: {name: ngcf, dim: 4, dropout: 0}
-sampler:
-  name: sahc
-  alpha: 0.7
-  pool: 3
-protocol: {epochs: 2, batch: 64, learning_rate: 1e-2}
-"""
+YAML = yaml.safe_dump(tomllib.loads(TOML) | {"data": {"folder": "films"}})
 
 
 @pytest.mark.parametrize(("name", "text"), [("run.toml", TOML), ("run.yaml", YAML)])

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from sahcns.data import save_split
 from sahcns.lab.grid.result import results_in
 from sahcns.lab.tune.search import read_search
 from sahcns.objectives import SampledSoftmax
@@ -18,7 +17,6 @@ from sahcns.settings import named
 from sahcns.training.record import described
 from sahcns.training.stopping import EarlyStopping
 from tests.cli.conftest import Sahcns, refused
-from tests.model.films import films
 
 HELD = ("--l2", "1e-4", "--learning-rate", "1e-3")
 QUICK = ("--epochs", "2", "--batch", "64", "--evaluate-every", "1", "--monitor", "ndcg@10", "--device", "cpu")
@@ -39,11 +37,6 @@ MINE = """
             hardest = match.scores.argmax(1)
             return match.pick(hardest * (rng.uniform(len(hardest)) < self.share))
 """
-
-
-@pytest.fixture
-def prepared(tmp_path: Path) -> Path:
-    return save_split(films(), tmp_path / "films")
 
 
 @pytest.fixture
@@ -171,18 +164,13 @@ def test_a_sampler_of_which_nothing_works_is_told_and_the_others_are_tuned(
 @pytest.mark.parametrize(
     ("options", "place"),
     [
-        (["--samplers", "shac"], "'shac'"),
-        (["--trials", "0"], "trials=0"),
         (["--on", "nowhere"], "on='nowhere'"),
         (["--pool", "5;10"], "5;10"),
         (["--set", "sahc.aplha=1"], "'aplha'"),
         (["--search", "sahc.aplha=1"], "aplha"),
         (["--search", "protocol.l2=1e-5..x"], "l2='1e-5..x'"),
         (["--search", "alpha"], "--search 'alpha'"),
-        (["--monitor", "recall@21"], "recall@21"),
         (["--search", "protocol.mask=train,train+valid"], "protocol.mask"),
-        (["--objective", "brp"], "'bpr'"),
-        (["--trial-seeds", "0"], "trial_seeds=0"),
     ],
 )
 def test_mistakes_are_one_sentence(

@@ -87,10 +87,6 @@ def damaged_bytes(content: bytes, rng: random.Random) -> bytes:
     )
 
 
-def same(one: object, other: object) -> bool:
-    return one == other or repr(one) == repr(other)
-
-
 def attack(path: Path, look: Look, *, silent: bool) -> None:
     """`silent`: what has no digest may be read as something else."""
     content, right, rng = path.read_bytes(), look(), random.Random(path.name)

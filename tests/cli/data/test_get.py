@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.cli.conftest import Sahcns, refused
 
 
@@ -30,35 +32,21 @@ def test_from_takes_a_local_copy(sahcns: Sahcns, cache: Path, tmp_path: Path) ->
     assert done.out.count("none published") == 2
 
 
-def test_from_verifies(sahcns: Sahcns, cache: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["ml-1m"], "CACHE/ml-1m/ml-1m.zip"),  # there is no network
+        (["yelp"], "yelp_academic_dataset_review.json into CACHE/yelp"),
+        (["ml-latest-smal"], "'ml-latest-small'"),
+        (["ml-1m", "--from", "HERE/ratings.dat"], "ratings.dat is not the expected file"),
+        (["ml-1m", "--from", "HERE/no.zip"], "HERE/no.zip"),
+        (["gowalla", "--to", "HERE/ratings.dat"], "HERE/ratings.dat"),  # no folder
+    ],
+)
+def test_what_cannot_be_had_is_one_sentence(
+    sahcns: Sahcns, cache: Path, tmp_path: Path, arguments: list[str], named: str
+) -> None:
     (tmp_path / "ratings.dat").write_text("1::2::3::4\n")
-    sentence = refused(sahcns("data", "get", "ml-1m", "--from", tmp_path))
-    assert "ratings.dat is not the expected file: its SHA-256 is" in sentence
+    sentence = refused(sahcns("data", "get", *(word.replace("HERE", str(tmp_path)) for word in arguments)))
+    assert named.replace("HERE", str(tmp_path)).replace("CACHE", str(cache)) in sentence
     assert not (cache / "ml-1m" / "ratings.dat").exists()
-
-
-def test_without_a_network_it_says_which_file_to_put_where(sahcns: Sahcns, cache: Path) -> None:
-    sentence = refused(sahcns("data", "get", "ml-1m"))
-    assert "could not download https://files.grouplens.org/datasets/movielens/ml-1m.zip" in sentence
-    assert f"put it at {cache / 'ml-1m' / 'ml-1m.zip'}" in sentence
-    assert sentence.endswith("or run: sahcns data get ml-1m --from PATH")
-
-
-def test_yelp_is_fetched_by_hand(sahcns: Sahcns, cache: Path) -> None:
-    sentence = refused(sahcns("data", "get", "yelp"))
-    assert "https://business.yelp.com/data/resources/open-dataset/" in sentence
-    assert f"put yelp_academic_dataset_review.json into {cache / 'yelp'}" in sentence
-
-
-def test_a_misspelt_name(sahcns: Sahcns) -> None:
-    assert "did you mean 'ml-latest-small'?" in refused(sahcns("data", "get", "ml-latest-smal"))
-
-
-def test_a_source_that_is_not_there(sahcns: Sahcns, tmp_path: Path) -> None:
-    sentence = refused(sahcns("data", "get", "ml-1m", "--from", tmp_path / "no.zip"))
-    assert sentence == f"{tmp_path / 'no.zip'} is not there; give the archive of ml-1m, or a folder with its files"
-
-
-def test_a_place_that_cannot_be_written(sahcns: Sahcns, tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    assert str(tmp_path / "file") in refused(sahcns("data", "get", "gowalla", "--to", tmp_path / "file"))

@@ -16,7 +16,6 @@ from sahcns.data.catalogue import CATALOGUE, named_set
 from sahcns.errors import DataError
 from sahcns.importing import import_files
 from sahcns.lab.grid.job import Job, data_name
-from sahcns.lab.grid.result import Result
 from sahcns.model import fit
 from sahcns.objectives import BPR, SampledSoftmax
 from sahcns.samplers import DNS, SAHC, Sampler
@@ -77,25 +76,16 @@ def test_the_keys_of_the_runs_in_the_tree_are_those_that_their_settings_give() -
         assert Job("", told["data"]["fingerprint"], "", *parts).key == told["key"] == path.stem
 
 
-def test_a_result_has_its_objective_and_is_that_of_fit(tmp_path: Path) -> None:
-    data, softmax = prepared(tmp_path), SampledSoftmax(temperature=0.3)
-    result = job(data, DNS(), objective=softmax).run("cpu").save(tmp_path / "out")
-    run = fit(load_split(data), MF(dim=4), DNS(), softmax, protocol=QUICK, seed=2020, device="cpu")
-    assert result.test == run.record.test
-    assert result.path is not None
-    again = Result.load(result.path)
-    assert again.objective == described(SampledSoftmax(temperature=0.3))
-    assert again.around["objective.temperature"] == 0.3
-
-
 def test_the_result_is_that_of_fit_and_its_users_average_to_it(tmp_path: Path) -> None:
     data = prepared(tmp_path)
-    wanted = job(data, SAHC(alpha=0.7), seed=3, backbone=LightGCN(dim=4), label="ours")
+    softmax, sampler = SampledSoftmax(temperature=0.3), SAHC(alpha=0.7)
+    wanted = job(data, sampler, seed=3, backbone=LightGCN(dim=4), label="ours", objective=softmax)
     seen: list[dict[str, Any]] = []
     result = wanted.run("cpu", seen.append)
-    run = fit(load_split(data), LightGCN(dim=4), SAHC(alpha=0.7), protocol=QUICK, seed=3, device="cpu")
+    run = fit(load_split(data), LightGCN(dim=4), sampler, softmax, protocol=QUICK, seed=3, device="cpu")
     assert (result.test, result.valid) == (run.record.test, run.record.valid)
     assert result.sampler == {"name": "sahc", "pool": 10, "alpha": 0.7, "lambda_max": 0.5}
+    assert (result.objective, result.around["objective.temperature"]) == (described(softmax), 0.3)
     assert (result.key, result.label, result.seed, result.stopped) == (wanted.key, "ours", 3, "epochs")
     assert result.data["name"] == "films"
     assert result.data["fingerprint"] == films().fingerprint

@@ -12,10 +12,10 @@ from sahcns.errors import DeviceError
 from sahcns.importing import import_files
 from sahcns.lab.tune.search import Search, Tuned, read_search
 from sahcns.lab.tune.tune import SearchProgress
-from sahcns.samplers import SAHC, Sampler
+from sahcns.samplers import Sampler
 from sahcns.settings import Between, class_named
-from tests.lab.killing import children, ended, wait_until
-from tests.lab.played_gpu import SENTENCE, PlayedGpu, leaving_together, played_gpu
+from tests.lab.killing import children, ended
+from tests.lab.played_gpu import SENTENCE, PlayedGpu, played_gpu
 from tests.lab.tune.process import dying_searcher, essence, quick, searcher
 from tests.model.films import films
 
@@ -110,22 +110,6 @@ def test_workers_share_the_folder_and_know_all_that_was_asked(tmp_path: Path) ->
         assert 1 <= trial.settings["a"] <= 2
         assert (trial.settings["b"], trial.settings["c"]) == (4, 3)
         assert trial.settings["protocol.l2"] in (1e-4, 0.1)
-
-
-def test_workers_end_together_when_the_search_is_interrupted(tmp_path: Path) -> None:
-    """All are told before any is waited for: the end of one can break the GPU that the others are still at."""
-    own, data = leaving_together(tmp_path), save_split(films(), tmp_path / "films")
-
-    def stop(progress: SearchProgress) -> None:
-        if progress.entry is not None:
-            wait_until(lambda: len(list(own.parent.glob("ready-*"))) == 2)
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        quick(tmp_path / "out", SAHC, data=data, trials=40, workers=2, imports=[own], watch=stop)
-    assert len(list(own.parent.glob("told-*"))) == 2
-    assert not (own.parent / "alone").exists()
-    assert helping() == []
 
 
 def arming(gpu: PlayedGpu, after: int) -> Callable[[SearchProgress], None]:
