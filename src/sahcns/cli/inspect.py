@@ -116,5 +116,6 @@ def chosen_samplers(model: "TrainedModel", names: str | None, settings: Sequence
     own_name = own.pop("name")
     wanted = parse_names("--samplers", names) or [type(model.sampler).name]
     values: dict[str, dict[str, Any]] = {name: own if name == own_name else {} for name in wanted}
-    assign(settings, [(("", "sampler", name), given) for name, given in values.items()], "pool=20 or sahc.alpha=0.5")
+    parts = [(dict.fromkeys(("", "sampler", name), ""), given) for name, given in values.items()]
+    assign(settings, parts, "pool=20 or sahc.alpha=0.5")
     return [build_part(class_named(Sampler, name), given) for name, given in values.items()]

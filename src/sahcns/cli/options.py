@@ -3,7 +3,7 @@
 import functools
 import inspect
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -108,19 +108,19 @@ def parse_assignment(name: str, text: str, example: str) -> tuple[str, str, str]
     return owner, argument, value
 
 
-def assign(
-    texts: Iterable[str], parts: Sequence[tuple[Collection[str], dict[str, Any]]], example: str, name: str = "--set"
-) -> None:
-    """Put each `OWNER.NAME=VALUE` into the parts that go by that owner, "" where none is named; of a part within, its name."""
+def assign(texts: Iterable[str], parts: Sequence[tuple[Mapping[str, str], dict[str, Any]]], example: str) -> None:
+    """Put each `--set OWNER.NAME=VALUE` into the parts that go by that owner, "" where none is named.
+
+    parts  each with its owners, and what stands before the names of settings that are given under one of them
+    """
     for text in texts:
-        owner, argument, value = parse_assignment(name, text, example)
-        meant = [part for owners, part in parts if owner in owners]
+        owner, argument, value = parse_assignment("--set", text, example)
+        meant = [(owners[owner], part) for owners, part in parts if owner in owners]
         if not meant:
             known = [name for owners, _ in parts for name in owners if name]
-            raise SettingError(f"{name} {text!r}: there is no {owner!r} here; {nearest(owner, known)}")
-        for part in meant:
-            within = part.get(argument)
-            (within if isinstance(within, dict) else part)["name" if isinstance(within, dict) else argument] = value
+            raise SettingError(f"--set {text!r}: there is no {owner!r} here; {nearest(owner, known)}")
+        for before, part in meant:
+            part[before + argument] = value
 
 
 def parse_names(name: str, text: str | None) -> list[str]:

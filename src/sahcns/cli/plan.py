@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sahcns.cli.console import count, tell, warn
-from sahcns.cli.options import assign, parse_numbers
+from sahcns.cli.options import assign, parse_assignment, parse_numbers
 from sahcns.errors import DataError, SettingError, nearest
 
 if TYPE_CHECKING:
@@ -164,7 +164,8 @@ def read_plan(file: Path, best: bool = False) -> Plan:
 def parse_parts(settings: Sequence[str], **names: str | None) -> Plan:
     """`--set NAME=VALUE …` beside the names of the parts; a bare NAME is the sampler's."""
     parts: dict[str, dict[str, str]] = {part: {} if name is None else {"name": name} for part, name in names.items()}
-    assign(settings, [((name, *[""] * (name == "sampler")), part) for name, part in parts.items()], "alpha=0.3")
+    owners = {name: {name: "", **({"": ""} if name == "sampler" else {})} for name in parts}
+    assign(settings, [(owners[name], part) for name, part in parts.items()], "alpha=0.3")
     return parts
 
 
@@ -266,20 +267,10 @@ def parse_row(text: str) -> Plan:
     if not name or "=" in name:
         raise SettingError(f"--row {text!r} must begin with a sampler's name, as in 'dns pool=32 protocol.l2=1e-2'")
     row: Plan = {"name": name}
-    assign(settings, _owners(row, ""), "pool=32 or protocol.l2=1e-2", f"--row {text!r}:")
+    for one in settings:
+        owner, argument, value = parse_assignment(f"--row {text!r}:", one, "pool=32 or protocol.l2=1e-2")
+        row[f"{owner}.{argument}".removeprefix(".")] = value
     return row
-
-
-def _owners(row: Plan, *names: str) -> "list[tuple[tuple[str, ...], Plan]]":
-    """A row and what it has of its own, by the names that its settings are given under: `dns`, `dns.protocol`."""
-    parts: list[tuple[tuple[str, ...], Plan]] = [(names, row)]
-    for word in OF_ROW:
-        told = row.get(word, {})
-        if not isinstance(told, dict | str):
-            raise SettingError(f"{row['name']}: {word}={told!r} must be a section of settings")
-        row[word] = {"name": told} if isinstance(told, str) else dict(told)
-        parts.append((tuple(f"{name}.{word}".removeprefix(".") for name in names), row[word]))
-    return parts
 
 
 def build_comparison(
@@ -290,7 +281,6 @@ def build_comparison(
     from sahcns.lab.comparison.compare import Contestant
     from sahcns.lab.parts import JUDGED, built, known_settings, with_objective
     from sahcns.objectives import Objective
-    from sahcns.samplers import Sampler
     from sahcns.settings import class_named
     from sahcns.training import Protocol
 
@@ -298,40 +288,44 @@ def build_comparison(
         [dict(spec) for spec in plan.get(what) or _value(Path(), default, ["part"])]
         for what, default in COMPARED.items()
     )
-    drawing = [spec for spec in choosers if class_named(Sampler, spec["name"]).draws_negatives]
-    minimised, terms = dict(plan.get("objective", {})), dict(plan["protocol"])
-    parts: list[tuple[tuple[str, ...], Plan]] = [(("objective",), minimised), (("protocol",), terms)]
-    for spec in choosers:
-        parts += _owners(spec, "sampler", spec["name"], *filter(None, [spec.get("label")]))
-    parts += [(("",), spec) for spec in choosers]
-    parts += [(("backbone", f"backbone.{spec['name']}"), spec) for spec in models]
+    rows = [Contestant.of(spec) for spec in choosers]
+    told, minimised, terms = (
+        [dict(row.settings) for row in rows],
+        dict(plan.get("objective", {})),
+        dict(plan["protocol"]),
+    )
+    around: list[tuple[dict[str, str], Plan]] = [({"objective": ""}, minimised), ({"protocol": ""}, terms)]
+    around += [({"backbone": "", f"backbone.{spec['name']}": ""}, spec) for spec in models]
     for text in assignments:  # one pool for all is for those that choose from it; others have it if they are alone
-        pool = text.partition("=")[0].strip() == "pool" and len(drawing) < len(choosers)
-        assign(
-            [text], [part for part in parts if not (pool and part[1] in drawing)], "sahc.alpha=0.3 or backbone.dim=32"
-        )
-        for spec in drawing if pool else ():
-            name, kept = spec.get("label") or spec["name"], spec.get("pool", class_named(Sampler, spec["name"])().pool)
-            tell(f"{name}: its pool stays {kept}; it draws negatives, not candidates (--set {name}.pool=… changes it)")
+        pool = text.partition("=")[0].strip() == "pool" and not all(row.kind.draws_negatives for row in rows)
+        parts = [*around]
+        for row, own in zip(rows, told, strict=True):
+            names = ("sampler", row.kind.name, row.label)
+            if not (pool and row.kind.draws_negatives):
+                own_parts = {f"{name}.{word}": f"{word}." for name in names for word in OF_ROW}
+                parts.append((dict.fromkeys(("", *names), "") | own_parts, own))
+            else:
+                kept = f"{row.label}: its pool stays {own.get('pool', row.kind().pool)}"
+                tell(f"{kept}; it draws negatives, not candidates (--set {row.label}.pool=… changes it)")
+        assign([text], parts, "sahc.alpha=0.3 or backbone.dim=32")
     backbones = [build_part(class_named(Backbone, spec["name"]), spec) for spec in models]
     objective = build_part(class_named(Objective, minimised.get("name", PARTS["objective"])), minimised)
     protocol, times = build_part(Protocol, terms), Counter(spec["name"] for spec in choosers if "label" not in spec)
     common = {"backbone": backbones[0], "objective": objective, "protocol": protocol}
     # What was asked for of the protocol goes before what was tuned, as what was asked for of a sampler does.
     asked = {name: getattr(protocol, name) for name in terms if name not in JUDGED} if plan.get("tuned") else {}
-    given, rows = {f"protocol.{name}": value for name, value in asked.items()}, list[Contestant]()
-    for spec in choosers:
-        row = Contestant.of(spec)
-        known = known_settings(row.kind, with_objective(row.settings, common))
+    given, made = {f"protocol.{name}": value for name, value in asked.items()}, list[Contestant]()
+    for row, own in zip(rows, told, strict=True):
+        known = known_settings(row.kind, with_objective(own, common))
         settings = {
             name: known[name][0].parsed(name.rpartition(".")[2], value)
             if isinstance(value, str) and name in known
             else value
-            for name, value in row.settings.items()
+            for name, value in own.items()
         }
         built(row.kind, settings, common)  # refused now, in its own words
-        told = sorted(row.settings.items(), key=lambda one: "." in one[0])  # the sampler's own first
-        own = ", ".join(f"{name}={value}" for name, value in told)
-        label = f"{row.label} ({own})" if own and times[row.label] > 1 else row.label
-        rows.append(dataclasses.replace(row, settings={**given, **settings}, label=label))
-    return rows, backbones, objective, protocol
+        ordered = sorted(own.items(), key=lambda one: one[0].rpartition(".")[0])  # the sampler's own first
+        words = ", ".join(f"{name}={value}" for name, value in ordered)
+        label = f"{row.label} ({words})" if words and times[row.label] > 1 else row.label
+        made.append(dataclasses.replace(row, settings={**given, **settings}, label=label))
+    return made, backbones, objective, protocol
