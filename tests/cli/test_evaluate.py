@@ -2,13 +2,12 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from sahcns.backbones import LightGCN
 from sahcns.data import save_split
 from sahcns.model import Recommender, fit
-from sahcns.ranking import Truth, evaluate
+from sahcns.ranking import Truth, evaluate, means, measure, most_popular
 from sahcns.samplers import DNS
 from sahcns.training import Protocol
 from tests.cli.conftest import Sahcns, refused
@@ -51,16 +50,9 @@ def test_other_cuts_metrics_and_masks(sahcns: Sahcns, run: Path, model: Recommen
 
 
 def test_the_most_popular_items_stand_beside_it(sahcns: Sahcns, run: Path) -> None:
-    split, asked = films(), ("-k", "3,5", "--metrics", "recall,hit")
+    asked, truth = ("-k", "3,5", "--metrics", "recall,hit"), Truth.of(films(), "test", "train+valid")
     found = sahcns("evaluate", run, *asked, "--json").json["popular"]
-    often = np.bincount(split.train.items, minlength=split.n_items)
-    hits = []
-    for user in sorted(set(split.test.users.tolist())):
-        seen = {int(i) for part in (split.train, split.valid) for i in part.items[part.users == user]}
-        best = [int(i) for i in np.argsort(-often, kind="stable") if int(i) not in seen][:3]
-        hits.append(bool(set(best) & set(split.test.items[split.test.users == user].tolist())))
-    assert found["hit@3"] == pytest.approx(np.mean(hits))
-    assert set(found) == {"recall@3", "recall@5", "hit@3", "hit@5"}
+    assert found == means(measure(most_popular(truth, 5), truth, [3, 5], ["recall", "hit"]), [3, 5])
     last = sahcns("evaluate", run, *asked).out.splitlines()[-1]
     numbers = f"recall {found['recall@3']:.2%} and {found['recall@5']:.2%}"
     assert last == f"with the most popular items for everybody: {numbers}"

@@ -60,16 +60,6 @@ def test_odd_people_are_shown_odd_films(sahcns: Sahcns, run: Path) -> None:
         assert all(row["title"] == f"Film {row['item']} ☕" for row in entry["items"])
 
 
-def test_what_is_known_is_left_out_as_asked(sahcns: Sahcns, run: Path, model: Recommender) -> None:
-    row = int(model.user_ids.encode(["p05"])[0])
-    everything, trained = (set(model.item_ids.decode(model.known(row, part).tolist())) for part in ("known", "train"))
-    assert trained < everything
-    for exclude, expected in (("known", everything), ("train", trained), ("nothing", set[Id]())):
-        asked = ("--user", "p05", "-k", "1000000000000", "--exclude", exclude, "--json")
-        items = {entry["item"] for entry in sahcns("recommend", run, *asked).json["users"][0]["items"]}
-        assert items == set(range(100, 120)) - expected
-
-
 def test_only_what_may_be_shown(sahcns: Sahcns, model: Recommender, tmp_path: Path) -> None:
     shelves = Texts.of("Odd" if one % 2 else "Even" for one in range(20))
     run = replace(model, categories=shelves).save(tmp_path / "shelved")

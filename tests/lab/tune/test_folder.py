@@ -116,6 +116,7 @@ def test_a_search_without_pruning_makes_pruned_trials_again(tmp_path: Path) -> N
         ({"data": {"name": "books", "fingerprint": "999"}}, "abc123def456, not 999"),
         ({"backbone": {"name": "lightgcn", "dim": 8}}, "backbone dim = 64, not 8"),
         ({"protocol": {"monitor": "ndcg@20", "epochs": 10}}, "protocol monitor = recall@20, not ndcg@20"),
+        ({"objective": {"name": "bsl"}}, "objective name = bpr, not bsl"),
         ({"seed": 1}, "seed = 0, not 1"),
         ({"pruning": {**TERMS["pruning"], "after_epochs": 3}}, "pruning after_epochs = 2, not 3"),
     ],

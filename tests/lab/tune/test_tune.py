@@ -21,11 +21,9 @@ from sahcns.lab.tune.search import Tuned, read_search
 from sahcns.lab.tune.space import spaces_of
 from sahcns.lab.tune.tune import SearchProgress, tune
 from sahcns.model import fit
-from sahcns.objectives import SampledSoftmax
 from sahcns.rng import Rng
 from sahcns.samplers import DNS, DNSMN, RNS, SAHC, Matching, Mixture, Sampler
 from sahcns.settings import setting
-from sahcns.training.record import described
 from tests.lab.tune.process import MODEL, QUICK, essence, quick
 from tests.model.films import films
 
@@ -229,11 +227,6 @@ def test_a_newcomer_s_search_has_l2_and_the_step_size_for_every_sampler(tmp_path
         first, *rest = search.of(name)
         assert (first.point["protocol.l2"], first.point["protocol.learning_rate"]) == (1e-4, 3e-3)  # 0.05 is beyond
         assert len({trial.point["protocol.l2"] for trial in (first, *rest)}) == 3
-    trial = search.of("dns")[1]
-    l2, rate = (trial.point[f"protocol.{name}"] for name in ("l2", "learning_rate"))
-    protocol = dataclasses.replace(QUICK, l2=l2, learning_rate=rate)
-    run = fit(split, MODEL, DNS(pool=trial.point["pool"]), protocol=protocol, device="cpu").record
-    assert trial.value == run.valid["best"]["ndcg@10"]
 
 
 def test_a_trial_of_several_seeds_is_their_mean(tmp_path: Path) -> None:
@@ -330,17 +323,3 @@ def test_of_several_trials_at_once_each_is_of_another_sampler(tmp_path: Path, mo
     search = quick(tmp_path / "out", SAHC, DNSMN, "moody", trials=2)
     assert begun == ["sahc-0", "dns-mn-0", "moody-0", "sahc-1", "dns-mn-1", "moody-1"]
     assert all(search.finished(name) for name in search.samplers)
-
-
-def test_an_objective_is_searched_with_the_rest_and_its_folder_is_for_it_alone(tmp_path: Path) -> None:
-    softmax, wide = SampledSoftmax(temperature=0.5), {"objective.temperature": (0.1, 0.5)}
-    search = quick(tmp_path / "out", DNS, objective=softmax, search=wide)
-    values = {trial.point["objective.temperature"]: trial.value for trial in search.trials}
-    assert values.keys() == {0.1, 0.5}
-    for temperature, value in values.items():
-        minimised = SampledSoftmax(temperature=temperature)
-        run = fit(films(), MODEL, DNS(pool=4), minimised, protocol=QUICK, device="cpu").record
-        assert value == run.valid["best"]["ndcg@10"]
-    assert Tuned.read(tmp_path / "out").content["objective"] == described(SampledSoftmax(temperature=0.5))
-    with pytest.raises(DataError, match="objective name = sampled-softmax, not bpr"):
-        quick(tmp_path / "out", DNS)
