@@ -18,6 +18,7 @@ from sahcns.files import json_lines
 from sahcns.lab.grid.result import results_in
 from tests.cli.conftest import Sahcns, refused
 from tests.model.films import films
+from tests.own_samplers import RAISING, SOFTEST, write_samplers
 
 QUICK = ("--epochs", "2", "--batch", "64", "--set", "backbone.dim=4", "--device", "cpu", "--seeds", "2")
 
@@ -68,28 +69,8 @@ def test_json_holds_results_tables_and_failures(sahcns: Sahcns, prepared: Path, 
     assert told["tables"][0]["rows"]
 
 
-OWN = """
-from dataclasses import dataclass
-from sahcns.samplers import Sampler
-
-@dataclass(frozen=True)
-class Softest(Sampler):
-    name = "softest-compared"
-
-    def choose(self, match, rng):
-        return match.pick(match.scores.argmin(1))
-
-@dataclass(frozen=True)
-class Broken(Sampler):
-    name = "broken-compared"
-
-    def choose(self, match, rng):
-        raise RuntimeError("it is broken")
-"""
-
-
 def test_a_users_sampler_and_one_that_fails(sahcns: Sahcns, prepared: Path, tmp_path: Path) -> None:
-    (tmp_path / "own.py").write_text(OWN)
+    write_samplers(tmp_path / "own.py", {"softest-compared": SOFTEST, "broken-compared": RAISING})
     own = ("--import", tmp_path / "own.py", "--samplers", "broken-compared,rns,softest-compared", "--workers", "2")
     done = sahcns("compare", prepared, *QUICK, *own, "--out", tmp_path / "study")
     assert done.code == 1
@@ -99,31 +80,22 @@ def test_a_users_sampler_and_one_that_fails(sahcns: Sahcns, prepared: Path, tmp_
     warned = [line for line in done.err.splitlines() if line.startswith("warning: ")]
     assert len(warned) == 2
     assert warned[0].startswith("warning: lightgcn-broken-compared-s2020-")
-    assert warned[0].endswith(" failed: RuntimeError: it is broken (own.py, line 17)")
+    assert warned[0].endswith(" failed: RuntimeError: it is broken (own.py, line 21)")
     assert done.err.endswith(f"\nwhere in the code: {tmp_path / 'study' / 'failed'}\n")
     for path in (tmp_path / "study" / "failed").iterdir():
         assert "own.py" in json.loads(path.read_text("utf-8"))["traceback"]
     alone = ("--import", tmp_path / "own.py", "--samplers", "broken-compared")
     told = refused(sahcns("compare", prepared, *QUICK, *alone, "--out", tmp_path / "study", "--json"))
-    assert told.startswith("every run failed: RuntimeError: it is broken (own.py, line 17); where in the code: ")
+    assert told.startswith("every run failed: RuntimeError: it is broken (own.py, line 21); where in the code: ")
     assert told.endswith(str(tmp_path / "study" / "failed"))
     assert "softest-compared" in done.out
 
 
 ONCE = """
-from dataclasses import dataclass
-from pathlib import Path
-from sahcns.samplers import Sampler
-
-@dataclass(frozen=True)
-class Once(Sampler):
-    name = "x-once"
-
-    def choose(self, match, rng):
-        if not (mark := Path(__file__).with_suffix(".tried")).exists():
-            mark.touch()
-            raise RuntimeError("not yet")
-        return match.pick(match.scores.argmin(1))
+if not (mark := Path(__file__).with_suffix(".tried")).exists():
+    mark.touch()
+    raise RuntimeError("not yet")
+return match.pick(match.scores.argmin(1))
 """
 
 
@@ -131,7 +103,7 @@ def test_rows_stand_as_they_were_named_and_the_first_is_the_reference_whatever_f
     sahcns: Sahcns, prepared: Path, tmp_path: Path
 ) -> None:
     """Else a run that failed, or the order of names in a report, would decide what the others are tested against."""
-    (tmp_path / "once.py").write_text(ONCE)
+    write_samplers(tmp_path / "once.py", {"x-once": ONCE})
     out = tmp_path / "study"
     own = ("--import", tmp_path / "once.py", "--samplers", "x-once,dns,rns")
     asked = ("compare", prepared, *QUICK, *own, "--out", out)

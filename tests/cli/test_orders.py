@@ -1,7 +1,6 @@
 """From a shop's export to lists and to a running server, by somebody who has the file and nothing else."""
 
 import json
-import signal
 import subprocess
 import sys
 from http.client import HTTPConnection
@@ -13,6 +12,7 @@ import pytest
 
 from sahcns.model import Recommender
 from tests.cli.conftest import Sahcns, refused
+from tests.cli.short_runs import served
 from tests.orders import write_orders
 
 SHORT = ("--epochs", "3", "--device", "cpu")
@@ -26,21 +26,12 @@ def orders(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_two_commands_lead_from_the_file_to_an_answer_of_the_server(orders: Path, tmp_path: Path) -> None:
     sahcns = [sys.executable, "-m", "sahcns"]
     subprocess.run([*sahcns, "train", str(orders), "--out", str(tmp_path / "model")], check=True, capture_output=True)
-    process = subprocess.Popen(
-        [*sahcns, "serve", str(tmp_path / "model"), "--port", "0", "--json"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    try:
-        assert process.stdout is not None
-        place = json.loads("".join(process.stdout.readline() for _ in range(4)))["url"].removeprefix("http://")
-        customer = pl.read_csv(orders, infer_schema=False)["Customer No."].mode().sort()[0]
-        connection = HTTPConnection(place, timeout=60)
+    customer = pl.read_csv(orders, infer_schema=False)["Customer No."].mode().sort()[0]
+    with served(tmp_path / "model") as (told, _):
+        connection = HTTPConnection(told["url"].removeprefix("http://"), timeout=60)
         connection.request("GET", f"/recommend?user={quote(customer)}&k=5")
         [answer] = json.loads(connection.getresponse().read())["users"]
         connection.close()
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=60)
     model = Recommender.load(tmp_path / "model")
     assert [one["item"] for one in answer["items"]] == [one.item for one in model.recommend([customer], 5)[0]]
     assert answer["source"] == "model"

@@ -23,6 +23,7 @@ from sahcns.settings import class_named
 from sahcns.training.record import described
 from tests.lab.grid.jobs import QUICK, job, prepared
 from tests.model.films import films
+from tests.own_samplers import SOFTEST, write_samplers
 
 
 def test_a_key_is_readable_and_fit_for_a_file_name(tmp_path: Path) -> None:
@@ -109,25 +110,11 @@ def test_data_that_changed_since_the_plan_is_refused(tmp_path: Path) -> None:
         planned.run("cpu")
 
 
-MINE = """
-from dataclasses import dataclass
-from sahcns.samplers import Sampler
-
-@dataclass(frozen=True)
-class Softest(Sampler):
-    name = "softest-of-jobs"
-
-    def choose(self, match, rng):
-        return match.pick(match.scores.argmin(1))
-"""
-
-
 def test_a_users_own_file_is_imported_and_its_text_decides_too(tmp_path: Path) -> None:
     data, mine = prepared(tmp_path), tmp_path / "jobs_own.py"
-    mine.write_text(MINE)
 
-    def softest() -> Job:
-        import_files([mine])
+    def softest(lines: str = SOFTEST) -> Job:
+        import_files([write_samplers(mine, {"softest-of-jobs": lines})])
         kind = class_named(Sampler, "softest-of-jobs")
         return job(data, kind(), imports=[mine])
 
@@ -137,9 +124,7 @@ def test_a_users_own_file_is_imported_and_its_text_decides_too(tmp_path: Path) -
     assert job(data, DNS(), imports=[mine]).key == job(data, DNS()).key
     result = first.run("cpu")
     assert (result.sampler["name"], result.imports, result.code) == ("softest-of-jobs", [str(mine)], first.code)
-    mine.write_text(MINE.replace("argmin", "argmax"))
-    assert softest().key != first.key
-    mine.write_text(MINE)
+    assert softest(SOFTEST.replace("argmin", "argmax")).key != first.key
     assert softest().key == first.key
 
 

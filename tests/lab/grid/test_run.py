@@ -18,21 +18,12 @@ from sahcns.samplers import DNS, RNS, Sampler
 from sahcns.settings import class_named
 from sahcns.training import Protocol
 from tests.lab.grid.jobs import expected, files, job, prepared, several
+from tests.own_samplers import write_samplers
 
 FRAGILE = """
-from dataclasses import dataclass
-from pathlib import Path
-from sahcns.samplers import Sampler
-
-@dataclass(frozen=True)
-class Fragile(Sampler):
-    "Fails as long as a file is there."
-    name = "fragile-in-grid"
-
-    def choose(self, match, rng):
-        if Path(__file__).with_name("broken").exists():
-            raise IndexError("row 7 is\\n  nowhere")
-        return match.pick(match.scores.argmin(1))
+if Path(__file__).with_name("broken").exists():
+    raise IndexError("row 7 is\\n  nowhere")
+return match.pick(match.scores.argmin(1))
 """
 
 
@@ -77,21 +68,21 @@ def test_a_result_goes_by_the_label_that_is_asked_for(data: Path, tmp_path: Path
 
 
 def test_a_job_that_fails_does_not_stop_the_rest_and_is_tried_again(data: Path, tmp_path: Path) -> None:
-    (tmp_path / "grid_fragile.py").write_text(FRAGILE)
+    own = write_samplers(tmp_path / "grid_fragile.py", {"fragile-in-grid": FRAGILE})
     (tmp_path / "broken").touch()
-    import_files([tmp_path / "grid_fragile.py"])
+    import_files([own])
     fragile = class_named(Sampler, "fragile-in-grid")()
-    jobs = [job(data, RNS()), job(data, fragile, imports=[tmp_path / "grid_fragile.py"]), job(data, DNS())]
+    jobs = [job(data, RNS()), job(data, fragile, imports=[own]), job(data, DNS())]
     out, events = tmp_path / "out", list[Event]()
     outcome = run_grid(jobs, out, device="cpu", on_event=events.append)
     assert [result.label for result in outcome.results] == ["rns", "dns"]
-    told = ["IndexError: row 7 is nowhere (grid_fragile.py, line 13)"]
+    told = ["IndexError: row 7 is nowhere (grid_fragile.py, line 15)"]
     assert [failure.error for failure in outcome.failures] == told
     assert [event.error for event in events if event.kind == "failed"] == told
     assert files(out) == {**expected([jobs[0], jobs[2]]), "failed": [f"{jobs[1].key}.json"]}
     told = json.loads((out / "failed" / f"{jobs[1].key}.json").read_text())
     assert told["label"] == "fragile-in-grid"
-    assert 'grid_fragile.py", line 13, in choose' in told["traceback"]
+    assert 'grid_fragile.py", line 15, in choose' in told["traceback"]
     again = run_grid(jobs, out, device="cpu")  # still broken: tried, and failed
     assert len(again.failures) == 1
     (tmp_path / "broken").unlink()

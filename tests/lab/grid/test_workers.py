@@ -13,48 +13,24 @@ from sahcns.training import Protocol
 from tests.lab.grid.jobs import expected, files, job, prepared, several
 from tests.lab.grid.process import epochs, runner, started
 from tests.lab.killing import children, ended, wait_until
+from tests.own_samplers import DEADLY, RAISING, SOFTEST, write_samplers
 
-OWN = """
-import os
-import signal
-from dataclasses import dataclass
-from sahcns.samplers import Sampler
-
-@dataclass(frozen=True)
-class Softest(Sampler):
-    name = "softest-over-processes"
-
-    def choose(self, match, rng):
-        print("a sampler may print")
-        return match.pick(match.scores.argmin(1))
-
-@dataclass(frozen=True)
-class Raising(Sampler):
-    name = "raising-over-processes"
-
-    def choose(self, match, rng):
-        raise RuntimeError("it is broken")
-
-@dataclass(frozen=True)
-class Deadly(Sampler):
-    name = "deadly-over-processes"
-
-    def choose(self, match, rng):
-        os.kill(os.getpid(), signal.SIGKILL)
-"""
+OWN = {
+    "deadly-over-processes": DEADLY,
+    "raising-over-processes": RAISING,
+    "softest-over-processes": f"print('a sampler may print')\n{SOFTEST}",
+}
 
 
 def test_two_workers_with_a_user_s_file_in_which_one_sampler_raises_and_one_kills(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    data, own, out = prepared(tmp_path), tmp_path / "processes_own.py", tmp_path / "out"
-    own.write_text(OWN)
+    data, own, out = prepared(tmp_path), write_samplers(tmp_path / "processes_own.py", OWN), tmp_path / "out"
     (tmp_path / "here").mkdir()
     (tmp_path / "here" / "random.py").write_text("raise SystemExit('in the current folder, and not the one meant')\n")
     monkeypatch.chdir(tmp_path / "here")
     import_files([own])
-    names = [f"{name}-over-processes" for name in ("deadly", "raising", "softest")]
-    mine = [job(data, class_named(Sampler, name)(), imports=[own]) for name in names]
+    mine = [job(data, class_named(Sampler, name)(), imports=[own]) for name in OWN]
     jobs = [*mine, *several(data, 2)]
     events: list[Event] = []
     outcome = run_grid(jobs, out, workers=2, device="cpu", on_event=events.append)
@@ -63,7 +39,7 @@ def test_two_workers_with_a_user_s_file_in_which_one_sampler_raises_and_one_kill
     assert files(out) == {**expected(good), "failed": sorted(f"{one.key}.json" for one in mine[:2])}
     deadly, raising = (failure.error for failure in outcome.failures)
     assert "signal 9 (Killed)" in deadly
-    assert raising == "RuntimeError: it is broken (processes_own.py, line 20)"
+    assert raising == "RuntimeError: it is broken (processes_own.py, line 21)"
     for one in jobs:
         kinds = [event.kind for event in events if event.job == one and event.kind != "elsewhere"]
         assert kinds.count("started") == 1

@@ -22,48 +22,23 @@ from sahcns.training import Protocol
 from tests.lab.grid.jobs import expected, files, job, prepared, several
 from tests.lab.grid.process import runner
 from tests.lab.killing import PATIENCE, ended, forked, wait_until
+from tests.own_samplers import RAISING, write_samplers
 
-OWN = """
-import os
-import signal
-import time
-from dataclasses import dataclass
+SOFTEST = """
 from ray_beside import softest
-from sahcns.samplers import Sampler
-
-@dataclass(frozen=True)
-class Softest(Sampler):
-    name = "softest-on-ray"
-
-    def choose(self, match, rng):
-        print("a sampler may print")
-        return match.pick(softest(match.scores))
-
-@dataclass(frozen=True)
-class Raising(Sampler):
-    name = "raising-on-ray"
-
-    def choose(self, match, rng):
-        raise RuntimeError("it is broken")
-
-@dataclass(frozen=True)
-class Deadly(Sampler):
-    name = "deadly-on-ray"
-
-    def choose(self, match, rng):
-        with open("{died}", "a") as file:
-            file.write(".")
-        os.kill(os.getpid(), signal.SIGKILL)
-
-@dataclass(frozen=True)
-class Patient(Sampler):
-    name = "patient-on-ray"
-
-    def choose(self, match, rng):
-        open(f"{go}-{os.getpid()}", "w").close()
-        while not os.path.exists("{go}"):
-            time.sleep(0.01)
-        return match.pick(match.scores.argmax(1))
+print("a sampler may print")
+return match.pick(softest(match.scores))
+"""
+DIED = """
+with open("{died}", "a") as file:
+    file.write(".")
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+PATIENT = """
+open(f"{go}-{os.getpid()}", "w").close()
+while not os.path.exists("{go}"):
+    time.sleep(0.01)
+return match.pick(match.scores.argmax(1))
 """
 BESIDE = "def softest(scores):\n    return scores.argmin(1)\n"
 
@@ -109,12 +84,13 @@ def drive(jobs: list[Job], out: Path, on: str, own: Path, printed: Path, line: A
 
 def test_a_killed_driver_a_killed_node_and_jobs_that_fail(cluster: Any, tmp_path: Path) -> None:
     """The first driver is killed in the middle; under the second a node is. Every result is there once, as it is here."""
-    data, own, out, on = prepared(tmp_path), tmp_path / "ray_own.py", tmp_path / "out", f"ray:{cluster.address}"
-    own.write_text(OWN.replace("{died}", str(tmp_path / "died")).replace("{go}", str(tmp_path / "go")))
+    data, out, on = prepared(tmp_path), tmp_path / "out", f"ray:{cluster.address}"
+    died, patient_one = DIED.replace("{died}", str(tmp_path / "died")), PATIENT.replace("{go}", str(tmp_path / "go"))
+    chosen = {"raising": RAISING, "deadly": died, "softest": SOFTEST, "patient": patient_one}
+    own = write_samplers(tmp_path / "ray_own.py", {f"{name}-on-ray": lines for name, lines in chosen.items()})
     (tmp_path / "ray_beside.py").write_text(BESIDE)
     import_files([own])
-    names = ("raising", "deadly", "softest", "patient")
-    raising, deadly, softest, patient = (class_named(Sampler, f"{name}-on-ray") for name in names)
+    raising, deadly, softest, patient = (class_named(Sampler, f"{name}-on-ray") for name in chosen)
     good = several(data, 4, Protocol(epochs=40, batch=16, evaluate_every=10))
     first = runner(good, out, None, on=on)
     wait_until(lambda: any((out / "runs").glob("[!.]*")))
@@ -149,8 +125,8 @@ def test_a_killed_driver_a_killed_node_and_jobs_that_fail(cluster: Any, tmp_path
     assert {name: done[name] for name in ("runs", "users", "claims")} == expected(good)
     assert done["failed"] == sorted(f"{one.key}.json" for one in bad)
     assert tests == [one.test for one in run_grid(good, tmp_path / "here", device="cpu").results]
-    assert broken.error == "RuntimeError: it is broken (ray_own.py, line 22)"
-    assert 'ray_own.py", line 22, in choose' in broken.traceback
+    assert broken.error == "RuntimeError: it is broken (ray_own.py, line 14)"
+    assert 'ray_own.py", line 14, in choose' in broken.traceback
     assert "was lost" in lost.error
 
 

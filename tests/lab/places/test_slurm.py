@@ -12,35 +12,18 @@ from sahcns.settings import class_named
 from sahcns.training import Protocol
 from tests.lab.grid.jobs import expected, files, job, prepared
 from tests.lab.killing import wait_until
+from tests.own_samplers import RAISING, write_samplers
 
 LOCAL = "slurm:cluster=local,timeout_min=5"
 
-OWN = """
-import os
-import signal
-from dataclasses import dataclass
-from pathlib import Path
-from sahcns.samplers import Sampler
-
-@dataclass(frozen=True)
-class Raising(Sampler):
-    name = "raising-in-slurm"
-
-    def choose(self, match, rng):
-        raise RuntimeError("it is broken")
-
-@dataclass(frozen=True)
-class Unlucky(Sampler):
-    "Its first process dies."
-    name = "unlucky-in-slurm"
-
-    def choose(self, match, rng):
-        try:
-            Path(__file__).with_name("died").touch(exist_ok=False)
-        except FileExistsError:
-            return match.pick(match.scores.argmin(1))
-        os.kill(os.getpid(), signal.SIGKILL)
+UNLUCKY = """
+try:
+    Path(__file__).with_name("died").touch(exist_ok=False)
+except FileExistsError:
+    return match.pick(match.scores.argmin(1))
+os.kill(os.getpid(), signal.SIGKILL)  # its first process
 """
+OWN = {"raising-in-slurm": RAISING, "unlucky-in-slurm": UNLUCKY}
 
 
 def at_work(folder: Path) -> bool:
@@ -58,17 +41,17 @@ def test_jobs_come_to_what_they_come_to_here_and_one_that_was_lost_is_handed_in_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("submitit.core.core.Job._results_timeout_s", 0)  # of a shared disk that is slow
-    data, own, out, events = prepared(tmp_path), tmp_path / "slurm_own.py", tmp_path / "out", list[Event]()
-    own.write_text(OWN)
+    data, out, events = prepared(tmp_path), tmp_path / "out", list[Event]()
+    own = write_samplers(tmp_path / "slurm_own.py", OWN)
     import_files([own])
-    raising, unlucky = (class_named(Sampler, f"{name}-in-slurm")() for name in ("raising", "unlucky"))
+    raising, unlucky = (class_named(Sampler, name)() for name in OWN)
     good = [job(data, DNS()), job(data, unlucky, imports=[own])]
     jobs = [job(data, raising, imports=[own]), *good]
     outcome = run_grid(jobs, out, device="cpu", on=LOCAL, on_event=events.append)
     assert files(out) == {**expected(good), "failed": [f"{jobs[0].key}.json"]}
     (failure,) = outcome.failures
-    assert failure.error == "RuntimeError: it is broken (slurm_own.py, line 13)"
-    assert 'slurm_own.py", line 13, in choose' in failure.traceback
+    assert failure.error == "RuntimeError: it is broken (slurm_own.py, line 14)"
+    assert 'slurm_own.py", line 14, in choose' in failure.traceback
     told = [event.kind for event in events if event.job == good[1]]
     assert told == ["started", "started", "epoch", "epoch", "finished"]
     here = run_grid(good, tmp_path / "here", device="cpu")
