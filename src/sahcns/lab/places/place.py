@@ -7,7 +7,7 @@ import threading
 import time
 import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sized
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
@@ -94,11 +94,14 @@ class Place(ABC):
     device     as `fit` takes it, where the tasks run
     together   how many of them share a machine, or a GPU
     tries      how often a task is begun whose process or machine is lost
+    most       how many tasks are at work at once, and `running` those that are
     """
 
     device = "auto"
     together = 1
     tries = 1
+    most = 1
+    running: Sized = ()
 
     def __enter__(self) -> Self:
         return self
@@ -116,9 +119,9 @@ class Place(ABC):
             resolve_path(torch.device(self.device), kernels)
 
     @property
-    @abstractmethod
     def room(self) -> int:
         """How many more may be started now."""
+        return self.most - len(self.running)
 
     @abstractmethod
     def start(self, task: Task, checkpoint: Path) -> None:
@@ -138,21 +141,17 @@ class Here(Place):
 
     def __init__(self, device: str) -> None:
         self.device = device
-        self._next: tuple[Task, Path] | None = None
+        self.running: list[tuple[Task, Path]] = []
         self._splits: dict[str, Split] = {}
 
-    @property
-    def room(self) -> int:
-        return int(self._next is None)
-
     def start(self, task: Task, checkpoint: Path) -> None:
-        self._next = task, checkpoint
+        self.running.append((task, checkpoint))
 
     def wait(self, hear: Hear) -> None:
-        if self._next is None:
+        if not self.running:
             time.sleep(PATIENCE)
             return
-        (task, checkpoint), self._next = self._next, None
+        task, checkpoint = self.running.pop()
         error = attempt(task, self.device, self._splits, checkpoint, hear)
         if isinstance(error, DeviceError):  # every other would fail here too
             raise error

@@ -30,30 +30,26 @@ class Processes(Place):
     """As many as are wanted, each begun with its first task; one that dies or loses its GPU is replaced."""
 
     def __init__(self, count: int, device: str) -> None:
-        self.device, self.together = device, count
+        self.device, self.together, self.most = device, count, count
         self._idle: list[Child] = []
-        self._busy: dict[Connection[Any, Any], tuple[Child, Task]] = {}
-
-    @property
-    def room(self) -> int:
-        return self.together - len(self._busy)
+        self.running: dict[Connection[Any, Any], tuple[Child, Task]] = {}
 
     def start(self, task: Task, checkpoint: Path) -> None:
         self._idle = [child for child in self._idle if child.process.poll() is None]
         child = self._idle.pop() if self._idle else Child(self.device, self.together)
-        self._busy[child.pipe] = child, task
+        self.running[child.pipe] = child, task
         child.send((task, checkpoint))
 
     def wait(self, hear: Hear) -> None:
-        for pipe in wait([*self._busy], PATIENCE):
+        for pipe in wait([*self.running], PATIENCE):
             assert isinstance(pipe, Connection)
-            child, task = self._busy[pipe]
+            child, task = self.running[pipe]
             try:
                 report: Report = pipe.recv()
             except (EOFError, OSError):
                 report = Report(task.key, "lost", Fault(f"the process that trained it ended with {child.end()}"))
             if report.kind in ("done", "failed", "lost"):
-                del self._busy[pipe]
+                del self.running[pipe]
                 if report.kind == "failed" and report.value.of_device:
                     child.end()
                 elif report.kind != "lost":
@@ -62,8 +58,8 @@ class Processes(Place):
 
     def close(self) -> None:
         """Signal all before waiting for any: on a GPU that they share, the end of one can break the work of the others."""
-        children = [*self._idle, *(child for child, _ in self._busy.values())]
-        self._idle, self._busy = [], {}
+        children = [*self._idle, *(child for child, _ in self.running.values())]
+        self._idle, self.running = [], {}
         for child in children:
             child.process.terminate()
         for child in children:

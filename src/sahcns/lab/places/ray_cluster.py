@@ -36,7 +36,7 @@ class RayCluster(Place):
     tries = 3
 
     def __init__(self, address: str, workers: int | None, device: str, count: int) -> None:
-        self._running: dict[Any, Task] = {}
+        self.running: dict[Any, Task] = {}
         self._ray, self._ours = connect(address)
         nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
         has = ("cpu", "cuda") if any(map(_gpus, nodes)) else ("cpu",)
@@ -46,7 +46,7 @@ class RayCluster(Place):
             raise SettingError(f"device={device!r} is not one of this Ray cluster; use auto, {' or '.join(has)}")
         workers = workers and min(workers, count)
         ask, self.together = share(nodes, workers, self.device == "cuda")
-        self._most = workers or min(math.floor(_capacity(nodes, ask)) or 1, count)
+        self.most = workers or min(math.floor(_capacity(nodes, ask)) or 1, count)
         # Processes of an earlier call, which may have run an earlier version of the user's files, have other variables.
         fresh = {"env_vars": {"SAHCNS_CALL": secrets.token_hex(8)}}
         self._work = self._ray.remote(work).options(
@@ -55,10 +55,6 @@ class RayCluster(Place):
         self._threads = max(1, int(ask["num_cpus"]))
         self._sent: dict[Any, Any] = {}  # what is in Ray's store already
         self._unsent: list[Report] = []
-
-    @property
-    def room(self) -> int:
-        return self._most - len(self._running)
 
     def start(self, task: Task, checkpoint: Path) -> None:
         try:
@@ -69,26 +65,26 @@ class RayCluster(Place):
             self._unsent.append(Report(task.key, "failed", Fault.of(error)))
             return
         packed, split = self._sent[task.imports], self._sent[task.data]
-        self._running[self._work.remote(__version__, packed, split, task, self.device, self._threads)] = task
+        self.running[self._work.remote(__version__, packed, split, task, self.device, self._threads)] = task
 
     def wait(self, hear: Hear) -> None:
         if self._unsent:
             hear(self._unsent.pop())
             return
-        if not self._running:
+        if not self.running:
             time.sleep(PATIENCE)
             return
-        ready, _ = self._ray.wait([*self._running], timeout=PATIENCE)
+        ready, _ = self._ray.wait([*self.running], timeout=PATIENCE)
         for stream in ready:
-            report = self._report(stream, self._running[stream])
+            report = self._report(stream, self.running[stream])
             if report.kind in ("done", "failed", "lost"):
-                del self._running[stream]
+                del self.running[stream]
             hear(report)
 
     def close(self) -> None:
-        for stream in self._running:
+        for stream in self.running:
             self._ray.cancel(stream, force=True)
-        self._running = {}
+        self.running = {}
         if self._ours:
             self._ray.shutdown()
 

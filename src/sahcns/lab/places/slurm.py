@@ -36,8 +36,8 @@ class Slurm(Place):
             ) from None
         given = {"cluster": "slurm", "name": "sahcns", "timeout_min": DAY, **_read(parameters)}
         cluster = given.pop("cluster")
-        self.device, self._most, self._folder = device, min(workers or count, count), folder
-        self._running: dict[str, tuple[Any, Task, int]] = {}  # with how much of its reports is read
+        self.device, self.most, self._folder = device, min(workers or count, count), folder
+        self.running: dict[str, tuple[Any, Task, int]] = {}  # with how much of its reports is read
         self._held = contextlib.ExitStack()
         call = f"slurm-{secrets.token_hex(8)}"
         for left in folder.glob("slurm-*"):
@@ -53,32 +53,28 @@ class Slurm(Place):
             self.close()
             raise SettingError(f"on='slurm:{parameters}': {' '.join(str(error).split())}") from error
 
-    @property
-    def room(self) -> int:
-        return self._most - len(self._running)
-
     def start(self, task: Task, checkpoint: Path) -> None:
         reports = self._own / f"{task.key}-{secrets.token_hex(4)}.reports"
         reports.touch()
-        self._running[str(reports)] = self._executor.submit(work, task, self.device, reports), task, 0
+        self.running[str(reports)] = self._executor.submit(work, task, self.device, reports), task, 0
 
     def wait(self, hear: Hear) -> None:
         time.sleep(POLL)
-        for name, (job, task, read) in list(self._running.items()):
+        for name, (job, task, read) in list(self.running.items()):
             ended = job.done()  # before its reports are read, so that none comes later
             lines = Path(name).read_text().splitlines(keepends=True)[read:]
             whole = [line for line in lines if line.endswith("\n")]
-            self._running[name] = job, task, read + len(whole)
+            self.running[name] = job, task, read + len(whole)
             for line in whole:
                 hear(Report(task.key, **json.loads(line)))
             if ended:
-                del self._running[name]
+                del self.running[name]
                 hear(self._end(job, task))
 
     def close(self) -> None:
-        for job, _, _ in self._running.values():
+        for job, _, _ in self.running.values():
             job.cancel(check=False)
-        self._running = {}
+        self.running = {}
         shutil.rmtree(self._own, ignore_errors=True)
         with contextlib.suppress(OSError):  # another call has its folder there
             self._folder.rmdir()
