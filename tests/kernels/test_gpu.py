@@ -359,7 +359,7 @@ def test_a_step_through_kernels_is_a_step_in_plain_torch(backbone: Backbone, sam
     losses, gradients = [], []
     for graph in plain_and_fast(users=5, items=9):
         step = step_of(backbone, sampler, dtype=torch.float32, graph=graph, spread=5.0)
-        losses.append(loss_of(step))
+        losses.append(loss_of(step, torch.arange(10)))
         gradients.append(list(torch.autograd.grad(losses[-1], list(step.parameters.values()))))
     assert_near(losses[1].detach(), losses[0].detach())
     assert_gradients([*gradients[1]], [*gradients[0]])
