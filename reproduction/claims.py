@@ -171,7 +171,7 @@ class Judgement:
 
 def judge(evidence: Evidence, claims: Sequence[Claim] = CLAIMS) -> list[Judgement]:
     """Each claim with its verdict, once all that it needs was run; on the sets that there are."""
-    evidence, judgements = evidence.on_known_sets(), []
+    evidence, judgements = evidence.on_known_sets, []
     for claim in claims:
         (check, why), instances, reason = _RULES[claim.name], list[Instance](), ""
         with suppress(NotRun):

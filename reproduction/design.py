@@ -3,6 +3,7 @@
 import json
 import os
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,7 @@ class Design:
     def pair_sets(self) -> list[DataSet]:
         return [self.data(folder) for folder in self.pair]
 
-    @property
+    @cached_property
     def resplits(self) -> list[DataSet]:
         """The random splits of the single set, numbered from 1."""
         own = next(one for one in self.sets if one.folder == self.single)

@@ -98,6 +98,7 @@ class Evidence:
                 raise DataError(f"{home} holds results on two different sets called {both}; keep those of one of them")
         return cls(design, chosen, results, searches, files, prints)
 
+    @cached_property
     def on_known_sets(self) -> "Evidence":
         """The same with a design of the sets that results are there of, so that absent ones are not waited for."""
         design = self.design

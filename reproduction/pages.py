@@ -48,8 +48,8 @@ def does_it_hold(evidence: Evidence) -> Iterator[str]:
     yield _overview(beyond, len(judgements) + 1)
     yield "## Two readings of one run"
     with suppress(NotRun):
-        yield _markdown(readings_table(evidence.on_known_sets()))
-        yield ranking_by_reading(evidence.on_known_sets())
+        yield _markdown(readings_table(evidence.on_known_sets))
+        yield ranking_by_reading(evidence.on_known_sets)
     yield "## Paper and ours, cell by cell"
     yield "A dash stands where the paper prints nothing."
     for table in report.cells_tables([*judgements, *beyond]):

@@ -85,7 +85,7 @@ def _section(evidence: Evidence, shown: Shown) -> Section:
         content.append(f"Not finished ({progress}).")
     for blocks in (shown.short, shown.more):
         with suppress(NotRun):
-            content += blocks(evidence.on_known_sets()) if blocks and progress.there else []
+            content += blocks(evidence.on_known_sets) if blocks and progress.there else []
     return Section(shown.title, [_plain(block) if isinstance(block, str) else block for block in content])
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from reproduction.design import PAPER, QUICK, Design
-from reproduction.evidence import Evidence
 from reproduction.experiments import GRIDS, Chosen, job, jobs, of_all, parts_named
 from reproduction.measurements import aged_models, baselines, build, looks, timings
 from reproduction.methods import (
@@ -24,13 +23,12 @@ from reproduction.methods import (
     YELP,
 )
 from reproduction.published import EFFICIENCY, TABLE_1, printed
-from reproduction.tests.tiny import TINY, prepared
+from reproduction.tests.tiny import RESULTS, TINY, in_the_tree, prepared
 from sahcns import Backbone, Protocol, Sampler
 from sahcns.lab import SettingError
 from sahcns.settings import class_named
 from sahcns.training.record import described
 
-RESULTS = Path(__file__).parents[1] / "results"
 OWN = {"name": "sahc", "pool": 10, "alpha": 0.7, "lambda_max": 0.9}
 
 
@@ -130,7 +128,7 @@ def test_parts_are_run_in_their_order_and_an_unknown_one_is_named() -> None:
 
 def test_every_file_in_the_tree_belongs_to_the_study() -> None:
     """A choice that changed leaves no run, no look and no timing of the old one behind."""
-    evidence = Evidence.of(RESULTS)
+    evidence = in_the_tree()
     design, chosen = evidence.design, evidence.chosen
     rows = [(part, row) for part in GRIDS for row in evidence.rows(part)]
     wanted = {evidence.key(row, seed) for part, row in rows for seed in evidence.seeds(part, row)}

@@ -13,7 +13,7 @@ import sahcns.lab
 from reproduction.evidence import Evidence
 from reproduction.pages import does_it_hold, page, results_page
 from reproduction.sections import use
-from reproduction.tests.tiny import ALL, TINY, fill
+from reproduction.tests.tiny import ALL, TINY, fill, in_the_tree
 
 ROOT = Path(__file__).parents[2]
 
@@ -21,12 +21,12 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.parametrize(("name", "make"), [("results.md", results_page), ("does-it-hold.md", does_it_hold)])
 def test_the_page_is_what_the_results_give(name: str, make: Callable[[Evidence], Iterator[str]]) -> None:
     """If it is not: make results"""
-    assert (ROOT / "docs" / name).read_text("utf-8") == page(make(Evidence.of(ROOT / "reproduction" / "results")))
+    assert (ROOT / "docs" / name).read_text("utf-8") == page(make(in_the_tree()))
 
 
 def test_the_figure_shows_the_means_of_the_runs() -> None:
     """If it does not: make results"""
-    figure = use.figure(Evidence.of(ROOT / "reproduction" / "results"))
+    figure = use.figure(in_the_tree())
     text = (ROOT / "docs" / f"{use.FIGURE}.svg").read_text("utf-8")
     lines = dict(re.findall(r's: ([^";]+)"[^>]* d="M([^"]+)"', text))
     assert lines.keys() == {series.name for series in figure.series}
@@ -48,7 +48,7 @@ def test_a_page_says_what_there_is(part: str, tmp_path: Path) -> None:
 
 
 def test_what_to_use_is_said_first_in_ten_lines_at_most() -> None:
-    lines = list(use.lines(Evidence.of(ROOT / "reproduction" / "results")))
+    lines = list(use.lines(in_the_tree()))
     assert 5 <= len(lines) <= 10
     assert all(line.startswith("**") for line in lines)
 

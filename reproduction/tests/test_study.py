@@ -23,7 +23,7 @@ from reproduction.study import Study, resplit, resplit_folder
 from reproduction.tests.tiny import TINY, fill, made, noisy, prepared
 from sahcns import Between, Split, load_split, save_split
 from sahcns.files import json_lines
-from sahcns.lab import DataError, Figure, Report, Table, bench, to_html
+from sahcns.lab import DataError, Figure, Table, bench
 from tests.splits import random_split
 
 ALONE = """
@@ -57,20 +57,19 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def report(home: Path) -> Report:
-    return study_report(Evidence.of(home))
+def evidence(home: Path) -> Evidence:
+    return Evidence.of(home)
 
 
-def test_every_part_is_complete(home: Path) -> None:
-    evidence = Evidence.of(home)
+def test_every_part_is_complete(home: Path, evidence: Evidence) -> None:
     assert not [name for name in TITLES if not evidence.progress[name].complete]
     assert "not run yet" not in {one.verdict for one in judge(evidence)}
     assert (home / "report.html").stat().st_size > 10_000
 
 
-def test_each_search_begins_with_what_the_paper_prints_for_the_set(home: Path) -> None:
+def test_each_search_begins_with_what_the_paper_prints_for_the_set(evidence: Evidence) -> None:
     likes = {one.folder: one.like for one in TINY.sets}
-    searches = Evidence.of(home).searches
+    searches = evidence.searches
     for folder, like in likes.items():
         for name in RIVALS:
             told = {**as_printed(like, name), "pool": TINY.pool}
@@ -78,8 +77,7 @@ def test_each_search_begins_with_what_the_paper_prints_for_the_set(home: Path) -
             assert point == {key: told[key] for key in point}
 
 
-def test_where_everything_is_searched_all_have_one_budget_and_their_choice_is_run(home: Path) -> None:
-    evidence = Evidence.of(home)
+def test_where_everything_is_searched_all_have_one_budget_and_their_choice_is_run(evidence: Evidence) -> None:
     for one in TINY.sets:
         search = evidence.searches[of_all(one.folder)]
         assert search.samplers == list(ALL_TUNED.values())
@@ -95,8 +93,7 @@ def test_where_everything_is_searched_all_have_one_budget_and_their_choice_is_ru
                     assert (run.protocol["l2"], run.sampler["pool"]) == (chosen["protocol.l2"], chosen["pool"])
 
 
-def test_baselines_stand_in_the_same_tables(home: Path) -> None:
-    evidence = Evidence.of(home)
+def test_baselines_stand_in_the_same_tables(evidence: Evidence) -> None:
     page_of = page(results_page(evidence))
     for one in evidence.baselines["one"].values():
         assert {"baseline", "tried", "ends", "valid", "test", "commit", "machine"} <= one.keys()
@@ -108,10 +105,8 @@ def test_baselines_stand_in_the_same_tables(home: Path) -> None:
 def test_a_second_time_nothing_is_run(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     kinds = ("runs", "diagnostics", "readings", "efficiency")
     before = {path: path.stat().st_mtime_ns for kind in kinds for path in (home / kind).iterdir()}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(design, "PAPER", TINY)
-        only = "table2,splits,mechanisms,efficiency"
-        assert main(["run", str(home.parent / "prepared"), "--out", str(home), "--only", only, "--device", "cpu"]) == 0
+    parts = ("table2", "splits", "mechanisms", "efficiency")
+    assert not Study.of(TINY, home.parent / "prepared", home, parts, device="cpu").run(print)
     assert "finished" not in capsys.readouterr().out
     assert {path: path.stat().st_mtime_ns for path in before} == before
 
@@ -124,7 +119,8 @@ def test_each_file_says_what_it_was_made_with(home: Path) -> None:
         assert {"seconds", "data", "format", "machine", "commit"} <= values.keys()
 
 
-def test_the_report_opens_with_the_answer_and_has_every_table(report: Report) -> None:
+def test_the_report_opens_with_the_answer_and_has_every_table(evidence: Evidence) -> None:
+    report = study_report(evidence)
     assert report.summary[0].startswith("Of the paper's 27 claims ")
     assert [type(block) for block in report.lead] == [Figure, Table]
     blocks: list[Table | Figure] = [*report.tables(), *report.figures()]
@@ -166,18 +162,19 @@ def test_the_report_opens_with_the_answer_and_has_every_table(report: Report) ->
     assert all(section.blocks for section in report.sections)
 
 
-def test_pages_are_rebuilt_without_torch_and_without_training(home: Path, report: Report, tmp_path: Path) -> None:
+def test_pages_are_rebuilt_without_torch_and_without_training(home: Path, evidence: Evidence, tmp_path: Path) -> None:
+    made = (home / "report.html").read_text("utf-8")
     subprocess.run([sys.executable, "-c", textwrap.dedent(ALONE), str(home), str(tmp_path)], check=True, timeout=120)
-    assert (home / "report.html").read_text("utf-8") == to_html(report)
-    assert (tmp_path / "does-it-hold.md").read_text("utf-8") == page(does_it_hold(Evidence.of(home)))
-    assert (tmp_path / "results.md").read_text("utf-8") == page(results_page(Evidence.of(home)))
+    assert (home / "report.html").read_text("utf-8") == made
+    assert (tmp_path / "does-it-hold.md").read_text("utf-8") == page(does_it_hold(evidence))
+    assert (tmp_path / "results.md").read_text("utf-8") == page(results_page(evidence))
 
 
-def test_what_is_missing_is_named(home: Path, tmp_path: Path) -> None:
+def test_what_is_missing_is_named(evidence: Evidence, tmp_path: Path) -> None:
     TINY.save(tmp_path)
     assert f"ONLY={','.join(TITLES)}" in study_report(Evidence.of(tmp_path)).summary[-1]
     page(results_page(Evidence.of(tmp_path)))
-    for one in list(Evidence.of(home).runs["table2"][0][1].values()):
+    for one in evidence.runs["table2"][0][1].values():
         one.save(tmp_path)
     assert any("Table II (2 of " in line for line in study_report(Evidence.of(tmp_path)).summary)
 
