@@ -18,6 +18,11 @@ CPU, PROTOCOL, MODEL = torch.device("cpu"), Protocol(batch=16), LightGCN(dim=8)
 MADE: list[set[str]] = []
 
 
+@pytest.fixture(autouse=True)
+def _not_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "ENOUGH", 0.005)
+
+
 @dataclass(frozen=True)
 class Watching(Sampler):
     """Notes what was there already each time that it was asked to choose."""

@@ -160,11 +160,11 @@ def test_in_ordered_mode(device: str, tmp_path: Path, killing: list[int]) -> Non
     epochs = 4 if device == "cuda" else 2  # a GPU keeps a run once a step is captured; the interpreter is slow
     short = Protocol(batch=28, epochs=epochs, evaluate_every=1)
     settings: dict[str, Any] = {"kernels": "triton-ordered", "device": device, "protocol": short}
-    expected = numbers(train(SAHC(), LightGCN(dim=16), **settings))
+    expected = numbers(train(SAHC(pool=3), LightGCN(dim=4), **settings))
     killing[:] = [3]
     with pytest.raises(Killed):
-        train(SAHC(), LightGCN(dim=16), tmp_path, **settings)
-    assert numbers(train(SAHC(), LightGCN(dim=16), tmp_path, **settings)) == expected
+        train(SAHC(pool=3), LightGCN(dim=4), tmp_path, **settings)
+    assert numbers(train(SAHC(pool=3), LightGCN(dim=4), tmp_path, **settings)) == expected
 
 
 def test_of_two_checkpoints_the_newer_that_is_whole(tmp_path: Path, killing: list[int]) -> None:
