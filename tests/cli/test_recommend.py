@@ -180,15 +180,19 @@ def test_nothing_left_to_show_and_an_item_that_is_not_there(sahcns: Sahcns, run:
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
 def test_letters_that_the_terminal_does_not_have(run: Path, encoding: str) -> None:
     """A title with a cup in it, into a pipe that knows no cups: escaped where people read, and JSON that stays exact."""
-    shown = []
-    for rest in ([], ["--json"]):
-        line = [sys.executable, "-m", "sahcns", "recommend", str(run), "--user", "p03", "-k", "1", *rest]
-        done = subprocess.run(line, env={**os.environ, "PYTHONIOENCODING": encoding}, capture_output=True, check=False)
-        assert (done.returncode, done.stderr) == (0, b"")
-        shown.append(done.stdout.decode(encoding))
-    title = json.loads(shown[1])["users"][0]["items"][0]["title"]
+    code = (
+        "from contextlib import suppress; from sahcns.cli import main\n"
+        "for rest in ([], ['--json']):\n"
+        f"    with suppress(SystemExit): main(['recommend', {str(run)!r}, '--user', 'p03', '-k', '1', *rest])\n"
+        "    print('=====')"
+    )
+    environment = {**os.environ, "PYTHONIOENCODING": encoding}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    table, values, _ = done.stdout.decode(encoding).split("=====\n")
+    title = json.loads(values)["users"][0]["items"][0]["title"]
     assert title.endswith(" ☕")
-    assert title.replace("☕", r"\u2615") in shown[0]
+    assert title.replace("☕", r"\u2615") in table
 
 
 def test_a_sigterm_leaves_nothing_beside_the_file(run: Path, tmp_path: Path) -> None:
