@@ -35,7 +35,7 @@ demo: $(READY)
 check: $(READY)
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/mypy
+	@MYPY_NUM_WORKERS=2 $(BIN)/mypy
 
 test: check
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadgroup

@@ -1,8 +1,6 @@
 """From a shop's export to lists and to a running server, by somebody who has the file and nothing else."""
 
 import json
-import subprocess
-import sys
 from http.client import HTTPConnection
 from pathlib import Path
 from urllib.parse import quote
@@ -23,9 +21,10 @@ def orders(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_orders(tmp_path_factory.mktemp("shop") / "orders.csv", 4000)
 
 
-def test_two_commands_lead_from_the_file_to_an_answer_of_the_server(orders: Path, tmp_path: Path) -> None:
-    sahcns = [sys.executable, "-m", "sahcns"]
-    subprocess.run([*sahcns, "train", str(orders), "--out", str(tmp_path / "model")], check=True, capture_output=True)
+def test_two_commands_lead_from_the_file_to_an_answer_of_the_server(
+    sahcns: Sahcns, orders: Path, tmp_path: Path
+) -> None:
+    assert sahcns("train", orders, "--out", tmp_path / "model").code == 0
     customer = pl.read_csv(orders, infer_schema=False)["Customer No."].mode().sort()[0]
     with served(tmp_path / "model") as (told, _):
         connection = HTTPConnection(told["url"].removeprefix("http://"), timeout=60)

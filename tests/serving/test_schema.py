@@ -29,7 +29,7 @@ def test_every_answer_is_as_documented(tmp_path: Path, mode: GenerationMode) -> 
             continue  # it takes nothing that could be wrong
 
         @seed(0)
-        @settings(max_examples=25, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+        @settings(max_examples=14, deadline=None, database=None, suppress_health_check=list(HealthCheck))
         @given(case=operation.as_strategy(generation_mode=mode))
         def ask(case: Any) -> None:
             nonlocal asked

