@@ -1,4 +1,4 @@
-"""A study of two sets of 120 users, and results out of thin air for any design."""
+"""A study of two sets of 160 users, and results out of thin air for any design."""
 
 import hashlib
 import zlib
@@ -51,7 +51,7 @@ def in_the_tree() -> Evidence:
 def prepared(folder: Path, design: Design = TINY) -> Path:
     """The sets of a design, each another random one."""
     for at, one in enumerate(design.sets):
-        save_split(random_split(120, 60, 6, seed=at), folder / one.folder)
+        save_split(random_split(160, 60, 6, seed=at), folder / one.folder)
     return folder
 
 
