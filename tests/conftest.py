@@ -17,13 +17,13 @@ from hypothesis import settings
 if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"
     os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
-    with suppress(ImportError):
+    with suppress(ImportError, AttributeError):  # of a Triton whose interpreter is another
         from triton.runtime import interpreter
 
         # Half of its time: Triton's language is made ready anew for every call of a function, and whole numbers are looked
         # through for an overflow, which sizes that fit into a test do not come near.
-        interpreter._patch_lang = cache(interpreter._patch_lang)
         interpreter._LangPatchScope.restore = lambda scope: None
+        interpreter._patch_lang = cache(interpreter._patch_lang)
         builder = interpreter.interpreter_builder
         builder.options = replace(builder.options, sanitize_overflow=False)
 
