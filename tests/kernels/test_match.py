@@ -1,8 +1,5 @@
 """match: every candidate and the positive against the user, layer by layer."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 import torch
@@ -53,17 +50,3 @@ def test_every_score_is_a_dot_product(
             expected = [float(anchor @ tables[t, n_users + item]) for item in (positives[b], *candidates[b])]
             found = [p[b, t], *a[b, :, t]]
             np.testing.assert_allclose([float(x) for x in found], expected, rtol=0, atol=TOLERANCE[dtype] * 10)
-
-
-def test_a_process_that_matches_is_not_warned_of_torch() -> None:
-    program = """
-import torch
-from sahcns.aggregation import Aggregation
-from sahcns.graph import Batch
-from sahcns.kernels import build_graph
-from sahcns.data.split import Split
-graph, ids = build_graph(Split.from_pairs([[0, 0]], n_items=8)), torch.zeros(1, dtype=torch.int64)
-graph.match(Batch(ids, ids, (torch.ones(9, 2),), Aggregation("mean")), ids[:, None])
-"""
-    ran = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=False)
-    assert (ran.returncode, ran.stderr) == (0, "")
