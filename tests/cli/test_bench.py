@@ -2,18 +2,12 @@
 
 from pathlib import Path
 
-import pytest
-
 from sahcns.data import save_split
-from sahcns.lab import bench
 from tests.cli.conftest import Sahcns
 from tests.model.films import films
 
 
-def test_every_part_is_timed_and_the_epoch_is_made_of_steps(
-    sahcns: Sahcns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(bench, "ENOUGH", 0.005)
+def test_every_part_is_timed_and_the_epoch_is_made_of_steps(sahcns: Sahcns, tmp_path: Path) -> None:
     data = save_split(films(), tmp_path / "films")
     printed = sahcns("bench", data, "--epochs", "1", "--json").json
     assert [part["name"] for part in printed["parts"]][-2:] == ["step", "evaluate"]

@@ -25,10 +25,7 @@ def remarks(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("rest", [(), ("--json",)], ids=["table", "json"])
-def test_each_command_says_it_once(
-    sahcns: Sahcns, shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rest: tuple[str, ...]
-) -> None:
-    monkeypatch.setattr("sahcns.lab.bench.ENOUGH", 0.005)
+def test_each_command_says_it_once(sahcns: Sahcns, shop: Path, tmp_path: Path, rest: tuple[str, ...]) -> None:
     for line in (
         ("train", shop, *QUICK, "--out", tmp_path / "run"),
         ("compare", shop, *QUICK, "--samplers", "rns,dns", "--seeds", "2", "--out", tmp_path / "study"),
