@@ -7,6 +7,7 @@ from typing import Any, ClassVar, cast
 
 import pytest
 
+import sahcns
 from sahcns.backbones import MF
 from sahcns.data import load_split, save_split
 from sahcns.errors import DataError, SettingError
@@ -95,11 +96,18 @@ def test_a_row_may_have_its_own_of_everything_it_is_trained_with(data: Path) -> 
         ({"name": "dns", "protocl.l2": 1}, r"protocl\.l2.*protocol\.l2"),
         ({"name": "dns", "backbone.depth": 2}, "depth=2"),  # MF has none
         ({"name": "dns", "objective": "brp"}, "brp.*bpr"),
+        ({"pool": 3}, "name"),
     ],
 )
 def test_a_row_of_its_own_that_cannot_be_is_refused(data: Path, row: dict[str, Any], named: str) -> None:
     with pytest.raises(SettingError, match=named):
         plan(data, [row])
+
+
+def test_nothing_is_compared_or_tuned_by_nobody(data: Path, tmp_path: Path) -> None:
+    for begin in (lambda: plan(data, []), lambda: sahcns.tune(data, [], tmp_path / "search")):
+        with pytest.raises(SettingError, match="samplers"):
+            begin()
 
 
 def test_what_was_tuned_around_a_sampler_is_taken_over_too(data: Path, tmp_path: Path) -> None:

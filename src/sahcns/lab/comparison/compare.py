@@ -68,6 +68,8 @@ class Contestant:
     @classmethod
     def _of_row(cls, row: dict[str, Any]) -> "Contestant":
         """{"name": "dns", "label": "dns-32", "pool": 32, "protocol": {"l2": 0.01}}, or "protocol.l2": 0.01."""
+        if "name" not in row:
+            raise SettingError(f"the row {row} has no name; give the sampler's, as in {{'name': 'dns', 'pool': 32}}")
         kind, label, settings = class_named(Sampler, row.pop("name")), row.pop("label", ""), dict[str, Any]()
         for name, value in row.items():
             own = {f"{name}.{key}": one for key, one in value.items()} if isinstance(value, Mapping) else {name: value}
@@ -138,6 +140,9 @@ def plan_jobs(
     imports: Iterable[str | os.PathLike[str]] = (),
 ) -> list[Job]:
     """The jobs of a comparison: all of one seed before the next, so that a grid in progress is a fair one."""
+    for what, given in (("data", folders), ("samplers", rows), ("backbones", backbones)):
+        if not given:
+            raise SettingError(f"{what} is empty: there is nothing to compare")
     labels = Counter(row.label for row in rows)
     if twice := next((label for label, count in labels.items() if count > 1), None):
         raise SettingError(f"two samplers go by {twice!r}; give each a label of its own, as in {{'label': sampler}}")

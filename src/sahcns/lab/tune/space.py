@@ -177,6 +177,8 @@ def spaces_of(
 
     given = [samplers] if isinstance(samplers, str | type) else list(samplers)
     kinds = list(dict.fromkeys(class_named(Sampler, one) if isinstance(one, str) else one for one in given))
+    if not kinds:
+        raise SettingError("no samplers to tune: name at least one, such as sahc")
     fixed, search, first = fixed or {}, search or {}, first or {}
     known = {kind.name or kind.__name__: [*known_settings(kind, parts)] for kind in kinds}
     searchable = [word for name, own in known.items() for key in own for word in (key, f"{name}.{key}")]
